@@ -103,7 +103,7 @@ def with_types_of(X: Any, pool: Pool) -> Any:
 
     CSV has no type for dates, and no file has one for a column of nothing but gaps.
     """
-    schema = pool.collection.schema
+    schema = pool.frames
     if not isinstance(X, pd.DataFrame) or schema is None:
         return X
     found: dict[Any, Any] = {}

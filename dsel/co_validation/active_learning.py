@@ -294,12 +294,12 @@ class _Labeling:
 
 def _as_taken(pool: Pool, estimator: Any) -> Pool:
     """Return the pool with blocks of frames where it has text, or columns are named."""
-    schema = pool.collection.schema
+    schema = pool.frames
     if schema is None or not (
         hasattr(first_step(estimator), "transformers") or pool.dtype.kind == "O"
     ):
         return pool
-    if pool.collection.is_stored:
+    if pool.is_stored:
         # Without rows Parquet files do not tell their categories.
         encoded = schema.empty.select_dtypes("category")
         kinds = {name: encoded[name].cat.categories.dtype for name in encoded}

@@ -49,7 +49,7 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
     Rows are compared in the type with fewer digits, as rows of the other one were
     rounded. Zeros of either sign are equal, and so are missing values.
     """
-    X, schema = encoded(labeled.X), pool.collection.schema
+    X, schema = encoded(labeled.X), pool.frames
     if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats
         X = np.array(X)
         for place in np.flatnonzero([column.is_single for column in schema.columns]):

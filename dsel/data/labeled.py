@@ -197,7 +197,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     columns the pool has.
     """
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
-    X, where, of_pool = labeled.X, pool.collection.where, pool.collection.schema
+    X, where, of_pool = labeled.X, pool.where, pool.frames
     if not isinstance(X, Frame):
         for place, column in enumerate(of_pool.columns if of_pool else ()):
             if not column.is_number:
@@ -254,7 +254,7 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
             if extra:
                 instead = f", but has {extra[0]!r}; rename it"
             raise ValueError(
-                f"{pool.collection.where} lacks the column {missing[0]!r} of "
+                f"{pool.where} lacks the column {missing[0]!r} of "
                 f"`X`{instead}, or leave the column out of `X`."
             )
         return pool.with_columns(wanted)

@@ -19,7 +19,6 @@ from scipy import sparse
 
 from dsel.checks import check_url
 from dsel.data.blocks import summed
-from dsel.data.collection import POOL, Collection, edges_of_blocks, in_blocks
 from dsel.data.frames import (
     NUMERIC,
     Frame,
@@ -33,7 +32,7 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.parquet import from_parquet, has_parquet
-from dsel.data.pool import Pool
+from dsel.data.pool import POOL, Pool, edges_of_blocks, in_blocks
 from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, UNREADABLE, read_table
 from dsel.data.zarr_rows import from_zarr, open_zarr, place_of
 
@@ -98,15 +97,15 @@ def open_pool(
         return source
     names = None if columns is None else tuple(map(str, columns))
     if isinstance(source, (str, Path)):
-        rows = _open_location(str(source), names, dict(storage_options or {}))
+        pool = _open_location(str(source), names, dict(storage_options or {}))
     else:
-        rows = _open_object(source, names)
-    if rows.columns is not None:
-        check_number_of_names(rows.columns, rows.n_columns)
-    return Pool(rows)
+        pool = _open_object(source, names)
+    if pool.columns is not None:
+        check_number_of_names(pool.columns, pool.n_columns)
+    return pool
 
 
-def _open_object(source: Any, names: Names) -> Collection:
+def _open_object(source: Any, names: Names) -> Pool:
     if sparse.issparse(source):
         return _from_memory(summed(sparse.csr_matrix(_checked(source))), names)
     if hasattr(source, "to_dask_array"):
@@ -151,9 +150,7 @@ def _checked(array: Any) -> Any:
     return array
 
 
-def _from_memory(
-    rows: Any, names: Names, schema: FrameSchema | None = None
-) -> Collection:
+def _from_memory(rows: Any, names: Names, schema: FrameSchema | None = None) -> Pool:
     """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
     row_nbytes = table_nbytes(rows) / max(rows.shape[0], 1)
     edges = edges_of_blocks(rows.shape[0], 0, row_nbytes)
@@ -162,14 +159,11 @@ def _from_memory(
     return in_blocks(
         blocks,
         np.diff(edges),
-        dtype=rows.dtype if schema is None else schema.dtype,
-        n_columns=rows.shape[1],
+        schema or rows,
+        partial(_told_of_values, blocks, schema),
+        names,
         row_nbytes=row_nbytes,
-        tell=partial(_told_of_values, blocks, schema),
-        columns=names,
-        schema=schema,
         is_sparse=sparse.issparse(rows),
-        is_in_memory=True,
     )
 
 
@@ -187,7 +181,7 @@ def _told_of_values(
     return f"values-{content_hash(*rows)}", True
 
 
-def _from_dask(array: Any, names: Names) -> Collection:
+def _from_dask(array: Any, names: Names) -> Pool:
     """Return the blocks of a Dask array.
 
     Chunk lengths that are unknown cost one pass, of which only they are kept.
@@ -199,17 +193,15 @@ def _from_dask(array: Any, names: Names) -> Collection:
     return in_blocks(
         keys,
         array.chunks[0],
-        _graph_of(array),
-        dtype=array.dtype,
-        n_columns=array.shape[1],
-        row_nbytes=array.shape[1] * array.dtype.itemsize,
-        tell=partial(_told_by_name, keys, array.chunks[0]),
-        columns=names,
+        array,
+        partial(_told_by_name, keys, array.chunks[0]),
+        names,
+        graph=_graph_of(array),
         is_sparse=sparse.issparse(array._meta),
     )
 
 
-def _from_dask_frame(source: Any, names: Names) -> Collection:
+def _from_dask_frame(source: Any, names: Names) -> Pool:
     """Return the partitions of a Dask data frame; their lengths cost one pass."""
     names = names or tuple(map(str, source.columns))
     source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
@@ -224,13 +216,9 @@ def _from_dask_frame(source: Any, names: Names) -> Collection:
     return in_blocks(
         keys,
         lengths,
-        _graph_of(source),
-        dtype=schema.dtype,
-        n_columns=len(schema.columns),
-        row_nbytes=schema.row_nbytes,
-        tell=partial(_told_by_name, keys, lengths),
-        columns=schema.names,
-        schema=schema,
+        schema,
+        partial(_told_by_name, keys, lengths),
+        graph=_graph_of(source),
     )
 
 
@@ -263,7 +251,7 @@ def _of_same_names(part: Any, names: list[Any]) -> Any:
     return part
 
 
-def _from_file(array: "np.memmap[Any, Any]", names: Names) -> Collection:
+def _from_file(array: "np.memmap[Any, Any]", names: Names) -> Pool:
     """Return the blocks of a C-contiguous map of a file, which tasks map themselves."""
     root: Any = array
     while isinstance(root.base, np.memmap):  # a slice keeps its parent's attribute
@@ -271,18 +259,15 @@ def _from_file(array: "np.memmap[Any, Any]", names: Names) -> Collection:
     path = os.path.realpath(str(array.filename))
     offset = int(root.offset) + array.ctypes.data - int(root.ctypes.data)
     mapped = partial(np.memmap, path, array.dtype, "r", offset, array.shape)
-    row_nbytes = array.shape[1] * array.itemsize
-    edges = edges_of_blocks(array.shape[0], 0, row_nbytes)
+    edges = edges_of_blocks(array.shape[0], 0, array.shape[1] * array.itemsize)
     # What is written through a map does not change the time on every file system.
     is_fixed = array.mode not in ("r+", "w+")
     return in_blocks(
         [(partial(_mapped_rows, mapped, slice(*ends)),) for ends in pairwise(edges)],
         np.diff(edges),
-        dtype=array.dtype,
-        n_columns=array.shape[1],
-        row_nbytes=row_nbytes,
-        tell=partial(_told_of_file, path, mapped, is_fixed),
-        columns=names,
+        array,
+        partial(_told_of_file, path, mapped, is_fixed),
+        names,
         where=f"`pool` {path!r}" if is_fixed else POOL,
     )
 
@@ -299,7 +284,7 @@ def _told_of_file(path: str, mapped: Any, is_fixed: bool) -> tuple[str, bool]:
     return f"file-{tokenize(stamp, str(mapped.args[1]), mapped.args[3:])}", True
 
 
-def _open_location(location: str, names: Names, options: dict[str, Any]) -> Collection:
+def _open_location(location: str, names: Names, options: dict[str, Any]) -> Pool:
     if "://" in location:
         check_url(location, "pool")
     elif not os.path.exists(location):

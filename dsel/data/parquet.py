@@ -13,8 +13,8 @@ import fsspec
 import numpy as np
 import pandas as pd
 
-from dsel.data.collection import Collection, in_blocks
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
+from dsel.data.pool import Pool, in_blocks
 from dsel.data.tables import PARQUET, parquet_module
 from dsel.data.zarr_rows import told_by_stamps
 from dsel.errors import reaching
@@ -39,7 +39,7 @@ def has_parquet(location: str, storage_options: Mapping[str, Any]) -> bool:
 
 def from_parquet(
     location: str, columns: tuple[str, ...] | None, storage_options: Mapping[str, Any]
-) -> Collection:
+) -> Pool:
     """Return the rows of a Parquet file or folder; only footers are read.
 
     Raises ValueError or TypeError where files differ in columns or types.
@@ -61,12 +61,9 @@ def from_parquet(
     return in_blocks(
         [(partial(_read, group, schema),) for group in groups],
         map(_n_rows, groups),
+        frames,
+        partial(told_by_stamps, location, storage_options, schema.names),
         dtype=dtype,
-        n_columns=len(frames.columns),
-        row_nbytes=frames.row_nbytes,
-        tell=partial(told_by_stamps, location, storage_options, schema.names),
-        columns=frames.names,
-        schema=frames,
         read=lambda names: from_parquet(location, names, storage_options),
         where=f"`pool` {paths[0]!r}",
     )

@@ -1,7 +1,9 @@
-"""The unlabeled pool: rows in blocks with global row numbers, and a row filter."""
+"""The unlabeled pool: blocks of a Dask graph, with global row numbers and a filter."""
 
+import sys
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial, reduce
 from itertools import pairwise
@@ -14,12 +16,12 @@ from dask.base import tokenize
 from dask.local import get_sync
 from dask.optimization import cull
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from dsel.checks import check_integer
 from dsel.data.blocks import check_finite, in_one_layout, numbers_of, stacked
 from dsel.data.cache import process_cache
-from dsel.data.collection import Collection
-from dsel.data.frames import Frame, FrameSchema, encoded, frame_of, taken
+from dsel.data.frames import Frame, FrameSchema, encoded, frame_of, table_nbytes, taken
 from dsel.data.identity import row_hashes
 from dsel.data.row_random import PART_STREAM, row_random, row_random_at
 from dsel.errors import reached
@@ -27,14 +29,26 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
 
+POOL: Final = "`pool`"
+"""How messages call rows that are in no file."""
 SPAN_NBYTES: Final = 2**26
 """A task's share at most: some tenths of a second."""
 SMALL_SPAN_NBYTES: Final = 2**23
 """A task's share where the pool is small and still divided among a few workers."""
 BLOCK_NBYTES: Final = 2**23
-"""Rows handed to `count_chunk` at once: what it makes of them stays small too."""
+"""Rows handed to `count_chunk` at once: what it makes of them stays small too. Chunks
+below this are read together where there are many."""
+SMALL_BLOCK_NBYTES: Final = 2**18
+"""Rows that are not stored in chunks are read by so much at least."""
+MANY_BLOCKS: Final = 64
+MOST_BLOCKS: Final = 2**14
+"""More would make a graph that takes a second to build."""
+_SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
+_SECONDS: Final = 10.0  # for which a worker to send to is awaited
 _EVERY: Final = 2**62
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
+
+Graph = dict[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +129,61 @@ class Pool:
     (4, 4)
     """
 
-    collection: Collection
-    """All rows, also those that the filter leaves out."""
+    graph: Mapping[Any, Any]
+    """Dask graph of all blocks, which are arrays, CSR, or data frames of pandas: that
+    of a span is cut out of it. Not optimized: what is fused with a task can no longer
+    be told to be a future or rows in memory, which must not be sent with every span."""
+    keys: tuple[Any, ...]
+    """Of the blocks, none of which is empty."""
+    boundaries: NDArray[np.int64]
+    """Global row numbers at which blocks begin, and the number of stored rows."""
+    stored_dtype: np.dtype[Any]
+    """Of all values; of data frames that are not all numbers, Python objects."""
+    n_columns: int
+    """Features of a row."""
+    row_nbytes: int
+    """Bytes of one row in memory, on average, at least 1."""
+    tell: Callable[[], tuple[str, bool]] | None
+    """Returns a text for the content as it is now, at a cost far below that of reading
+    the rows, and whether that text changes with the content; None inside a task."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features, or None."""
+    frames: FrameSchema | None = None
+    """Of data frames that were given; None of arrays."""
+    is_sparse: bool = False
+    """Whether blocks are CSR."""
+    where: str = POOL
+    """How messages call it: with its file, where there is one."""
+    read: "Callable[[tuple[str, ...]], Pool] | None" = None
+    """Opens some columns anew, where that saves reading the others."""
+    beside: tuple[Any, ...] = ()
+    """Keys of what a cluster holds for the graph: a task gets it beside this."""
     filter: RowFilter = RowFilter()
     """Tells by their numbers which rows remain."""
     schema: FrameSchema | None = None
     """Of the data frames that blocks become; None for rows as they are stored, frames
     of numbers as arrays."""
+    memo: dict[str, Any] = field(default_factory=dict)
+    """Shared by what is made of this pool: what `tell` said, and by client and key the
+    futures of rows that were sent. It stays where it is when a pool is sent."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"memo": {}, "read": None}
 
     @property
     def array(self) -> Any:
         """All numbers as a Dask array, also of rows that the filter leaves out."""
-        return self.collection.array
+        import dask.array as da  # takes a while: only who writes a pool pays for it
+
+        name, graph, dtype = _new_name(), dict(self.graph), self.stored_dtype
+        for number, key in enumerate(self.keys):
+            graph[name, number, 0] = (
+                key if self.frames is None else (numbers_of, key, dtype)
+            )
+        kind = sparse.csr_matrix if self.is_sparse else np.empty
+        chunks = (tuple(np.diff(self.boundaries).tolist()), (self.n_columns,))
+        return da.Array(graph, name, chunks, meta=kind((0, 0), dtype=dtype))
 
     @property
     def n_rows(self) -> int:
@@ -134,63 +191,75 @@ class Pool:
         return int(self.kept_before[-1])
 
     @property
-    def n_columns(self) -> int:
-        """Features of a row."""
-        return self.collection.n_columns
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the features, or None."""
-        return self.collection.columns
+    def n_stored(self) -> int:
+        """Rows with those that the filter leaves out."""
+        return int(self.boundaries[-1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values of every block: of frames, Python objects."""
-        are_frames = self.schema is not None and self.collection.schema is not None
-        return np.dtype(object) if are_frames else self.collection.dtype
+        are_frames = self.schema is not None and self.frames is not None
+        return np.dtype(object) if are_frames else self.stored_dtype
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether blocks are CSR."""
-        return self.collection.is_sparse
-
-    @property
-    def boundaries(self) -> NDArray[np.int64]:
-        """Global row numbers at which blocks begin, and the number of stored rows."""
-        return self.collection.boundaries
+    def is_stored(self) -> bool:
+        """Whether tasks read the rows from files."""
+        return self.where != POOL
 
     @property
     def nbytes(self) -> int:
         """Bytes that a pass reads, in memory; the filter does not lower it."""
-        return int(self.collection.row_nbytes * self.collection.n_rows)
-
-    @property
-    def row_nbytes(self) -> int:
-        """Bytes of one row in memory, on average, at least 1."""
-        return max(-(-self.nbytes // max(self.collection.n_rows, 1)), 1)
+        return self.row_nbytes * self.n_stored
 
     def as_frames(self) -> "Pool":
         """Return the pool with blocks of data frames, where it was given as such."""
-        return replace(self, schema=self.collection.schema)
+        return replace(self, schema=self.frames)
 
     def with_columns(self, names: Sequence[str]) -> "Pool":
         """Return the pool with some of its columns, in this order."""
-        if tuple(names) == self.columns:
+        names = tuple(names)
+        if names == self.columns:
             return self
         schema = self.schema and self.schema.with_columns(names)
-        collection = self.collection.with_columns(tuple(names))
-        return replace(self, collection=collection, schema=schema)
+        if self.read is not None:
+            return replace(self.read(names), filter=self.filter, schema=schema)
+        assert self.columns is not None
+        name, places = _new_name(), [self.columns.index(each) for each in names]
+        own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}
+        frames = self.frames and self.frames.with_columns(names)
+        return replace(
+            self,
+            graph={**self.graph, **own},
+            keys=tuple(own),
+            stored_dtype=self.stored_dtype if frames is None else frames.dtype,
+            n_columns=len(names),
+            row_nbytes=-(-self.row_nbytes * len(names) // max(self.n_columns, 1)) or 1,
+            tell=partial(_told_of_columns, self.tell, names),
+            columns=names,
+            frames=frames,
+            schema=schema,
+            memo={},
+        )
+
+    @property
+    def told(self) -> tuple[str, bool]:
+        """What `tell` said when it was asked first."""
+        if "told" not in self.memo:
+            assert self.tell is not None
+            self.memo["told"] = self.tell()
+        told: tuple[str, bool] = self.memo["told"]
+        return told
 
     def reopened(self) -> "Pool":
         """Return the pool as it is now, where values in memory may have changed.
 
         Raises ValueError where its files were written anew since its token was asked.
         """
-        again = replace(self, collection=replace(self.collection))
-        if self.collection.is_stored and again.collection.told != self.collection.told:
+        again = replace(self, memo={})
+        if self.is_stored and again.told != self.told:
             raise ValueError(
-                f"{self.collection.where} was written anew since it was opened; open "
-                f"it again, and plan with it."
+                f"{self.where} was written anew since it was opened; open it again, "
+                f"and plan with it."
             )
         return again
 
@@ -200,7 +269,7 @@ class Pool:
         They must of Dask arrays, and where files have no stamps. Their chunks do not
         matter.
         """
-        if self.collection.told[1] or not self.n_rows:
+        if self.told[1] or not self.n_rows:
             return self.token
         words = self.reduce(_hashed, add, client=client, allow_nan=True)
         head = (self.n_rows, self.n_columns, str(self.dtype), self.columns)
@@ -209,13 +278,13 @@ class Pool:
     @property
     def token(self) -> str:
         """Name by content (of Dask: by name) and filter; cheap beside reading."""
-        text = self.collection.told[0]
+        text = self.told[0]
         if self.filter.is_void:
             return text
         return f"pool-{tokenize(text, self.filter.token)}"
 
     def __repr__(self) -> str:
-        left = "" if self.filter.is_void else f" of {self.collection.n_rows:,} stored"
+        left = "" if self.filter.is_void else f" of {self.n_stored:,} stored"
         kind = "CSR " if self.is_sparse else ""
         dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
@@ -251,9 +320,46 @@ class Pool:
         list as futures; it must reach `submit` as a plain argument so that they are
         resolved.
         """
-        part, held = self.collection.between(span.start, span.stop, client)
-        kept = self.filter.within(span.start, span.stop)
-        return [replace(self, collection=part, filter=kept), *held.values()]
+        first, last = np.searchsorted(self.boundaries, [span.start, span.stop])
+        keys = self.keys[first:last]
+        graph, _ = cull(self.graph, list(keys))
+        held = {key: value for key, value in graph.items() if _is_future(value)}
+        if client is None:  # a graph would take the future itself for a key
+            graph |= {key: (future.result,) for key, future in held.items()}
+            held = {}
+        else:
+            held |= self._sent(graph, client)
+        part = replace(
+            self,
+            graph={key: task for key, task in graph.items() if key not in held},
+            keys=keys,
+            boundaries=self.boundaries[first : last + 1],
+            tell=None,
+            beside=tuple(held),
+            filter=self.filter.within(span.start, span.stop),
+        )
+        return [part, *held.values()]
+
+    def _sent(self, graph: Graph, client: Any) -> Graph:
+        """Send rows that the graph holds to workers; return their futures by key.
+
+        They are sent once for as long as the pool lives, unless they are lost with a
+        worker. The scheduler never gets them.
+        """
+        rows = {key: value for key, value in graph.items() if _are_rows(value)}
+        if sum(map(table_nbytes, rows.values())) < _SENT_NBYTES:
+            return {}
+        kept = self.memo.setdefault(client.id, {})
+        missing = [k for k in rows if k not in kept or kept[k].cancelled()]
+        # Of a scheduler that is gone an answer would be awaited for long.
+        if missing and client.status == "running":
+            try:
+                values = [rows[key] for key in missing]
+                sent = client.scatter(values, hash=False, timeout=_SECONDS)
+            except (OSError, KeyError):  # KeyError: of a worker that has just died
+                return {}  # the rows wait with their task
+            kept.update(zip(missing, sent, strict=True))
+        return {key: kept[key] for key in rows if key in kept}
 
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers.
@@ -263,10 +369,10 @@ class Pool:
         numbers = np.unique(np.asarray(rows, dtype=np.int64))
         if not len(numbers):
             return self
-        if numbers[0] < 0 or numbers[-1] >= self.collection.n_rows:
+        if numbers[0] < 0 or numbers[-1] >= self.n_stored:
             raise ValueError(
                 "`rows` must be row numbers of the pool, 0 to "
-                f"{self.collection.n_rows - 1}, got {numbers[0]} to {numbers[-1]}."
+                f"{self.n_stored - 1}, got {numbers[0]} to {numbers[-1]}."
             )
         excluded = np.union1d(self.filter.excluded, numbers)
         return replace(self, filter=replace(self.filter, excluded=excluded))
@@ -332,7 +438,7 @@ class Pool:
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
         client = resolve_client(client)
-        if client is None and self.collection.is_in_memory:
+        if client is None and self.keys and _are_rows(self.graph[self.keys[0]]):
             keep = False  # the cache would only outlive them
         group = f"pool-{self.token}-{self.dtype}" if keep else ""
         # By the pool alone: all machines group sums alike.
@@ -359,6 +465,83 @@ class Pool:
             return self.boundaries
         kept = [self.filter.mask(*ends).sum() for ends in pairwise(self.boundaries)]
         return np.cumsum([0, *kept])
+
+
+def in_blocks(
+    tasks: Iterable[Any],
+    lengths: Iterable[int],
+    like: Any,
+    tell: Callable[[], tuple[str, bool]],
+    columns: Sequence[str] | None = None,
+    *,
+    graph: Mapping[Any, Any] | None = None,
+    dtype: np.dtype[Any] | None = None,
+    row_nbytes: float = 0,
+    **others: Any,
+) -> Pool:
+    """Return rows of which each block is the value of a task, or in memory.
+
+    `like` tells type and columns: the schema of data frames, or an array. `graph` has
+    what the tasks depend on; `others` are fields of a pool.
+    """
+    frames = like if isinstance(like, FrameSchema) else None
+    n_columns = like.shape[1] if frames is None else len(frames.columns)
+    stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
+    name = _new_name()
+    kept = [each for each in zip(tasks, lengths, strict=True) if each[1]]
+    own = {(name, number): task for number, (task, _) in enumerate(kept)}
+    return Pool(
+        {**(graph or {}), **own},
+        tuple(own),
+        np.cumsum([0, *(length for _, length in kept)]),
+        dtype or like.dtype,
+        n_columns,
+        max(-int(-(row_nbytes or stored) // 1), 1),
+        tell,
+        frames.names if frames else None if columns is None else tuple(columns),
+        frames,
+        **others,
+    )
+
+
+def edges_of_blocks(n_rows: int, chunk_rows: int, row_nbytes: float) -> list[int]:
+    """Return where blocks of some whole chunks each begin, and the number of rows.
+
+    A `chunk_rows` of 0 stands for rows of which any slice costs the same.
+    """
+    row_nbytes = max(row_nbytes, 1)
+    chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
+    n_chunks = -(-n_rows // chunk_rows)
+    together = min(
+        n_chunks // MANY_BLOCKS, int(BLOCK_NBYTES // (chunk_rows * row_nbytes))
+    )
+    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    return [*range(0, n_rows, step), n_rows]
+
+
+def _new_name() -> str:
+    return f"pool-{uuid.uuid4().hex}"
+
+
+def _told_of_columns(tell: Any, names: tuple[str, ...]) -> tuple[str, bool]:
+    text, changes = tell()
+    return f"columns-{tokenize(text, names)}", changes
+
+
+def _columns_at(rows: Any, places: list[int]) -> Any:
+    return rows.iloc[:, places] if hasattr(rows, "iloc") else rows[:, places]
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, pd.DataFrame)) or sparse.issparse(value)
+
+
+def _is_future(value: Any) -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import Future
+
+    return isinstance(value, Future)
 
 
 def _hashed(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -404,8 +587,8 @@ def read_blocks(
     """
     pool, *values = sources
     graph = {
-        **pool.collection.graph,
-        **dict(zip(pool.collection.beside, values, strict=True)),
+        **pool.graph,
+        **dict(zip(pool.beside, values, strict=True)),
     }
     edges, first = pool.boundaries, 0
     while first < len(edges) - 1:
@@ -430,13 +613,13 @@ def read_blocks(
 
 def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     """Compute one block here, whatever scheduler is set, and show no progress of it."""
-    key, where = pool.collection.keys[number], pool.collection.where
+    key, where = pool.keys[number], pool.where
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
     try:
         rows = reached(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
-        if not pool.collection.is_stored or isinstance(error, ConnectionError):
+        if not pool.is_stored or isinstance(error, ConnectionError):
             raise
         raise ValueError(
             f"{where} is damaged: rows {start} to {stop - 1} cannot be read "

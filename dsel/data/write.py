@@ -172,7 +172,7 @@ def _write_blocks(
             "them as the pool itself (a svmlight or npz file, a scipy matrix, a Dask "
             "array of CSR blocks), or write dense rows."
         )
-    for column in pool.collection.schema.columns if pool.collection.schema else ():
+    for column in pool.frames.columns if pool.frames else ():
         if not column.is_number:
             raise TypeError(
                 f"`source` must be numeric, but column {column.name!r} holds "

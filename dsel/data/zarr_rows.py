@@ -15,7 +15,7 @@ from dask.base import tokenize
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.data.collection import Collection, edges_of_blocks, in_blocks
+from dsel.data.pool import Pool, edges_of_blocks, in_blocks
 from dsel.errors import reaching
 from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
 
@@ -36,7 +36,7 @@ def from_zarr(
     columns: tuple[str, ...] | None,
     url: str | None,
     storage_options: Mapping[str, Any],
-) -> Collection:
+) -> Pool:
     """Return the rows of a numeric 2-d zarr array, which tasks read themselves.
 
     `url` is where it is, if that is known. Options for fsspec may hold secrets: they
@@ -52,19 +52,18 @@ def from_zarr(
         )
     if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
-    row_nbytes = array.shape[1] * array.dtype.itemsize
-    edges = edges_of_blocks(array.shape[0], array.chunks[0], row_nbytes)
+    n_rows, n_columns = array.shape
+    row_nbytes = n_columns * array.dtype.itemsize
+    edges = edges_of_blocks(n_rows, array.chunks[0], row_nbytes)
     # As one in memory, an array whose place is not known is itself and no other.
     unique = f"zarr-{uuid.uuid4().hex}", False
     told = partial(told_by_stamps, url, storage_options) if url else lambda: unique
     return in_blocks(
         [(partial(getitem, array, slice(*ends)),) for ends in pairwise(edges)],
         np.diff(edges),
-        dtype=array.dtype,
-        n_columns=array.shape[1],
-        row_nbytes=row_nbytes,
-        tell=told,
-        columns=columns or stored_columns(array.attrs),
+        array,
+        told,
+        columns or stored_columns(array.attrs),
         where=f"`pool` at {array.store}",
     )
 
