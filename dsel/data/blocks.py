@@ -1,6 +1,6 @@
 """Rows of a block: in one layout, checked, put together, cut."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,23 +68,6 @@ def check_finite(
         f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
         f"in front of the estimator if values are missing."
     )
-
-
-def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
-    """Yield the rows of blocks in chunks of one length; the last may be shorter."""
-    held: list[Any] = []
-    n_held = 0
-    for block in blocks:
-        rows = block
-        while n_held + rows.shape[0] >= chunk_rows:
-            cut = chunk_rows - n_held
-            yield stacked([*held, rows[:cut]])
-            held, n_held, rows = [], 0, rows[cut:]
-        if rows.shape[0]:
-            held.append(rows)
-            n_held += rows.shape[0]
-    if held:
-        yield stacked(held)
 
 
 def stacked(parts: Sequence[Any]) -> Any:

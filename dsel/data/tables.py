@@ -37,8 +37,6 @@ UNREADABLE: Final = (
 )
 """What the readers of files raise where one is cut short or of another kind."""
 
-_READ_ROWS: Final = 50_000
-
 
 @contextmanager
 def naming_file(path: str) -> Iterator[None]:
@@ -71,18 +69,20 @@ def feature_columns(
     return tuple(name for name in columns if name != target)
 
 
-def csv_frames(path: str, *, target: str | None = None) -> Iterator[pd.DataFrame]:
-    """Read a CSV or TSV file, however large, but for one column, some rows at a time.
-
-    The first frame has no rows.
-    """
+def csv_columns(path: str, target: str | None) -> tuple[str, ...]:
+    """Return the columns of a CSV or TSV file without the target."""
     with naming_file(path):
         head = _of_one_width(_read_csv(path, nrows=0), path)
-        columns = list(feature_columns(list(head.columns), target, path))
-        yield head[columns]
-        with _read_csv(path, chunksize=_READ_ROWS) as reader:
-            for frame in reader:
-                yield _of_one_width(frame, path)[columns]
+        return feature_columns(list(head.columns), target, path)
+
+
+def csv_frames(
+    path: str, columns: Sequence[str], n_rows: int
+) -> Iterator[pd.DataFrame]:
+    """Read columns of a CSV or TSV file, however large, so many rows at a time."""
+    with naming_file(path), _read_csv(path, chunksize=n_rows) as reader:
+        for frame in reader:
+            yield _of_one_width(frame, path)[list(columns)]
 
 
 def _read_csv(path: str, **options: Any) -> Any:

@@ -2,8 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,7 +19,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore
 
 from dsel.checks import check_integer, check_path, check_url
-from dsel.data.blocks import check_finite, rechunked
+from dsel.data.blocks import check_finite
 from dsel.data.frames import NUMERIC
 from dsel.data.open import open_pool, rooted
 from dsel.data.pool import Pool, RowFilter
@@ -28,6 +27,7 @@ from dsel.data.tables import (
     CSV,
     NPZ,
     PARQUET,
+    csv_columns,
     csv_frames,
     feature_columns,
     parquet_module,
@@ -44,7 +44,9 @@ CHUNK_NBYTES: Final = 2**25 - 2**12
 
 With its header it stays below the 32 MiB that workers keep for the next chunk.
 """
-LARGEST_CHUNK_NBYTES: Final = 10**8
+MOST_NBYTES: Final = 2**31 - 2**12
+"""Bytes of a chunk at most: Blosc takes no more."""
+_PARQUET_ROWS: Final = 50_000
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
 
@@ -116,7 +118,7 @@ def write_pool(
     """
     check_path(str(path), "path")
     if chunk_rows is not None:
-        check_integer(chunk_rows, "chunk_rows", at_least=1)
+        chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
     options = dict(storage_options or {})
     is_path = isinstance(source, (str, Path))
     text = str(source).lower() if is_path else ""
@@ -130,15 +132,61 @@ def write_pool(
                 f"the path is no URL, got {str(path)!r}; leave out the ending to write "
                 f"a zarr pool."
             )
-        _write_parquet(csv_frames(str(source), target=target), str(path), report)
+        _write_parquet(str(source), target, str(path), report)
         return open_pool(path)
     place = rooted(str(path))
-    its_options = options if "://" in place else {}
     if text.endswith(CSV):
-        frames = csv_frames(str(source), target=target)
-        arguments = (frames, str(source), place, its_options, dtype, chunk_rows)
-        _write_frames(*arguments, report)
-        return open_pool(place, storage_options=options)
+        columns: Any = csv_columns(str(source), target)
+        numbers = _number_type(dtype, np.dtype(np.float64))
+        size = chunk_rows or CHUNK_NBYTES // (max(len(columns), 1) * numbers.itemsize)
+        n_rows, content = 0, tokenize(file_stamps(str(source), {}), columns)
+        fill: Any = partial(_fill_from_csv, source=str(source), columns=columns)
+    else:
+        pool = _opened(source, text, target, options).reopened()
+        columns, n_rows, content = pool.columns, pool.n_rows, pool.token
+        numbers = _number_type(dtype, pool.dtype)
+        size = chunk_rows or _chunk_rows(pool)
+        fill = partial(_fill_from_pool, pool=pool, client=resolve_client(client))
+    n_columns = pool.n_columns if columns is None else len(columns)
+    most = max(MOST_NBYTES // (max(n_columns, 1) * numbers.itemsize), 1)
+    check_integer(size, "chunk_rows", at_least=1, at_most=most)
+    token = tokenize(content, str(numbers), size)
+    its_options = options if "://" in place else {}
+    if _is_to_write(place, its_options, token):
+        array = zarr.create_array(
+            place,
+            shape=(n_rows, n_columns),
+            chunks=(size, max(n_columns, 1)),
+            dtype=numbers,
+            # Measurements hardly compress, so codecs must be quick; the checksum costs
+            # a seventh of reading a chunk that is in the page cache.
+            compressors=[
+                BloscCodec(cname="lz4", shuffle="shuffle", typesize=numbers.itemsize),
+                Crc32cCodec(),
+            ],
+            attributes={
+                POOL: "dense",
+                COLUMNS: None if columns is None else list(columns),
+                COMPLETE: False,
+                SOURCE: token,
+            },
+            zarr_format=3,
+            config={"write_empty_chunks": True},
+            storage_options=its_options or None,
+            overwrite=True,
+        )
+        try:
+            fill(array, report=report)
+            array.attrs[COMPLETE] = True
+        except BaseException:
+            files, root = fsspec.core.url_to_fs(place, **its_options)
+            files.rm(root, recursive=True)
+            raise
+    return open_pool(place, storage_options=options)
+
+
+def _opened(source: Any, text: str, target: str | None, options: Any) -> Pool:
+    """Return a source that is no CSV file as a pool, without its column of labels."""
     if target is not None and text.endswith(NPZ):
         table = read_table(source, target=target)
         pool = open_pool(table.X, columns=table.columns)
@@ -147,25 +195,6 @@ def write_pool(
     if target is not None and text.endswith(PARQUET):
         names = feature_columns(pool.columns or (), target, str(source))
         pool = pool.with_columns(names)
-    client = resolve_client(client)
-    _write_blocks(
-        pool.reopened(), place, its_options, dtype, chunk_rows, client, report
-    )
-    return open_pool(place, storage_options=options)
-
-
-def _write_blocks(
-    pool: Pool,
-    place: str,
-    options: dict[str, Any],
-    dtype: Any,
-    chunk_rows: int | None,
-    client: Any,
-    report: Progress,
-) -> None:
-    """Write the rows of a pool by Dask, each chunk by one task."""
-    import dask.array as da
-
     if pool.is_sparse:
         raise ValueError(
             "`source` holds sparse rows, which zarr has no arrays of; pass what holds "
@@ -179,43 +208,62 @@ def _write_blocks(
                 f"{column.kind}; a search takes such a table itself as its pool, or "
                 f"encode it as numbers."
             )
-    numbers = _number_type(dtype, pool.dtype)
-    size, n_rows = chunk_rows or _chunk_rows(pool), pool.n_rows
-    kept = partial(_kept, starts=pool.boundaries, rule=pool.filter, dtype=numbers)
-    lengths = tuple(np.diff(pool.kept_before).tolist())
-    chunks, meta = (lengths, (pool.n_columns,)), np.empty((0, 0), numbers)
-    rows = pool.array.map_blocks(kept, dtype=numbers, chunks=chunks, meta=meta)
+    return pool
+
+
+def _chunk_rows(pool: Pool) -> int:
+    """Return the rows of a chunk: some whole chunks of the source, or a part of one."""
+    nearby = max(CHUNK_NBYTES // pool.row_nbytes, 1)
+    longest = int(np.diff(pool.boundaries).max(initial=1))
+    return nearby // longest * longest or -(-longest // -(-longest // nearby))
+
+
+def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
+    """Whether a pool is to be written at a place; raise where something else is there.
+
+    It is not where the same rows are. What a killed process began is replaced.
+    """
+    is_url = "://" in place
+    (check_url if is_url else check_outside)(place, "path")
+    try:
+        node = zarr.open(place, mode="r", storage_options=options or None)
+        there = {SOURCE: None, COMPLETE: True, **node.attrs}
+    except FileNotFoundError:
+        if is_url:
+            check_empty(FsspecStore.from_url(place, storage_options=options), "path")
+        elif os.path.exists(place) and (not os.path.isdir(place) or os.listdir(place)):
+            raise FileExistsError(
+                f"`path` must be free, but {place!r} is there and is no pool."
+            ) from None
+        return True
+    if there[COMPLETE] and there[SOURCE] != token:
+        raise FileExistsError(
+            f"`path` must be free, but {place!r} holds another pool; choose another "
+            f"path, or remove it."
+        )
+    return not there[COMPLETE]
+
+
+def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) -> None:
+    """Write the rows of a pool by Dask, each chunk by one task."""
+    import dask.array as da
+
+    kept = partial(_kept, starts=pool.boundaries, rule=pool.filter, dtype=array.dtype)
+    chunks = (tuple(np.diff(pool.kept_before).tolist()), (pool.n_columns,))
+    meta, size = np.empty((0, 0), array.dtype), array.chunks[0]
+    rows = pool.array.map_blocks(kept, dtype=array.dtype, chunks=chunks, meta=meta)
     rows = rows.rechunk((size, -1))
     scheduler: dict[str, Any] = {"scheduler": client or "threads"}
     if client is None and current_worker() is not None:
         scheduler = {"scheduler": "sync"}
     elif client is None:
         scheduler["num_workers"] = local_threads()
-    token = tokenize(pool.token, str(numbers), size)
-    shape = n_rows, pool.n_columns
-    with _writing(place, options, shape, size, numbers, pool.columns, token) as array:
-        for start in range(0, 0 if array is None else n_rows, size * _CHUNKS_AT_ONCE):
-            stop = min(start + size * _CHUNKS_AT_ONCE, n_rows)
-            region = (slice(start, stop), slice(None))
-            with dask.config.set(**scheduler):
-                da.store(rows[start:stop], array, regions=region, lock=False)
-            report(stop, n_rows)
-
-
-def _chunk_rows(pool: Pool) -> int:
-    """Return the rows of a chunk that suits the source's chunks."""
-    nearby = max(CHUNK_NBYTES // pool.row_nbytes, 1)
-    lengths = np.diff(pool.boundaries)
-    is_even = len(lengths) > 1 and (lengths[:-1] == lengths[0]).all()
-    if not (is_even and pool.filter.is_void):
-        return nearby
-    source_rows = int(lengths[0])
-    if source_rows < nearby:
-        return nearby // source_rows * source_rows
-    most = max(LARGEST_CHUNK_NBYTES // pool.row_nbytes, 1)
-    fewest = -(-source_rows // most)
-    parts = (n for n in range(fewest, fewest + 64) if source_rows % n == 0)
-    return source_rows // next(parts, source_rows // nearby)
+    for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
+        stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
+        region = (slice(start, stop), slice(None))
+        with dask.config.set(**scheduler):
+            da.store(rows[start:stop], array, regions=region, lock=False)
+        report(stop, pool.n_rows)
 
 
 def _kept(
@@ -234,30 +282,18 @@ def _kept(
     return _held(rows, dtype)
 
 
-def _write_frames(
-    frames: Iterator[pd.DataFrame],
-    source: str,
-    place: str,
-    options: dict[str, Any],
-    dtype: Any,
-    chunk_rows: int | None,
-    report: Progress,
+def _fill_from_csv(
+    array: Any, *, source: str, columns: tuple[str, ...], report: Progress
 ) -> None:
     """Write a table that is read once from its beginning, chunk by chunk."""
-    columns = tuple(next(frames).columns)
-    n_columns, numbers = len(columns), _number_type(dtype, np.dtype(np.float64))
-    size = chunk_rows or max(CHUNK_NBYTES // max(n_columns * numbers.itemsize, 1), 1)
-    token = tokenize(file_stamps(source, {}), columns, str(numbers), size)
-    shape, n_rows = (0, n_columns), 0
-    with _writing(place, options, shape, size, numbers, columns, token) as array:
-        blocks = (_numbers(frame, source) for frame in frames)
-        for rows in () if array is None else rechunked(blocks, size):
-            first, n_rows = n_rows, n_rows + rows.shape[0]
-            here = np.arange(first, n_rows)
-            check_finite(rows, "`source`", here, columns, allow_nan=True)
-            array.resize((n_rows, n_columns))
-            array[first:n_rows] = _held(rows, numbers)
-            report(n_rows, None)
+    n_rows = 0
+    for frame in csv_frames(source, columns, array.chunks[0]):
+        here = np.arange(n_rows, n_rows + len(frame))
+        rows, n_rows = _numbers(frame, source), n_rows + len(frame)
+        check_finite(rows, "`source`", here, columns, allow_nan=True)
+        array.resize((n_rows, len(columns)))
+        array[here[0] :] = _held(rows, array.dtype)
+        report(n_rows, None)
 
 
 def _numbers(frame: pd.DataFrame, source: str) -> Any:
@@ -275,7 +311,9 @@ def _numbers(frame: pd.DataFrame, source: str) -> Any:
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) -> None:
+def _write_parquet(
+    source: str, target: str | None, path: str, report: Progress
+) -> None:
     """Write a table as one Parquet file; numbers become float64.
 
     Types are those of the first rows. Until all rows are written nothing is at `path`.
@@ -288,7 +326,7 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) 
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
-    next(frames)
+    frames = csv_frames(source, csv_columns(source, target), _PARQUET_ROWS)
     first = next(frames)
     types = {}
     for field in pa.Schema.from_pandas(first, preserve_index=False):
@@ -314,74 +352,6 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) 
         os.replace(unfinished, path)
     finally:
         Path(unfinished).unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(
-    place: str,
-    options: dict[str, Any],
-    shape: tuple[int, int],
-    chunk_rows: int,
-    dtype: np.dtype[Any],
-    columns: tuple[str, ...] | None,
-    token: str,
-) -> Iterator[Any]:
-    """Give a new array, which is whole where nothing is raised, else gone.
-
-    Gives None where the same rows are there already. What a killed process began is
-    replaced.
-    """
-    is_url, there = "://" in place, {}
-    (check_url if is_url else check_outside)(place, "path")
-    try:
-        node = zarr.open(place, mode="r", storage_options=options or None)
-        there = {SOURCE: None, **node.attrs}
-    except FileNotFoundError:
-        if is_url:
-            check_empty(FsspecStore.from_url(place, storage_options=options), "path")
-        elif os.path.exists(place) and not (
-            os.path.isdir(place) and not os.listdir(place)
-        ):
-            raise FileExistsError(
-                f"`path` must be free, but {place!r} is there and is no pool."
-            ) from None
-    if there.get(SOURCE) == token and there.get(COMPLETE):
-        yield None
-        return
-    if there and there.get(COMPLETE, True):
-        raise FileExistsError(
-            f"`path` must be free, but {place!r} holds another pool; choose another "
-            f"path, or remove it."
-        )
-    array = zarr.create_array(
-        place,
-        shape=shape,
-        chunks=(chunk_rows, max(shape[1], 1)),
-        dtype=dtype,
-        # Measurements hardly compress, so codecs must be quick; the checksum costs a
-        # seventh of reading a chunk that is in the page cache.
-        compressors=[
-            BloscCodec(cname="lz4", shuffle="shuffle", typesize=dtype.itemsize),
-            Crc32cCodec(),
-        ],
-        attributes={
-            POOL: "dense",
-            COLUMNS: None if columns is None else list(columns),
-            COMPLETE: False,
-            SOURCE: token,
-        },
-        zarr_format=3,
-        config={"write_empty_chunks": True},
-        storage_options=options or None,
-        overwrite=bool(there),
-    )
-    try:
-        yield array
-        array.attrs[COMPLETE] = True
-    except BaseException:
-        files, root = fsspec.core.url_to_fs(place, **options)
-        files.rm(root, recursive=True)
-        raise
 
 
 def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:

@@ -11,11 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dsel.data import open_pool
-from dsel.data.blocks import rechunked
 from dsel.data.write import write_pool
 
 
@@ -148,17 +145,6 @@ def test_write_pool__survives_being_killed(tmp_path):
 
     assert status.st_mtime_ns == os.stat(f"{path}.npy").st_mtime_ns
     assert (content(pool) == np.arange(4e5).reshape(100_000, 4)).all()
-
-
-@given(lengths=st.lists(st.integers(1, 30), max_size=8), chunk_rows=st.integers(1, 40))
-def test_rechunked__gives_the_rows_in_equal_chunks(lengths, chunk_rows):
-    X = np.arange(sum(lengths) * 2).reshape(-1, 2)
-    blocks = np.split(X, np.cumsum(lengths)[:-1]) if lengths else []
-
-    chunks = list(rechunked(blocks, chunk_rows))
-
-    assert all(len(chunk) == chunk_rows for chunk in chunks[:-1])
-    assert np.concatenate([X[:0], *chunks]).tolist() == X.tolist()
 
 
 def test_write_pool__takes_a_smaller_type_that_holds_every_value(tmp_path):
