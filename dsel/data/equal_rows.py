@@ -4,7 +4,8 @@ They may be the same records or others that look alike: a bound reads the pool's
 as if it had so many rows fewer, which is valid for both. Nothing is left out.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,35 +20,16 @@ from dsel.data.pool import Pool
 _FIRST_COLUMNS: Final = 8
 
 
-@dataclass(frozen=True)
-class EqualRows:
-    """Counts the rows of a block that equal a known row: for `Pool.reduce`.
-
-    Rows are told by hashes of 64 bits. A chance hit makes the count one larger, which
-    a bound may well be told.
-    """
-
-    stages: tuple[tuple[slice, NDArray[np.uint64]], ...]
-    """Columns, and the hashes of the known rows in them, ascending."""
-    dtype: np.dtype[Any]
-    """Type in which rows are compared."""
-
-    def __call__(self, X: Any, rows: NDArray[np.int64]) -> int:
-        """Return how many rows equal a known one."""
-        del rows
-        likely = encoded(X)
-        for columns, known in self.stages:
-            hashes = row_hashes(comparable(likely[:, columns], self.dtype))
-            places = np.searchsorted(known, hashes) % len(known)
-            likely = likely[np.flatnonzero(known[places] == hashes)]
-        return int(likely.shape[0])
+Counter = Callable[[Any, NDArray[np.int64]], int]
 
 
-def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
+def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
     """Return what counts the rows of a matching pool that equal a labeled row.
 
     Rows are compared in the type with fewer digits, as rows of the other one were
-    rounded. Zeros of either sign are equal, and so are missing values.
+    rounded. Zeros of either sign are equal, and so are missing values. Rows are told by
+    hashes of 64 bits: a chance hit makes the count one larger, which a bound may well
+    be told.
     """
     X, schema = encoded(labeled.X), pool.frames
     if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats
@@ -63,9 +45,23 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
     if not pool.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
         # Most rows differ from all known ones in a few columns already.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
-    return EqualRows(
-        tuple((some, np.unique(row_hashes(known[:, some]))) for some in columns), dtype
-    )
+    stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
+    return partial(_count, stages, dtype)
+
+
+def _count(
+    stages: Sequence[tuple[slice, NDArray[np.uint64]]],
+    dtype: np.dtype[Any],
+    X: Any,
+    rows: NDArray[np.int64],
+) -> int:
+    """Return how many rows of a block equal a known one, by columns and hashes."""
+    likely = encoded(X)
+    for columns, known in stages:
+        hashes = row_hashes(comparable(likely[:, columns], dtype))
+        places = np.searchsorted(known, hashes) % len(known)
+        likely = likely[np.flatnonzero(known[places] == hashes)]
+    return int(likely.shape[0])
 
 
 def _coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
@@ -85,17 +81,11 @@ def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
     if sparse.issparse(X):
         matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)
         matrix.sum_duplicates()
-        matrix.data = _one_bit_pattern(matrix.data)
+        matrix.data = comparable(matrix.data, dtype)
         matrix.eliminate_zeros()
         return matrix
-    return np.ascontiguousarray(_one_bit_pattern(np.asarray(X).astype(dtype)))
-
-
-def _one_bit_pattern(values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind != "f":
-        return values
-    values = values + values.dtype.type(0)  # turns -0.0 into 0.0
-    missing = np.isnan(values)
-    if missing.any():
-        values[missing] = np.nan
+    values = np.ascontiguousarray(X, dtype)
+    if dtype.kind == "f":
+        values = values + dtype.type(0)  # turns -0.0 into 0.0
+        values[np.isnan(values)] = np.nan
     return values

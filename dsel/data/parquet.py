@@ -137,38 +137,31 @@ def _joined_schema(fragments: Sequence[Any], columns: tuple[str, ...] | None) ->
     """
     import pyarrow as pa
 
-    first = fragments[0].path
-    joined = _columns_of(fragments[0])
+    first, joined = fragments[0].path, _columns_of(fragments[0])
     for fragment in fragments[1:]:
         here, types = fragment.path, _columns_of(fragment)
-        for lacking, there, found, others in (
-            (here, first, types, joined),
-            (first, here, joined, types),
-        ):
-            if missing := [name for name in others if name not in found]:
-                raise ValueError(
-                    f"`pool` {lacking!r} lacks the column {missing[0]!r} that "
-                    f"{there!r} has; write all files with the same columns."
-                )
+        if lacking := joined.keys() ^ types.keys():
+            name = min(lacking)
+            one, other = (here, first) if name in joined else (first, here)
+            raise ValueError(
+                f"`pool` {one!r} lacks the column {name!r} that {other!r} has; write "
+                f"all files with the same columns."
+            )
         for name, dtype in types.items():
             known = joined[name]
-            if pa.types.is_null(known):
-                joined[name] = dtype
-            elif dtype == known or pa.types.is_null(dtype):
+            if dtype == known or pa.types.is_null(dtype):
                 continue
-            elif _plain(dtype) == _plain(known):
-                joined[name] = _plain(known)
-            else:
+            joined[name] = dtype if pa.types.is_null(known) else _plain(known)
+            if _plain(dtype) != _plain(joined[name]):
                 raise TypeError(
                     f"`pool` {here!r} holds {dtype} in column {name!r}, where "
                     f"{first!r} holds {known}; write all files with the same types."
                 )
-    for name in columns or ():
-        if name not in joined:
-            raise ValueError(
-                f"`columns` must be columns of `pool` {first!r}, got {name!r}; it has "
-                f"{', '.join(joined)}."
-            )
+    if unknown := [name for name in columns or () if name not in joined]:
+        raise ValueError(
+            f"`columns` must be columns of `pool` {first!r}, got {unknown[0]!r}; it "
+            f"has {', '.join(joined)}."
+        )
     return pa.schema([(name, joined[name]) for name in columns or joined])
 
 
@@ -185,8 +178,7 @@ def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
     """Return the schema of blocks as frames of pandas, empty columns marked."""
     import pyarrow as pa
 
-    # Missing values, as far as footers tell of them.
-    n_missing: Counter[str] = Counter()
+    n_missing: Counter[str] = Counter()  # as far as footers tell
     for metadata in (fragment.metadata for fragment in fragments):
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             for chunk in map(group.column, range(group.num_columns)):
@@ -200,13 +192,10 @@ def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
     n_rows, columns = sum(map(_n_rows, fragments)), []
     found = columns_of(plain.empty_table().to_pandas())
     for field, column in zip(plain, found, strict=True):
-        kinds = [kind for kind, is_kind in of_objects.items() if is_kind(field.type)]
+        kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
         is_null = pa.types.is_null(field.type) or n_missing[column.name] == n_rows
-        columns.append(
-            replace(
-                column, kind=(*kinds, column.kind)[0], is_empty=n_rows > 0 and is_null
-            )
-        )
+        kind = next(kinds, column.kind)
+        columns.append(replace(column, kind=kind, is_empty=n_rows > 0 and is_null))
     return FrameSchema(schema.empty_table().to_pandas(), tuple(columns))
 
 

@@ -34,8 +34,6 @@ HALVING_STREAM: Final = 16
 """Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
 
 _NUMBERS_A_COUNTER: Final = 4
-_NEAR: Final = 4096
-"""Gaps below this are drawn and thrown away: cheaper than another generator."""
 
 
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
@@ -55,19 +53,11 @@ def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint
 def row_random_at(
     seed: int, stream: int, rows: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Return the random numbers of ascending row numbers, shape (len(rows),)."""
-    if len(rows) == 0:
+    """Return the random numbers of ascending row numbers that lie near each other."""
+    if not len(rows):
         return np.empty(0, dtype=np.uint64)
-    first, last = int(rows[0]), int(rows[-1])
-    if last - first == len(rows) - 1:
-        return row_random(seed, stream, first, last + 1)
-    cuts = np.flatnonzero(np.diff(rows) > _NEAR) + 1
-    return np.concatenate(
-        [
-            row_random(seed, stream, int(run[0]), int(run[-1]) + 1)[run - run[0]]
-            for run in np.split(rows, cuts)
-        ]
-    )
+    first = int(rows[0])
+    return row_random(seed, stream, first, int(rows[-1]) + 1)[rows - first]
 
 
 def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
@@ -138,24 +128,15 @@ def canonical_text(value: Any) -> str:
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     if isinstance(value, Mapping):
-        return _mapping_text(value)
+        texts = {canonical_text(key): canonical_text(value[key]) for key in value}
+        return "{" + ",".join(f"{key}:{texts[key]}" for key in sorted(texts)) + "}"
     if isinstance(value, np.ndarray):
         return canonical_text(value.tolist())
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(canonical_text, value)) + "]"
     if isinstance(value, Set):
         return "{" + ",".join(sorted(map(canonical_text, value))) + "}"
-    return _object_text(value)
-
-
-def _mapping_text(value: Mapping[Any, Any]) -> str:
-    texts = {canonical_text(key): canonical_text(item) for key, item in value.items()}
-    return "{" + ",".join(f"{key}:{texts[key]}" for key in sorted(texts)) + "}"
-
-
-def _object_text(value: Any) -> str:
-    named = value if hasattr(value, "__qualname__") else type(value)
-    name = f"{named.__module__}.{named.__qualname__}"
-    if named is value or not hasattr(value, "get_params"):
-        return f"<{name}>"
-    return f"<{name}{_mapping_text(value.get_params(deep=False))}>"
+    named: Any = value if hasattr(value, "__qualname__") else type(value)
+    has_params = named is not value and hasattr(value, "get_params")
+    params = canonical_text(value.get_params(deep=False)) if has_params else ""  # type: ignore[union-attr]
+    return f"<{named.__module__}.{named.__qualname__}{params}>"

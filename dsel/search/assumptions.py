@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.data.blocks import stacked
-from dsel.data.equal_rows import EqualRows, comparable, equal_rows
+from dsel.data.equal_rows import Counter, comparable, equal_rows
 from dsel.data.frames import Frame, encoded
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -93,7 +93,7 @@ def look_at_pool(
 
 
 def _look(
-    equal: EqualRows, share: float, seed: int, X: Any, rows: NDArray[np.int64]
+    equal: Counter, share: float, seed: int, X: Any, rows: NDArray[np.int64]
 ) -> tuple[int, list[Any]]:
     """Return the equal rows of a block, and its part of the sample."""
     words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)

@@ -3,7 +3,6 @@
 import gc
 import os
 import pickle
-import shutil
 import tracemalloc
 import uuid
 from operator import add
@@ -14,7 +13,7 @@ import pytest
 import zarr
 from scipy import sparse
 
-from dsel.data import open_pool, write_pool
+from dsel.data import open_pool
 from dsel.data import pool as pool_module
 from dsel.data.cache import process_cache
 from dsel.data.pool import read_blocks
@@ -68,23 +67,13 @@ def n_rows_of(X, rows):
     return len(rows)
 
 
-def test_read_blocks__computes_a_block_when_it_is_asked_for(calls):
-    pool = open_pool(noted())
+def test_read_blocks__computes_a_block_when_it_is_asked_for_and_has_rows(calls):
+    pool = open_pool(noted()).excluding(np.arange(10, 40))
     blocks = read_blocks(pool.sources(pool.spans(60)[0]), 10)
     assert calls == []
-    next(blocks)
-    assert calls == [0]
-    next(blocks)
-    assert calls == [0, 1]
-
-
-def test_read_blocks__computes_no_block_of_which_no_row_is_left(calls):
-    pool = open_pool(noted()).excluding(np.arange(10, 40))
-    found = [
-        block.rows[0] for block in read_blocks(pool.sources(pool.spans(60)[0]), 10)
-    ]
-    assert found == [0, 40, 50]
-    assert calls == [0, 4, 5]
+    assert [(block.rows[0], calls.copy()) for block in blocks] == [
+        (0, [0]), (40, [0, 4]), (50, [0, 4, 5]),
+    ]  # fmt: skip
 
 
 def make_megabytes(block_info=None):
@@ -107,27 +96,6 @@ def test_reduce__has_one_block_of_a_span_in_memory(block_rows, monkeypatch):
 
 def in_one_thread(work):
     return LocalExecutor(work, 1)
-
-
-@pytest.mark.parametrize("block_rows", [3, 10, 25, 100])
-def test_read_blocks__puts_small_blocks_together(block_rows):
-    pool = open_pool(noted())
-    sources = pool.sources(pool.spans(60)[0])
-    found = [len(block.rows) for block in read_blocks(sources, block_rows)]
-    assert max(found) == min(block_rows // 10 * 10 or block_rows, 60)
-    assert sum(found) == 60
-
-
-def test_read_blocks__says_that_a_block_has_other_rows_than_its_array_tells():
-    chunks = ((10, 20), (3,))
-    wrong = da.map_blocks(lambda: np.zeros((10, 3)), chunks=chunks, dtype=float)
-    with pytest.raises(ValueError, match="rows 10 to 29 are 10 rows; correct them"):
-        open_pool(wrong).reduce(n_rows_of, add)
-
-
-def test_reduce__on_a_cluster_computes_each_block_of_a_dask_array_once(client, calls):
-    assert open_pool(noted()).reduce(n_rows_of, add, client=client) == 60
-    assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("derived", [False, True])
@@ -201,16 +169,6 @@ def test_sources__go_with_their_task_where_a_worker_died_meanwhile(client):
 
     assert len(pool.sources(span, ClientOfADyingWorker())) == 1
     assert len(pool.sources(span, client)) > 1
-
-
-def test_reopened__tells_a_pool_that_was_written_anew(tmp_path):
-    path = tmp_path / "p.zarr"
-    pool = write_pool(np.eye(9), path, chunk_rows=4)
-    assert pool.reopened().token == pool.token
-    shutil.rmtree(path)
-    write_pool(np.eye(8), path, chunk_rows=4)
-    with pytest.raises(ValueError, match="was written anew since it was opened"):
-        pool.reopened()
 
 
 def test_fingerprint__depends_on_rows_and_not_on_chunks():
@@ -288,18 +246,3 @@ def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
     os.remove(tmp_path / "X.npy")
 
     assert (pool.reduce(moments, add, keep=True) == first).all()
-
-
-@pytest.mark.cluster
-def test_reduce__uses_more_than_one_process(tmp_path, rows, processes):
-    np.save(tmp_path / "X.npy", rows)
-    pool = open_pool(tmp_path / "X.npy")
-    pids = pool.reduce(process_number, set.union, client=processes)
-    value = pool.reduce(moments, add, client=processes, keep=True)
-    assert os.getpid() not in pids
-    assert len(pids) == 2
-    assert (value == pool.reduce(moments, add)).all()
-
-
-def process_number(X, rows):
-    return {os.getpid()}

@@ -15,11 +15,7 @@ def test_open_pool__takes_names_from_a_frame_or_the_caller():
     assert open_pool(frame).columns == ("len", "width")
     assert open_pool(np.zeros((2, 2)), columns=["a", "b"]).columns == ("a", "b")
     assert open_pool(np.zeros((2, 2))).columns is None
-
-
-def test_open_pool__takes_names_from_a_coordinate():
     array = xr.DataArray(np.zeros((2, 2)), dims=("i", "j"), coords={"j": ["a", "b"]})
-
     assert open_pool(array).columns == ("a", "b")
 
 

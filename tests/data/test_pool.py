@@ -102,25 +102,10 @@ def total(X, rows):
     return np.asarray(X.sum(axis=0), dtype=np.float64).ravel() + [len(rows), 0, 0]
 
 
-def test_open_pool__knows_shape_and_type(pool):
-    assert (pool.n_rows, pool.n_columns) == (N_ROWS, N_COLUMNS)
-    assert pool.dtype == np.float32
-    assert pool.boundaries[0] == 0
-    assert pool.boundaries[-1] == N_ROWS
-    assert (np.diff(pool.boundaries) > 0).all()
-
-
-def test_spans__follow_the_chunks(pool):
-    spans = pool.spans(20)
-
-    assert [span.start for span in spans[1:]] == [span.stop for span in spans[:-1]]
-    assert {span.start for span in spans} <= set(pool.boundaries.tolist())
-    assert sum(span.n_rows for span in spans) == N_ROWS
-
-
 def test_token__is_the_same_when_opened_again(pool):
     assert pool.token == open_pool(pool).token
     assert pool.token != pool.excluding([3]).token
+    assert pool.reopened().token == pool.token
     assert pool.part(0, 0.5, seed=1).token != pool.part(0, 0.5, seed=2).token
 
 
@@ -188,20 +173,13 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
     assert filtered.n_rows == plain.n_rows
 
 
-def test_spans__takes_a_chunk_that_is_too_long_whole():
-    pool = open_pool(da.zeros((100, 2), chunks=((5, 5, 80, 5, 5), 2)))
-
-    spans = [(span.start, span.stop) for span in pool.spans(10)]
-
-    assert spans == [(0, 10), (10, 90), (90, 100)]
-
-
-def test_spans__leave_out_chunks_without_rows():
-    pool = open_pool(da.zeros((100, 2), chunks=(10, 2))).excluding(np.arange(15, 60))
+def test_spans__are_whole_chunks_that_have_rows():
+    chunks = ((5, 5, 80, *[10] * 6), 2)
+    pool = open_pool(da.zeros((150, 2), chunks=chunks)).excluding(np.arange(95, 130))
 
     spans = [(span.start, span.stop, span.n_rows) for span in pool.spans(20)]
 
-    assert spans == [(0, 20, 15), (60, 80, 20), (80, 100, 20)]
+    assert spans == [(0, 10, 10), (10, 90, 80), (90, 100, 5), (130, 150, 20)]
 
 
 def test_reduce__combines_in_row_order():
@@ -212,25 +190,27 @@ def test_reduce__combines_in_row_order():
     assert rows.tolist() == [row for row in range(1000) if row != 5]
 
 
-def test_token__of_a_zarr_pool_changes_with_its_chunks(X, tmp_path):
-    path = of_zarr(X, tmp_path)
-    before = open_pool(path).token
-    zarr.open_array(path, mode="r+")[3, 0] = 17
-
-    assert open_pool(path).token != before
-
-
-def test_token__of_an_array_changes_with_one_value(X):
-    changed = X.copy()
-    changed[96, 1] += 1
-
-    assert open_pool(X).token == open_pool(X.copy()).token
-    assert open_pool(X).token != open_pool(changed).token
-
-
 def test_read_blocks__gives_every_row_once_in_order(pool, X):
     rows, values = read_all(pool)
 
     assert (rows == np.arange(N_ROWS)).all()
     assert (values == X).all()
-    assert values.dtype == np.float32
+    assert values.dtype == pool.dtype == np.float32
+    assert (pool.n_rows, pool.n_columns) == (N_ROWS, N_COLUMNS)
+    assert sum(span.n_rows for span in pool.spans(20)) == N_ROWS
+
+
+@pytest.mark.parametrize("kind", [of_npy, of_zarr, lambda X, _: X.copy()])
+def test_token__changes_with_one_value(kind, X, tmp_path):
+    changed = X.copy()
+    changed[3, 0] = 17
+    before = open_pool(kind(X, tmp_path))
+    told = before.token
+    if kind is of_zarr:
+        zarr.open_array(tmp_path / "pool.zarr", mode="r+")[3, 0] = 17
+        assert open_pool(tmp_path / "pool.zarr").token != told
+    else:
+        assert open_pool(kind(changed, tmp_path)).token != told
+    if kind in (of_npy, of_zarr):
+        with pytest.raises(ValueError, match="was written anew since it was opened"):
+            before.reopened()

@@ -3,6 +3,7 @@
 import re
 
 import dask.array as da
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,6 +56,16 @@ def objects(folder, name):
 def codes(folder, y, classes):
     np.savez(folder / "t.npz", X=X, y=np.array(y), classes=np.array(classes))
     return folder / "t.npz"
+
+
+def taken(_):
+    fsspec.filesystem("memory").pipe("/taken/notes.txt", b"mine")
+    return "memory://taken"
+
+
+def write_twice(source, path):
+    for _ in range(2):
+        write_pool(source, path)
 
 
 def write(rows, folder, **options):
@@ -167,6 +178,20 @@ WRITING = {
     "a folder": (lambda f: write_pool(X, text_file(f, "n", "").parent), "is no pool"),
     "sparse": (lambda f: write(sparse.csr_matrix(X), f), "sparse rows.* as the pool"),
     "nothing": (lambda f: write(f / "t.csv", f), "`source` .*nothing is at"),
+    "into a pool": (
+        lambda f: write_pool(X, with_attributes(f) / "more.zarr"),
+        "`path` .* lies in the pool .*choose another",
+    ),
+    "others' files": (lambda f: write_pool(X, taken(f)), "an empty .*notes.txt is"),
+    "taken parquet": (
+        lambda f: write_twice(text_file(f, "s.csv", "a\n1\n"), f / "s.parquet"),
+        "`path` must be free, but .*s.parquet' is there",
+    ),
+    "text of a file": (
+        lambda f: write(text_file(f, "t.csv", "a,city\n1,Ulm\n"), f),
+        r"'city' holds 'Ulm'; write it to a path .* \.parquet",
+    ),
+    "no text": (lambda f: write_pool(X, f / "t.parquet"), "may end in .parquet where"),
     "slash": (lambda _: write_pool(X, "s3:/b/pool.zarr"), "write 's3://b/pool.zarr'"),
     "text": (lambda f: write(TEXT, f), "numeric, but column 'colour' holds text"),
     "infinite": (lambda f: write(np.where(X == 5, -np.inf, X), f), "row 2.*is -inf"),
@@ -214,6 +239,7 @@ SPLITTING = {
 TYPES = {
     "text", "objects", "complex", "number", "labels of two types", "pairs", "kinds",
     "text of a pool", "numbers of a pool", "another type", "seed", "type nope",
+    "text of a file",
 }  # fmt: skip
 """Names of what is of the wrong kind; all else has a wrong value."""
 CALLS = {

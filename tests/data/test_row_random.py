@@ -38,12 +38,11 @@ def test_words__are_those_of_philox():
 
 def test_words_at__picks_the_words_of_the_rows(rng):
     rows = np.sort(rng.choice(200_000, size=300, replace=False))
-    rows = np.concatenate([rows, [10**12, 10**12 + 3]])
+    assert len(row_random_at(5, 3, rows[:0])) == 0
 
     picked = row_random_at(5, 3, rows)
 
-    assert (picked[:300] == row_random(5, 3, 0, 200_000)[rows[:300]]).all()
-    assert (picked[300:] == row_random(5, 3, 10**12, 10**12 + 4)[[0, 3]]).all()
+    assert (picked == row_random(5, 3, 0, 200_000)[rows]).all()
 
 
 @pytest.mark.parametrize("k", [2, 7, 5000])
