@@ -1,11 +1,12 @@
 """The labeled rows: checked, with labels as class codes."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from textwrap import shorten
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,9 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
+
+MOST_SINGLE: Final = 50
+"""Classes that may have less than two rows each, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,13 @@ def labeled_rows(
             "`y` must hold at least two classes, got one class only: "
             f"{classes.tolist()[0]!r}; label rows of another class."
         )
+    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
+        raise ValueError(
+            f"`y` must hold classes, got {len(classes):,} different labels in "
+            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
+            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
+            "of each class."
+        )
     # Of a missing label numpy and pandas make the text "nan".
     for label in classes.tolist() if classes.dtype.kind == "U" else ():
         if label.strip() in ("", "nan", "<NA>"):
@@ -146,7 +157,8 @@ def check_labels(y: Any) -> NDArray[Any]:
             "infinite); rows without a label belong into the pool."
         )
     try:
-        check_classification_targets(labels)
+        with warnings.catch_warnings(action="ignore"):  # of many classes
+            check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(
             f"`y` must hold classes, not measurements such as {labels.tolist()[0]}; "

@@ -61,6 +61,7 @@ PLANS = {
     "X is empty": ({"X": X[:0], "y": Y[:0]}, ValueError, "`X` row"),
     "one class": ({"y": np.zeros(60)}, ValueError, "`y` two classes"),
     "measurements": ({"y": np.linspace(0, 1, 60)}, ValueError, "`y` classes"),
+    "a label for each row": ({"y": np.arange(60)}, ValueError, "`y` 60 different"),
     "NaN in y": ({"y": np.where(Y == 3, np.nan, Y)}, ValueError, "`y` nan"),
     "columns of the pool": ({"pool": POOL[:, :5]}, ValueError, "`pool` 5 `X` 64"),
     "names of the pool": (
