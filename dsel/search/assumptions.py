@@ -109,15 +109,24 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
     """
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 
-    labeled, unlabeled = _in_one_precision([encoded(labeled), encoded(unlabeled)])
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     drawn = []
-    for each in (labeled, unlabeled):
+    for each in map(encoded, (labeled, unlabeled)):
         if each.shape[0] > SAMPLE_ROWS:
             rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
             each = each[np.sort(rows)]
         drawn.append(each)
-    X = _ranked(stacked(drawn))
+    # In float32, since the float32 next to 0.1 is another number, by which trees would
+    # tell equal records of two tables. Of a value its place among those of its column,
+    # which is all that matters to a forest: scikit-learn's takes values that differ by
+    # less than 1e-7 for equal. Zeros of CSR rows stay zeros.
+    with np.errstate(over="ignore"):
+        X = stacked(drawn).astype(np.float32)
+    if sparse.issparse(X):
+        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
+        X.data = (places[:-1] - places[-1]).astype(np.float64)
+    else:
+        X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
     is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
@@ -135,45 +144,6 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
     as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
     auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
     return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
-
-
-def _in_one_precision(tables: Sequence[Any]) -> list[Any]:
-    """Return tables, rounded to float32 in columns in which one of them was rounded.
-
-    The float32 next to 0.1 is another number, so that trees would tell equal records.
-    """
-    if any(map(sparse.issparse, tables)):
-        matrices = [sparse.csr_matrix(each, dtype=np.float64) for each in tables]
-        data = _in_one_precision([each.data[:, np.newaxis] for each in matrices])
-        for matrix, values in zip(matrices, data, strict=True):
-            matrix.data = values[:, 0]
-        return matrices
-    if all(each.dtype.kind != "f" for each in tables):
-        return list(tables)
-    with np.errstate(over="ignore"):
-        rounded = [each.astype(np.float32) for each in tables]
-    pairs = list(zip(rounded, tables, strict=True))
-    single = [((new == old) | np.isnan(old)).all(axis=0) for new, old in pairs]
-    near = [  # neither too large nor too small for a float32
-        np.isclose(new, old, rtol=1e-6, atol=0.0, equal_nan=True).all(axis=0)
-        for new, old in pairs
-    ]
-    alike = np.any(single, axis=0) & np.all(near, axis=0)
-    return [np.where(alike, new, old) for new, old in pairs]
-
-
-def _ranked(X: Any) -> Any:
-    """Return rows with the place of each value among those of its column.
-
-    Only that matters to a forest, but scikit-learn's takes values that differ by less
-    than 1e-7, or that float32 rounds to one, for equal. Zeros of CSR rows stay zeros.
-    """
-    if sparse.issparse(X):
-        X = X.astype(np.float64)
-        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
-        X.data = (places[:-1] - places[-1]).astype(np.float64)
-        return X
-    return stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
 
 
 def assumptions_of_plan(
