@@ -15,11 +15,15 @@ WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 PAIR: Final = "pair"
 SIDE: Final = "side"
+TRUE_CLASS: Final = "true_class"
+PREDICTED_CLASS: Final = "predicted_class"
+OTHER_CLASS: Final = "other_class"
 
 # Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
 FOLD_ROWS: Final = "fold_rows"
 FOLD_ANSWERS: Final = "fold_answers"
+FOLD_LOSS_MEAN: Final = "fold_loss_mean"
 TRAIN_ERRORS: Final = "train_errors"
 TRAIN_ROWS: Final = "train_rows"
 DISAGREEMENTS: Final = "disagreements"
@@ -29,6 +33,8 @@ LOO_ERRORS: Final = "loo_errors"
 OUTER_CANDIDATE: Final = "outer_candidate"
 OUTER_ERRORS: Final = "outer_errors"
 OUTER_DISAGREEMENTS: Final = "outer_disagreements"
+OUTER_CONFUSION: Final = "outer_confusion"
+OUTER_ANSWERS: Final = "outer_answers"
 
 # Squared residuals of least squares, over rows: sums and a mean, as they are called.
 FOLD_LOSS_SUM: Final = "fold_loss_sum"
@@ -108,6 +114,8 @@ VARIABLES: Final = (
     Variable(STATUS, _EACH, "flag", "what happened to the candidate"),
     Variable(MESSAGE, _EACH, "text", "why the candidate failed"),
     Variable(FOLD_ERRORS, _FIT, "count", "errors on the held-out rows"),
+    Variable(FOLD_LOSS_MEAN, _FIT, "number",
+             "mean loss on the held-out rows of models without them"),
     Variable(FOLD_ROWS, (SPLITS,), "count", "held-out rows"),
     Variable(FOLD_ANSWERS, _FIT, "count",
              "answers behind the errors: several models answer each held-out row"),
@@ -153,6 +161,6 @@ BY_NAME: Final = {each.name: each for each in VARIABLES}
 
 RESERVED: Final = frozenset({
     FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
-    *BY_NAME,
+    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, *BY_NAME,
 })  # fmt: skip
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

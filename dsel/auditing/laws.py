@@ -5,6 +5,7 @@ over cells. A fit is a table lookup, so a whole search takes some hundredths of 
 second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dsel.arrays import Floats
+from dsel.losses import ByClass, Loss
 
 Codes = NDArray[np.int64]
 
@@ -25,30 +27,46 @@ REFUSED = -1
 
 @dataclass(frozen=True)
 class Law:
-    """A joint distribution of cells and classes 0 and 1."""
+    """A joint distribution of cells and classes 0, 1, ..."""
 
     cells: Floats
     """Features of each cell, (n_cells, n_features)."""
     chances: Floats
-    """Chance of each cell and class, (n_cells, 2); they sum to 1."""
+    """Chance of each cell and class, (n_cells, n_classes); they sum to 1."""
     has_twins: bool = False
     """Whether rows of a cell are equal; else a random last column tells them apart."""
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[Floats, Codes]:
         """Return independent rows and their classes."""
         drawn = rng.choice(self.chances.size, n_rows, p=self.chances.ravel())
-        cell, y = np.divmod(drawn, 2)
+        cell, y = np.divmod(drawn, self.chances.shape[1])
         return self._rows(self.cells[cell], rng.random(n_rows)), y
 
     def error(self, model: Any) -> float:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
+        return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
+
+    def loss(self, model: Any, loss: Loss) -> float:
+        """Return the loss of a model on new rows, exactly."""
+        codes = np.arange(self.chances.shape[1])
+        by_class = ByClass(loss, tuple(codes.tolist()), codes)
+        return by_class.rate(self.confusion(model))
+
+    def confusion(self, model: Any) -> Floats:
+        """Return the chance of each true class and answer; no class is last."""
         rows = self._rows(self.cells, np.full(len(self.cells), UNSEEN))
         try:
             answers = np.asarray(model.predict(rows), dtype=np.int64)
         except ValueError:
             answers = np.array([_answer_alone(model, row) for row in rows])
-        is_right = answers[:, np.newaxis] == np.arange(2)
-        return float(1.0 - self.chances[is_right].sum())
+        n_classes = self.chances.shape[1]
+        table = np.zeros((n_classes + 1, n_classes + 1))
+        known = (answers >= 0) & (answers < n_classes)
+        np.add.at(table.T, np.where(known, answers, n_classes), self._padded())
+        return table
+
+    def _padded(self) -> Floats:
+        return np.column_stack([self.chances, np.zeros(len(self.chances))])
 
     def _rows(self, cells: Floats, last: Floats) -> Floats:
         return cells if self.has_twins else np.column_stack([cells, last])
@@ -69,8 +87,12 @@ def step(n_cells: int = 16, *, has_twins: bool = False) -> Law:
 
 def biased_coin(share: float, n_cells: int = 16) -> Law:
     """Return a law whose classes do not depend on features; class 1 has `share`."""
-    row = np.array([1.0 - share, share]) / n_cells
-    return Law(_line(n_cells), np.tile(row, (n_cells, 1)))
+    return dice([1.0 - share, share], n_cells)
+
+
+def dice(chances: Sequence[float], n_cells: int = 16) -> Law:
+    """Return a law whose classes have these chances, whatever the features are."""
+    return Law(_line(n_cells), np.tile(np.array(chances) / n_cells, (n_cells, 1)))
 
 
 def noisy_copies(n_copies: int, noise: float) -> Law:
@@ -113,11 +135,12 @@ class Learner(ClassifierMixin, BaseEstimator):
 class RandomTable(Learner):
     """Answers at random for each cell, whatever the labels were."""
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number: int = 0, n_classes: int = 2) -> None:
         self.number = number
+        self.n_classes = n_classes
 
     def _learn(self, X: Floats, y: Codes) -> None:
-        self.table_ = self._generator().integers(2, size=16)
+        self.table_ = self._generator().integers(self.n_classes, size=16)
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(self.number)

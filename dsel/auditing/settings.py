@@ -34,10 +34,12 @@ from dsel.auditing.laws import (
     Turncoat,
     UnseededTable,
     biased_coin,
+    dice,
     noisy_copies,
     step,
 )
 from dsel.bounds import binomial_tail_inversion
+from dsel.losses import balanced, cost, precision, recall
 from dsel.search.certify_selection import certify_selection
 from dsel.search.execute import Outcome
 from dsel.search.plan import CERTIFICATES, Plan, plan_search
@@ -67,11 +69,24 @@ class Draw:
 
     def certified(self, outcome: Outcome) -> Claims:
         """Return what is certified of the models that were handed over."""
-        return [
-            (each.bound, self.setting.law.error(outcome.models[deploy]))
-            for deploy, each in outcome.certificates.items()
-            if each.certified
-        ]
+        law, loss = self.setting.law, self.setting.options.get("loss")
+        claims = []
+        for deploy, each in outcome.certificates.items():
+            if not each.certified:
+                continue
+            model = outcome.models[deploy]
+            truth = law.error(model) if loss is None else law.loss(model, loss)
+            claims.append((each.bound, truth))
+            if (report := outcome.choice.reports.get(deploy)) is not None:
+                claims.append((report.error_at_most, law.error(model)))
+                for label, row in report.to_dataframe().iterrows():
+                    missed, false = (
+                        law.loss(model, recall(label)),
+                        law.loss(model, precision(label)),
+                    )
+                    claims.append((1.0 - row["recall_at_least"], missed))
+                    claims.append((1.0 - row["precision_at_least"], false))
+        return claims
 
 
 Steps = Callable[[Draw, float], Claims]
@@ -178,10 +193,42 @@ class Setting:
 
 
 _COIN: Final = biased_coin(0.5)
+_DICE: Final = dice([0.4, 0.3, 0.15, 0.1, 0.05])
 _TWENTY: Final = {"number": [*range(20)]}
 _TEN: Final = {"number": [*range(10)]}
 _ONE: Final = {"number": [0]}
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
+
+
+_LOSSES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "recall": {"loss": recall(1)},
+    "precision": {"loss": precision(1)},
+    "balanced": {"loss": balanced([0, 1])},
+    "cost": {"loss": cost({(0, 1): 1, (1, 0): 20})},
+    "costs of three sizes": {"loss": cost([[0, 1], [20, 3]], [0, 1])},
+    "report": {"report": [0, 1]},
+    "report of a cost": {"report": [0, 1], "loss": cost({(0, 1): 1, (1, 0): 20})},
+}
+
+
+def _of_each_loss(name: str) -> dict[str, Setting]:
+    """Return the settings that every loss, and the report, is read in."""
+    given = {"cv": 3, **_LOSSES[name]}
+    return {
+        f"{name}, rare class": Setting(
+            biased_coin(0.1), RandomTable(), _TEN, given, n_labeled=90
+        ),
+        f"{name}, rarest class": Setting(
+            biased_coin(0.01), RandomTable(), _TEN, given, n_labeled=300
+        ),
+        f"{name}, memory": Setting(
+            biased_coin(0.4), Memory(), {"otherwise": [0, 1]}, given
+        ),
+        f"{name}, full model differs": Setting(
+            step(), Turncoat(400, 7.5, 3), {"n_rows": [400]}, given,
+            n_labeled=400, n_unlabeled=39,
+        ),
+    }  # fmt: skip
 
 
 def _of_each_certificate(certificate: str) -> dict[str, Setting]:
@@ -222,6 +269,19 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "nested, twins": Setting(
         step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
         n_labeled=500, n_unlabeled=2000,
+    ),
+    **{
+        name: setting
+        for loss in _LOSSES
+        for name, setting in _of_each_loss(loss).items()
+    },
+    "balanced, five classes": Setting(
+        _DICE, RandomTable(n_classes=5), _TEN,
+        {"cv": 3, "loss": balanced(range(5))}, n_labeled=120,
+    ),
+    "report, five classes": Setting(
+        _DICE, RandomTable(n_classes=5), _TEN,
+        {"cv": 3, "report": [*range(5)]}, n_labeled=120,
     ),
     "any selection": Setting(_COIN, RandomTable(), _TWENTY, {"cv": 3}, certify_any),
     "folds pooled": Setting(

@@ -8,7 +8,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.cli.running import numbers, wrap
-from dsel.results.certificate import confidence
+from dsel.results.texts import confidence
 from dsel.search.plan_bound import plan_bound
 
 ROWS: Final = {

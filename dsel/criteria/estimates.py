@@ -92,6 +92,11 @@ def loo_error(evidence: Evidence) -> Floats:
     return np.asarray(evidence[names.LOO_ERRORS] / evidence[names.N_LABELED])
 
 
+def mean_loss(evidence: Evidence) -> Floats:
+    """Mean over folds of the declared loss, of models that did not see the fold."""
+    return np.asarray(evidence[names.FOLD_LOSS_MEAN].mean(axis=-1))
+
+
 ESTIMATES: Final = (
     Estimate(
         "cv_error",
@@ -100,6 +105,13 @@ ESTIMATES: Final = (
         (names.FOLD_ROWS,),
         label_term=fold_error,
         exact=cv_score,
+    ),
+    Estimate(
+        "mean_loss",
+        mean_loss,
+        (names.FOLD_LOSS_MEAN,),
+        (names.FOLD_ROWS,),
+        label_term=mean_loss,
     ),
     Estimate(
         "loo_error",

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, tidy
-from dsel.results.certificate import in_percent, params_text
+from dsel.results.certificate import params_text
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
+from dsel.results.texts import in_percent
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from dsel.plots.style import (
     tidy,
     value_labels,
 )
-from dsel.results.certificate import at_most, params_text
+from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
+from dsel.results.texts import at_most
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:

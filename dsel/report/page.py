@@ -16,9 +16,10 @@ from dsel import names
 from dsel.plots import plot_certificates, plot_surface, plot_terms
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import in_percent, params_text
+from dsel.results.certificate import params_text
 from dsel.results.cube import evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
+from dsel.results.texts import in_percent
 from dsel.search.select import select, terms_of
 
 FOLDER: Final = Path(__file__).parent

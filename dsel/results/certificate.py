@@ -7,7 +7,6 @@ An upper limit rounds up, so that what is shown is a bound, too.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from math import isfinite, isnan, nan
 from typing import Any, Final, Self
@@ -17,6 +16,8 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice, check_probability
+from dsel.results.certified_report import CertifiedReport
+from dsel.results.texts import at_most, confidence, in_percent
 
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
@@ -43,8 +44,6 @@ LOST: Final = (
     "the results lost their attribute `assumptions`, which says what was checked; "
     "select from what the run or `open_results` returned"
 )
-EXACT: Final = Context(prec=800)
-"""Holds every float and its percentage."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +193,12 @@ class Certificate(Told):
     """Pool rows that equal labeled rows: so many fewer are counted as seen."""
     share: str = ""
     """Words for the part of the labels that its model saw."""
+    loss: str = "error"
+    """What is bounded: ``error``, or the loss that the plan declared."""
+    says: str = "Error at most"
+    """How its line begins."""
+    largest: float = 1.0
+    """The largest value of the loss; 1 for a rate."""
 
     def __post_init__(self) -> None:
         check_probability(self.delta, "delta")
@@ -208,8 +213,12 @@ class Certificate(Told):
 
     @property
     def bound(self) -> float:
-        """The bound as reported: ``min(1, unclipped)``; NaN where it has no number."""
-        return self.unclipped if isnan(self.unclipped) else min(1.0, self.unclipped)
+        """The bound as reported, at most the largest loss; NaN where there is none."""
+        return (
+            self.unclipped
+            if isnan(self.unclipped)
+            else min(self.largest, self.unclipped)
+        )
 
     @property
     def certified(self) -> bool:
@@ -240,23 +249,33 @@ class Certificate(Told):
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""
-        percent = in_percent(self.bound)
+        amount = self.amount(self.bound)
         if not self.certified:
-            number = "no number" if isnan(self.bound) else f"about {percent}"
+            number = "no number" if isnan(self.bound) else f"about {amount}"
             return f"No guarantee, since {self.reasons[0]}: {number}, {self.model}"
-        if self.unclipped >= 1:
-            return f"The bound says nothing, it is above 100 %: {self.model}"
-        return (
-            f"Error at most {percent} ({confidence(self.delta)} % sure): {self.model}"
-        )
+        if self.says_nothing:
+            most = self.amount(self.largest) if self.loss != "error" else "100 %"
+            return f"The bound says nothing, it is above {most}: {self.model}"
+        return f"{self.says} {amount} ({confidence(self.delta)} % sure): {self.model}"
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the bound is the largest loss that there is, or above."""
+        return self.unclipped >= self.largest
+
+    def amount(self, value: float) -> str:
+        """Return a value of the loss as text: rates in percent, costs as they are."""
+        if self.loss.startswith("cost"):
+            return at_most(value, decimals=3)
+        return in_percent(value)
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts, which all renderings show; the first has no name."""
         origin = [self.criterion]
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
             origin.append(
-                f"{in_percent(self.label_term)} from errors on labeled rows, "
-                f"{in_percent(self.disagreement_term)} from the pool"
+                f"{self.amount(self.label_term)} from errors on labeled rows, "
+                f"{self.amount(self.disagreement_term)} from the pool"
             )
         if self.equal_rows:
             origin.append(
@@ -265,7 +284,7 @@ class Certificate(Told):
             )
         facts = [("", self.headline()), ("By", "; ".join(origin))]
         facts += [("But", reason) for reason in self.reasons[1:]]
-        if self.certified and self.unclipped >= 1:
+        if self.certified and self.says_nothing:
             advice = "with more labeled rows or fewer candidates; see plan_bound"
             facts.append(("Smaller", advice))
         return facts + [("Assumes", str(each)) for each in self.assumptions]
@@ -278,7 +297,7 @@ class Certificate(Told):
         sign = "<=" if self.certified else "~"
         reasons = "" if self.certified else f", reasons={list(self.reasons)}"
         return (
-            f"Certificate(error {sign} {in_percent(self.bound)}, "
+            f"Certificate({self.loss} {sign} {self.amount(self.bound)}, "
             f"{confidence(self.delta)} % sure, criterion={self.criterion!r}, "
             f"deploy={self.deploy!r}{reasons})"
         )
@@ -319,6 +338,22 @@ class Choice(Told):
     """What else a reader should know, such as fits that failed."""
     candidates: Mapping[str, int] = field(default_factory=dict)
     """The candidate of each deployment; that of a fold may be another."""
+    reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
+    """The certified report of each deployment, where the plan declared it."""
+
+    def report(self, deploy: str | None = None) -> CertifiedReport:
+        """Return the certified report of a deployment, by default what is handed over.
+
+        Raises ValueError where the plan had none.
+        """
+        if not self.reports:
+            raise ValueError(
+                "the plan declared no report, and what was not declared is not "
+                "certified; search with report=True, and an `out` of its own."
+            )
+        return self.reports[
+            check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
+        ]
 
     @property
     def certificate(self) -> Certificate:
@@ -350,12 +385,12 @@ class Choice(Told):
             which = "" if number == self.candidate else f" (candidate {number})"
             better = ", likely the better one" if deploy == ALL_ROWS else ""
             lines.append(
-                f"at most {in_percent(other.bound)}: {other.model}{which}{better}"
+                f"at most {other.amount(other.bound)}: {other.model}{which}{better}"
                 if other.certified
                 else other.headline()
             )
         if not isnan(self.held_out_fifth):
-            percent = in_percent(self.held_out_fifth)
+            percent = self.certificate.amount(self.held_out_fifth)
             smallest = min(each.bound for each in self.certificates.values())
             is_smaller = self.held_out_fifth < smallest
             advice = "That is the smallest number: here a held-out part does as well"
@@ -375,6 +410,10 @@ class Choice(Told):
         told["certificates"] = {
             deploy: Certificate.from_json(json.dumps(each))
             for deploy, each in told["certificates"].items()
+        }
+        told["reports"] = {
+            deploy: CertifiedReport.from_dict(each)
+            for deploy, each in told.get("reports", {}).items()
         }
         return cls(**told)
 
@@ -405,53 +444,7 @@ def as_lines(facts: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"{name:8} {text}" if name else text for name, text in facts)
 
 
-def at_most(limit: float, *, decimals: int) -> str:
-    """Return an upper limit as text, never below it, at most a last digit above.
-
-    The limit is taken as its shortest decimal text: 0.07 stays 0.07 although no float
-    is exactly that.
-
-    Examples
-    --------
-    >>> at_most(0.2546496, decimals=3), at_most(0.07, decimals=3)
-    ('0.255', '0.070')
-    """
-    return _rounded(limit, 0, decimals)
-
-
-def in_percent(rate: float) -> str:
-    """Return an upper limit in percent with one digit, as every text of dsel has it.
-
-    Examples
-    --------
-    >>> in_percent(0.1501), in_percent(0.15)
-    ('15.1 %', '15.0 %')
-    """
-    return f"{_rounded(rate, 2, 1)} %"
-
-
-def confidence(delta: float) -> str:
-    """Return 1 - delta in percent, without the sign, rounded down to four decimals.
-
-    Examples
-    --------
-    >>> confidence(0.05), confidence(1e-9)
-    ('95', '99.9999')
-    """
-    # What 1 - delta is rounded down by, delta is rounded up by.
-    missing = Decimal(_rounded(delta, 2, 4))
-    return f"{100 - missing:f}".rstrip("0").rstrip(".")
-
-
-def _rounded(value: float, shift: int, decimals: int) -> str:
-    """Return `value` times ten to the `shift`, rounded up to so many decimals."""
-    if not isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(repr(float(value))).scaleb(shift, EXACT)
-    return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING, EXACT):f}"
-
-
 def _as_json(value: Any) -> Any:
-    if isinstance(value, (Told, Assumption)):
+    if isinstance(value, (Told, Assumption, CertifiedReport)):
         return vars(value)
     return value.item() if isinstance(value, np.generic) else str(value)

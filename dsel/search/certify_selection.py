@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.search.execute import Outcome
 from dsel.search.plan import plan_search
 
-OPTIONS: Final = ("delta", "max_pool_rows", "random_state", "fit_params")
+OPTIONS: Final = (
+    "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
+)  # fmt: skip
 RUNNING: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
 )  # fmt: skip
@@ -95,8 +97,9 @@ def certify_selection(
         of the procedure is one task.
     **options
         ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator) as `plan_search` takes them; ``out``, ``storage_options``,
-        ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does.
+        estimator), ``loss`` and ``report`` as `plan_search` takes them; ``out``,
+        ``storage_options``, ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as
+        `Plan.run` does.
 
     Returns
     -------

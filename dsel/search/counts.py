@@ -46,6 +46,8 @@ class CountTable:
         # On the test rows; and on the second rows of a pair of folds, or a half's
         # training rows.
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
+        # The declared loss on both parts, where errors do not rank the candidates.
+        self.losses = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; tokens tell each model from another fit's.
@@ -77,6 +79,8 @@ class CountTable:
                 counts.test_errors[place, 0],
                 counts.train_errors[place, 0],
             )
+            if record.losses is not None:
+                self.losses[key] = record.losses[place]
             self.fit_status[key] = counts.status[place, 0]
             self.fit_seconds[key] = counts.seconds[place, 0]
             self.tokens[key] = token
@@ -257,6 +261,11 @@ def fit_entry(record: FitRecord, table: CountTable) -> dict[str, dict[str, Any]]
             "second_errors": int(counts.train_errors[place, 0]),
             "seconds": round(float(counts.seconds[place, 0]), 6),
             "token": record.tokens[place],
+            **(
+                {}
+                if record.losses is None
+                else {"losses": record.losses[place].tolist()}
+            ),
             "message": counts.messages.get((number, job.split), ""),
         }
         for place, number in enumerate(job.candidates)
@@ -301,7 +310,8 @@ def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
             job = FitJob(0, (number,), splits[what])
             if entry["message"]:
                 counts.messages[number, job.split] = entry["message"]
-            table.add_fit(FitRecord(job, counts, 0, (entry["token"],)))
+            losses = np.array([entry["losses"]]) if "losses" in entry else None
+            table.add_fit(FitRecord(job, counts, 0, (entry["token"],), losses))
         elif kind == SPAN and number is not None:
             place = entry["start"], entry["stop"]
             variables = [c.variable for c in table.comparisons]

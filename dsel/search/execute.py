@@ -24,17 +24,17 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.bounds import nested_all_rows, nested_one_fold, upper_pool_rows
-from dsel.bounds.holdout import expected_holdout_bound
-from dsel.bounds.shares import LABEL_SHARE, uniform_shares
+from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice
 from dsel.criteria import Settings
 from dsel.data.frames import Frame
 from dsel.data.pool import Span
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import FIT_DONE, FittedGroup
+from dsel.losses import ByClass, ClassCounts
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.certified_report import CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.store import CUBE, PAIRS, open_store
@@ -49,6 +49,13 @@ from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts
 from dsel.search.pruning import ExactRace, NestedRace
+from dsel.search.read_out import (
+    ReadOut,
+    of_classes,
+    read_error,
+    read_loss,
+    read_report,
+)
 from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
 from dsel.search.tasks import FitJob, count_chosen, fit_chosen
 
@@ -105,6 +112,21 @@ class Outcome:
         """The model that is handed over."""
         return self.models[self.choice.deploy]
 
+    def certified_report(self, deploy: str | None = None) -> CertifiedReport:
+        """Return recall and precision of every class with limits, and the error.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is handed over.
+
+        Raises
+        ------
+        ValueError
+            Where the plan had no ``report``: what is read out is declared before.
+        """
+        return self.choice.report(deploy)
+
     def __repr__(self) -> str:
         return f"Outcome of a search:\n{self.choice}"
 
@@ -126,6 +148,10 @@ class ChosenCounts:
     """Fitted estimators by fold; that of all rows under `n_folds`."""
     messages: tuple[str, ...]
     """What went wrong in a fit."""
+    confusions: NDArray[np.int64] | None = None
+    """Rows of each fold by true class and answer, where they are asked for."""
+    pairs: NDArray[np.int64] | None = None
+    """Pool rows by the answers of each fold's model and that of all rows."""
 
 
 def execute(
@@ -277,7 +303,9 @@ class _Run:
     def _nested(self, executor: Executor, facts: PoolFacts) -> Outcome:
         """Search without each fold, then fit and count what was chosen."""
         plan = self.plan
-        race = NestedRace(plan.layout, plan.prune)
+        by_class = plan.work.by_class
+        by_loss = by_class is not None and by_class.loss is not None
+        race = NestedRace(plan.layout, plan.prune, by_loss)
         driver = self.driver(executor, race)
         race.begin(driver.table)
         driver.run()
@@ -288,6 +316,9 @@ class _Run:
         if plan.n_candidates == 1:  # nothing else was counted
             evidence[names.FOLD_ERRORS] = counts.errors[np.newaxis]
             evidence[names.FOLD_ANSWERS] = counts.rows[np.newaxis]
+            if by_class is not None and by_loss and counts.confusions is not None:
+                losses = [by_class.rate(table) for table in counts.confusions]
+                evidence[names.FOLD_LOSS_MEAN] = np.array([losses])
         evidence |= {
             names.OUTER_CANDIDATE: np.array(counts.candidates[:k]),
             names.OUTER_ERRORS: counts.errors,
@@ -295,6 +326,8 @@ class _Run:
         if counts.disagreements is not None:
             evidence[names.OUTER_DISAGREEMENTS] = counts.disagreements
         cube = self._cube(evidence, facts)
+        if by_class is not None:
+            cube = cube.assign(_tables(by_class, counts))
         table, splits = driver.table, plan.layout.splits
         # Folds of ``pair-0-1``; of ``quarter-2``, that which it and another make.
         numbers = [[int(part) for part in s.name.split("-")[1:]] for s in splits]
@@ -336,8 +369,9 @@ class _Run:
         rows = layout.fold_rows
         errors = rows.copy()  # of a model that does not exist every row counts as wrong
         models, messages, fitted = {}, [], {}
+        confusions = [made[job][2] for job in jobs[:k]]
         for job in jobs:
-            (group, _), split, [number] = made[job], job.split, job.candidates
+            (group, *_), split, [number] = made[job], job.split, job.candidates
             if group.counts.status[0, 0] != FIT_DONE:
                 why = group.counts.messages.get((number, split), "the fit failed")
                 messages.append(f"{layout.folds[split].name}: {why}")
@@ -348,19 +382,23 @@ class _Run:
                 errors[split] = group.counts.test_errors[0, 0]
         if not any(split < k for split in models):
             raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
-        disagreements = None
+        disagreements = pairs = None
         if k in models:
             told = f"{[(job, made[job][1]) for job in jobs]}"
             token = blake2b(told.encode(), digest_size=12).hexdigest()
-            disagreements = self._disagreements(fitted, token)
+            disagreements, pairs = self._disagreements(fitted, token)
         return ChosenCounts(
-            candidates, errors, rows, disagreements, models, tuple(messages)
-        )
+            candidates, errors, rows, disagreements, models, tuple(messages),
+            None if work.by_class is None else np.stack(confusions), pairs,
+        )  # fmt: skip
 
     def _disagreements(
         self, fitted: Mapping[FitJob, FittedGroup], token: str
-    ) -> NDArray[np.int64]:
-        """Count the pool rows on which each fold's model and the full one differ."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Count the pool rows on which each fold's model and the full one differ.
+
+        Beside these, where classes are counted, are the pairs of answers of both.
+        """
         plan, spans, work = self.plan, self.plan.spans, self.plan.work
         pool, n_folds = plan.pool, plan.layout.n_folds
         assert pool is not None  # else there is no model of all rows
@@ -380,7 +418,8 @@ class _Run:
             family = work.group_of(number).family
             whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
             models.append(([job.split for job in jobs], whole))
-        arguments = n_folds, isinstance(work.X, Frame), work.allow_nan
+        by_class = work.by_class
+        arguments = n_folds, isinstance(work.X, Frame), work.allow_nan, by_class
         serial, waiting = count(1), ([span] for span in spans if span not in counted)
 
         def task_of(spans: list[Span]) -> Task:
@@ -396,7 +435,11 @@ class _Run:
         total = np.sum([counted[span] for span in spans], axis=0)
         has_model = np.isin(range(n_folds), [job.split for job in fitted])
         # A model that does not exist differs everywhere.
-        return np.where(has_model, total, pool.n_rows).astype(np.int64)
+        differ = np.where(has_model, total[:, 0], pool.n_rows).astype(np.int64)
+        if by_class is None:
+            return differ, None
+        size = len(by_class.classes) + 1
+        return differ, total[:, 1:].reshape(n_folds, size, size)
 
     def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
         plan, layout = self.plan, self.plan.layout
@@ -453,43 +496,87 @@ def nested_choice(
 
     Both hold at once: that of one fold reads a part of the event of the other.
     """
-    k = plan.layout.n_folds
-    share = 1.0 if plan.pool is None else LABEL_SHARE
-    fold, limit = nested_one_fold(counts.errors, counts.rows, delta=share * plan.delta)
-    models = {ONE_FOLD: counts.models.get(int(fold))}
-    pooled = float(counts.errors.sum() / counts.rows.sum())
+    k, by_class = plan.layout.n_folds, plan.work.by_class
+    read, reports = _read(plan, counts, facts)
+    models = {ONE_FOLD: counts.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
-    common = {"estimate": pooled, "objections": plan.objections}
+    common: dict[str, Any] = {"estimate": read.estimate, "objections": plan.objections}
+    if by_class is not None and (loss := by_class.loss) is not None:
+        common |= {"says": loss.says, "largest": loss.largest, "loss": repr(loss)}
     certificates = {
         ONE_FOLD: certificate_of(
-            cube, float(limit), plan.delta, "nested", ONE_FOLD, label_term=float(limit),
-            fold=int(fold), share=f"{seen} of the labels", **common,
+            cube, read.limit, plan.delta, "nested", ONE_FOLD, label_term=read.limit,
+            fold=read.fold, share=f"{seen} of the labels", **common,
         )
     }  # fmt: skip
-    candidates = {ONE_FOLD: counts.candidates[int(fold)]}
+    candidates = {ONE_FOLD: counts.candidates[read.fold]}
     if plan.pool is not None and counts.disagreements is not None:
-        rows = upper_pool_rows(plan.pool.n_rows, facts.equal_rows)
-        _, terms = nested_all_rows(
-            counts.errors, counts.rows, counts.disagreements, rows, delta=plan.delta
-        )
         certificates[ALL_ROWS] = certificate_of(
-            cube, float(terms.bound), plan.delta, "nested", ALL_ROWS,
-            label_term=float(terms.label_term),
-            disagreement_term=float(terms.disagreement_term), **common,
+            cube, read.all_rows, plan.delta, "nested", ALL_ROWS,
+            label_term=read.label_term, disagreement_term=read.pool_term, **common,
         )  # fmt: skip
         candidates[ALL_ROWS] = counts.candidates[k]
         models[ALL_ROWS] = counts.models[k]
     deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
-    fifth = max(1, plan.labeled.n_rows // 5)
     number = candidates[deploy]
     table = cube[names.ESTIMATE].values[0].ravel()
     choice = Choice(
-        number, plan.axes.candidates[number], "cv_error", float(table[number]),
-        certificates, deploy,
-        float(expected_holdout_bound(pooled, fifth, delta=plan.delta)),
+        number, plan.axes.candidates[number], plan.criterion.name, float(table[number]),
+        certificates, deploy, read.held_out_fifth,
         (*counts.messages, *remarks_on(cube)), candidates,
+        {
+            name: replace(reports[name], model=made.model, remarks=made.reasons)
+            for name, made in certificates.items()
+            if name in reports
+        },
     )  # fmt: skip
     return choice, models
+
+
+def _read(
+    plan: "Plan", counts: ChosenCounts, facts: PoolFacts
+) -> tuple[ReadOut, Mapping[str, CertifiedReport]]:
+    """Read the bounds of both models, and the reports where they were declared."""
+    by_class, k = plan.work.by_class, plan.layout.n_folds
+    size = 1 if by_class is None else len(by_class.classes) + 1
+    nothing = np.zeros((k, size, size), np.int64)
+    differ = counts.disagreements
+    tables = ClassCounts(
+        counts.errors, counts.rows,
+        nothing if counts.confusions is None else counts.confusions,
+        np.zeros(k, np.int64) if differ is None else differ,
+        nothing if counts.pairs is None else counts.pairs,
+        0 if plan.pool is None else plan.pool.n_rows, facts.equal_rows,
+    )  # fmt: skip
+    # Whether there is a pool was planned; without a model of all rows it gives nothing.
+    has_pool = plan.pool is not None
+    if by_class is None:
+        return read_error(tables, plan.delta, has_pool=has_pool), {}
+    if by_class.reports:
+        return read_report(by_class, tables, plan.delta, has_pool=has_pool)
+    assert by_class.loss is not None  # else nothing is counted by class
+    mine = of_classes(by_class, tables, by_class.loss)
+    return read_loss(by_class.loss, mine, plan.delta, has_pool=has_pool), {}
+
+
+def _tables(by_class: ByClass, counts: ChosenCounts) -> dict[str, Any]:
+    """Return what was counted by class as variables of the cube."""
+    labels = np.array([*map(str, by_class.classes), "others"], dtype=object)
+    found = {
+        names.OUTER_CONFUSION: (
+            (names.FOLD, names.TRUE_CLASS, names.PREDICTED_CLASS), counts.confusions,
+            {"long_name": "rows of the fold by true class and answer of its model"},
+        ),
+        names.TRUE_CLASS: labels,
+        names.PREDICTED_CLASS: labels,
+    }  # fmt: skip
+    if counts.pairs is not None:
+        found[names.OUTER_ANSWERS] = (
+            (names.FOLD, names.PREDICTED_CLASS, names.OTHER_CLASS), counts.pairs,
+            {"long_name": "pool rows by the answers of its model and the full one"},
+        )  # fmt: skip
+        found[names.OTHER_CLASS] = labels
+    return found
 
 
 def _kept(outcome: Outcome, store: Any) -> Outcome:

@@ -20,6 +20,7 @@ from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.frames import frame_of, has_named_columns
 from dsel.data.lazy import lazily
+from dsel.results.certified_report import CertifiedReport
 from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
 
@@ -74,6 +75,12 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         False.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
+    loss
+        ``"error"``, or what ranks candidates and is certified in its place, such as
+        ``dsel.losses.recall("fraud")``; see `plan_search`.
+    report
+        True, or a list of classes, where recall and precision of each class shall be
+        certified, too; see `certified_report`.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
@@ -148,6 +155,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         delta: float = 0.05,
         prune: str | bool | None = None,
         max_pool_rows: int | None = None,
+        loss: Any = "error",
+        report: Any = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
@@ -165,6 +174,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.delta = delta
         self.prune = prune
         self.max_pool_rows = max_pool_rows
+        self.loss = loss
+        self.report = report
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -213,7 +224,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             certificate=self.certificate, deploy=self.deploy, cv=self.cv,
             delta=self.delta, prune=self.prune, max_pool_rows=self.max_pool_rows,
             random_state=self.random_state, fit_params=self._route(fit_params),
-            groups=groups,
+            groups=groups, loss=self.loss, report=self.report,
         )  # fmt: skip
         verbose = self.verbose
         if verbose is not None and not isinstance(verbose, bool):
@@ -237,6 +248,28 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.n_features_in_ = plan.labeled.n_columns
         self.frame_schema_ = getattr(plan.labeled.X, "schema", None)
         return self
+
+    def certified_report(self, deploy: str | None = None) -> CertifiedReport:
+        """Return recall and precision of every class with limits, and the error.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is handed over.
+
+        Returns
+        -------
+        CertifiedReport
+            Print it, or call its `to_dataframe`. All its limits hold at once.
+
+        Raises
+        ------
+        ValueError
+            Where the search had no ``report=True``: what is read out is declared
+            before.
+        """
+        check_is_fitted(self, "choice_")
+        return self.choice_.report(deploy)
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate anew, on all labeled rows or without a fold.

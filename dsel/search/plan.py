@@ -39,6 +39,7 @@ from dsel.data.splits import full_split, splits_token
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.losses import count_by_class
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
@@ -333,6 +334,8 @@ def plan_search(
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     groups: ArrayLike | None = None,
+    loss: Any = "error",
+    report: Any = False,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -385,6 +388,12 @@ def plan_search(
     groups
         Group of each labeled row, for a splitter such as ``GroupKFold``. Rows that come
         in groups are not independent: nothing is certified then.
+    loss
+        ``"error"``, or what a nested search ranks candidates by and certifies in its
+        place: of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
+    report
+        True, or a list of classes: a nested search certifies recall and precision of
+        each class and the error, all at once; see `Outcome.certified_report`.
 
     Returns
     -------
@@ -465,10 +474,20 @@ def plan_search(
             if layout.n_halvings
             else (RandomFold(seed, k), BestFold(k, np.full(len(candidates), -1)))
         )
+    by_class = count_by_class(loss, report, labeled.classes)
+    if by_class is not None and certificate != "nested":
+        raise ValueError(
+            f"`loss` and `report` are for certificate='nested', the others bound the "
+            f"error, got certificate={certificate or None!r}; leave one of them out."
+        )
+    if by_class is not None and by_class.loss is not None:
+        rule = get_criterion("mean_loss")
     remarks = remarks_on_rows(labeled, layout, counted, certificate)
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
-        work=Work(labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan),
+        work=Work(
+            labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, by_class
+        ),
         comparisons=comparisons, criterion=rule, certificate=certificate, deploy=model,
         delta=delta, prune=prune_by, seed=seed,
         assumptions=assumptions_of_plan(
@@ -486,6 +505,7 @@ def plan_search(
             "splits": f"{layout.n_folds}, {splits_token(layout.splits)}",
             "prune": prune_by or "no",
             "deploy": model,
+            "by_class": "none" if by_class is None else str(by_class),
             "max_pool_rows": str(max_pool_rows),
             "fit_params": _short_hash(exact_text(params)),
             "transform_output": str(get_config()["transform_output"]),

@@ -120,6 +120,8 @@ class NestedRace:
     layout: Layout
     prune_by: str
     """``"halving"``, ``"exact"``, or ``""`` for the exhaustive search."""
+    by_loss: bool = False
+    """Whether the declared loss ranks the candidates, in the place of errors."""
 
     @property
     def best_first(self) -> bool:
@@ -145,10 +147,14 @@ class NestedRace:
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
-            errors = table.errors[:, splits, sides]
-            rows = np.array([test.n_rows for test in tests])
             there = shown[:, splits]
-            score[:] = mean_rate(np.where(there, errors, 0), rows)
+            if self.by_loss:
+                losses = table.losses[:, splits, sides]
+                score[:] = np.where(there, losses, 0.0).mean(axis=1)
+            else:
+                errors = table.errors[:, splits, sides]
+                rows = np.array([test.n_rows for test in tests])
+                score[:] = mean_rate(np.where(there, errors, 0), rows)
             status = np.where(there, table.fit_status[:, splits], UNKNOWN)
             score[(status == FIT_FAILED).any(axis=1)] = np.inf
             is_complete[:] = (status == FIT_DONE).all(axis=1)
@@ -241,11 +247,21 @@ class NestedRace:
         failed = (table.fit_status == FIT_FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
         errors, answers = np.zeros((2, n, layout.n_folds), np.int64)
+        losses, models = np.zeros((2, n, layout.n_folds))
         for test in layout.inner_tests:
             there = shown[:, test.split] & (table.fit_status[:, test.split] == FIT_DONE)
             errors[there, test.fold] += table.errors[there, test.split, test.side]
             answers[there, test.fold] += test.n_rows
-        return {
+            losses[there, test.fold] += table.losses[there, test.split, test.side]
+            models[there, test.fold] += 1
+        if self.by_loss:
+            most = np.maximum(models.max(axis=0), 1)
+            by_loss = {
+                names.FOLD_LOSS_MEAN: np.where(models == most, losses / most, np.nan)
+            }
+        else:
+            by_loss = {}
+        return by_loss | {
             names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
             names.FOLD_ANSWERS: answers,
             names.FOLD_ROWS: layout.fold_rows,

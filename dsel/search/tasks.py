@@ -7,7 +7,7 @@ that was counted.
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -17,6 +17,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
@@ -24,6 +25,7 @@ from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import Candidate, Family, FitCounts, FittedGroup
 from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.losses import ByClass
 from dsel.search.comparisons import Comparison, tallies
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
@@ -64,6 +66,8 @@ class Work:
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
+    by_class: ByClass | None = None
+    """What is counted beside errors, or None."""
 
     def group_of(self, candidate: int) -> Group:
         """Return a candidate's group."""
@@ -92,6 +96,8 @@ class FitRecord:
     tokens: tuple[str, ...]
     """What tells each candidate's model from that of another fit; "" where fits repeat
     exactly, or nobody will ask for the model."""
+    losses: Floats | None = None
+    """The declared loss of each candidate on both parts, (n_candidates, 2)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,15 @@ def fit_jobs(
                 told |= mine
             counts = models.counts.of_split(place, job.split)
             nbytes = models.nbytes // len(together) if keeps_models else 0
-            records.append(FitRecord(job, counts, nbytes, tuple(mine.values())))
+            losses = None
+            if work.by_class is not None and work.by_class.loss is not None:
+                parts = work.splits[job.split].tests
+                tables = [tables_by_class(work, models, job.split, p) for p in parts]
+                losses = np.full((len(job.candidates), 2), np.nan)
+                for side, each in enumerate(tables):
+                    losses[:, side] = [work.by_class.rate(table) for table in each]
+            told_of = tuple(mine.values())
+            records.append(FitRecord(job, counts, nbytes, told_of, losses))
         if keeps_models:
             fitted[first] = KeptModels(models, told)
     cache.forget(ending.own_keys)
@@ -175,6 +189,21 @@ def fit_splits(
     return fitted
 
 
+def tables_by_class(
+    work: Work, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Count labeled rows by true class and answer, for each candidate.
+
+    Where `predict` raises, or there is no model, no answer is a class.
+    """
+    assert work.by_class is not None  # else nobody asks
+    codes: Any = np.full((len(fitted.candidates), len(rows)), -1)
+    if len(rows):
+        with suppress(Exception):  # what it raised is in the counts
+            codes = fitted.predict(work.X[rows], [np.array(split)])[0]
+    return [work.by_class.table(work.y[rows], answers) for answers in codes]
+
+
 def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
     """Return what tells a model from those of other fits; "" where fits repeat exactly.
 
@@ -193,15 +222,18 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
 
 def fit_chosen(
     work: Work, payloads: Sequence[Any], job: FitJob
-) -> tuple[tuple[FittedGroup, str], None]:
+) -> tuple[tuple[FittedGroup, str, NDArray[np.int64] | None], None]:
     """Fit what was chosen; model and counts go to the driver in one message.
 
-    Beside the model is what tells it from that of another fit.
+    Beside the model is what tells it from that of another fit, and its counts by class.
     """
     del payloads
     group, split = work.groups[job.group], work.splits[job.split]
     fitted = fit_splits(work, group, job.candidates, [split])
-    return (fitted, model_token(fitted, job.candidates[0], job.split)), None
+    table = None
+    if work.by_class is not None:
+        table = tables_by_class(work, fitted, job.split, split.test_rows)[0]
+    return (fitted, model_token(fitted, job.candidates[0], job.split), table), None
 
 
 @dataclass(frozen=True)
@@ -314,15 +346,18 @@ def count_chosen(
     n_folds: int,
     are_frames: bool,
     allow_nan: bool,
+    by_class: ByClass | None = None,
 ) -> tuple[NDArray[np.int64], None]:
     """Count in a span the rows on which each fold's model and that of all rows differ.
 
     `models` has the splits of each group; that after the last fold is of all rows. What
-    stands for a model that could not be fitted differs everywhere.
+    stands for a model that could not be fitted differs everywhere. Returns for each
+    fold this count, then those of pairs of answers `by_class`, if there is one.
     """
     del payloads
     row_nbytes = max(group.row_nbytes for _, group in models) + 8 * (n_folds + 1)
-    total: NDArray[np.int64] = np.zeros(n_folds, np.int64)
+    n_pairs = 0 if by_class is None else (len(by_class.classes) + 1) ** 2
+    total: NDArray[np.int64] = np.zeros((n_folds, 1 + n_pairs), np.int64)
     for block in _blocks(
         sources, row_nbytes, are_frames=are_frames, allow_nan=allow_nan
     ):
@@ -331,7 +366,9 @@ def count_chosen(
             with _naming_rows(block):
                 which = [np.array(split) for split in splits]
                 codes[list(splits)] = group.predict(block.X, which)[:, 0]
-        total += (codes[:-1] != codes[-1]).sum(axis=1)
+        total[:, 0] += (codes[:-1] != codes[-1]).sum(axis=1)
+        if by_class is not None:
+            total[:, 1:] += [by_class.table(c, codes[-1]).ravel() for c in codes[:-1]]
         del block  # else it would be in memory beside the next one
     return total, None
 

@@ -18,7 +18,7 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import plot_timing
-from dsel.results.certificate import in_percent
+from dsel.results.texts import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 

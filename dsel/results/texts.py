@@ -1,0 +1,67 @@
+"""Numbers as text, rounded so that what is shown holds, too: limits up, others down."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from math import isfinite
+from typing import Final
+
+EXACT: Final = Context(prec=800)
+"""Holds every float and its percentage."""
+
+
+def at_most(limit: float, *, decimals: int) -> str:
+    """Return an upper limit as text, never below it, at most a last digit above.
+
+    The limit is taken as its shortest decimal text: 0.07 stays 0.07 although no float
+    is exactly that.
+
+    Examples
+    --------
+    >>> at_most(0.2546496, decimals=3), at_most(0.07, decimals=3)
+    ('0.255', '0.070')
+    """
+    return _rounded(limit, 0, decimals)
+
+
+def in_percent(rate: float) -> str:
+    """Return an upper limit in percent with one digit, as every text of dsel has it.
+
+    Examples
+    --------
+    >>> in_percent(0.1501), in_percent(0.15)
+    ('15.1 %', '15.0 %')
+    """
+    return f"{_rounded(rate, 2, 1)} %"
+
+
+def floor_percent(rate: float) -> str:
+    """Return a lower limit in percent with one digit.
+
+    Examples
+    --------
+    >>> floor_percent(0.1509)
+    '15.0 %'
+    """
+    return f"{_rounded(rate, 2, 1, ROUND_FLOOR)} %"
+
+
+def confidence(delta: float) -> str:
+    """Return 1 - delta in percent, without the sign, rounded down to four decimals.
+
+    Examples
+    --------
+    >>> confidence(0.05), confidence(1e-9)
+    ('95', '99.9999')
+    """
+    # What 1 - delta is rounded down by, delta is rounded up by.
+    missing = Decimal(_rounded(delta, 2, 4))
+    return f"{100 - missing:f}".rstrip("0").rstrip(".")
+
+
+def _rounded(
+    value: float, shift: int, decimals: int, rounding: str = ROUND_CEILING
+) -> str:
+    """Return `value` times ten to the `shift`, rounded up to so many decimals."""
+    if not isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(repr(float(value))).scaleb(shift, EXACT)
+    return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"

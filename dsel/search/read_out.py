@@ -1,0 +1,154 @@
+"""What the counts of a nested search say: of the error, of a loss, or of all classes.
+
+Whatever is read, both models are bounded at once: that of the best fold by the counts
+on its fold, and that of all rows through a fold's model and the pool.
+"""
+
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from dsel.bounds import (
+    binomial_tail_inversion,
+    nested_all_rows,
+    nested_one_fold,
+    upper_pool_rows,
+)
+from dsel.bounds.holdout import expected_holdout_bound
+from dsel.bounds.shares import LABEL_SHARE
+from dsel.losses import (
+    Balanced,
+    ByClass,
+    ClassCounts,
+    Cost,
+    Loss,
+    Precision,
+    Recall,
+)
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.certified_report import CertifiedReport
+
+
+@dataclass(frozen=True)
+class ReadOut:
+    """Bounds of both models by one loss."""
+
+    fold: int
+    """The fold of the smallest limit."""
+    limit: float
+    """The bound of its model."""
+    estimate: float
+    """The loss of all folds together."""
+    held_out_fifth: float
+    """What a fifth of the labels would give at this estimate; NaN where not told."""
+    all_rows: float = nan
+    """The bound of the model of all rows; NaN where there is none."""
+    label_term: float = nan
+    pool_term: float = nan
+
+
+def read_error(counts: ClassCounts, delta: float, *, has_pool: bool) -> ReadOut:
+    """Read the bounds of the error."""
+    share = LABEL_SHARE if has_pool else 1.0
+    fold, limit = nested_one_fold(counts.errors, counts.rows, delta=share * delta)
+    pooled, fifth = counts.errors.sum() / counts.rows.sum(), counts.rows.sum() // 5
+    expected = expected_holdout_bound(float(pooled), max(1, int(fifth)), delta=delta)
+    found = ReadOut(int(fold), float(limit), float(pooled), float(expected))
+    if not has_pool:
+        return found
+    rows = upper_pool_rows(counts.n_unlabeled, counts.equal_rows)
+    _, terms = nested_all_rows(
+        counts.errors, counts.rows, counts.disagreements, rows, delta=delta
+    )
+    bound, label_term, pool_term = (float(term) for term in terms)
+    return replace(found, all_rows=bound, label_term=label_term, pool_term=pool_term)
+
+
+def read_loss(
+    loss: Loss, counts: ClassCounts, delta: float, *, has_pool: bool
+) -> ReadOut:
+    """Read the bounds of a loss; `counts` are those of its classes."""
+    share = LABEL_SHARE if has_pool else 1.0
+    limits = loss.limits(counts, share * delta)
+    fold = int(np.argmin(limits))
+    found = ReadOut(
+        fold, float(limits[fold]), loss.rate(counts.pooled), _fifth(loss, counts, delta)
+    )
+    if not has_pool:
+        return found
+    sums = loss.all_rows(counts, limits, (1.0 - LABEL_SHARE) * delta)
+    best = int(np.argmin(sums))
+    return replace(
+        found, all_rows=float(sums[best]), label_term=float(limits[best]),
+        pool_term=float(sums[best] - limits[best]),
+    )  # fmt: skip
+
+
+def read_report(
+    by_class: ByClass, counts: ClassCounts, delta: float, *, has_pool: bool
+) -> tuple[ReadOut, dict[str, CertifiedReport]]:
+    """Read the declared loss, and the report of each deployment.
+
+    All numbers share delta equally: recall and precision of each class, the error, and
+    a cost where that is the loss.
+    """
+    loss, classes = by_class.loss, by_class.classes
+    share = delta / (2 * len(classes) + 1 + isinstance(loss, Cost))
+    main = error = read_error(counts, share, has_pool=has_pool)
+    if loss is not None:
+        # The balanced error is read from the limits of its classes.
+        own = share * (len(loss.classes) if isinstance(loss, Balanced) else 1)
+        mine = of_classes(by_class, counts, loss)
+        main = read_loss(loss, mine, own, has_pool=has_pool)
+    first = (LABEL_SHARE if has_pool else 1.0) * share
+    of_folds = binomial_tail_inversion(
+        counts.errors, counts.rows, delta=first / counts.n_folds
+    )
+    fold_numbers: dict[str, list[float]] = {"recall": [], "precision": []}
+    full_numbers: dict[str, list[float]] = {"recall": [], "precision": []}
+    estimates: dict[str, list[float]] = {"recall": [], "precision": []}
+    for label in classes:
+        for name, each in (
+            ("recall", Recall((label,))), ("precision", Precision((label,)))
+        ):  # fmt: skip
+            mine = of_classes(by_class, counts, each)
+            limits = each.limits(mine, first)
+            fold_numbers[name].append(1.0 - float(limits[main.fold]))
+            estimates[name].append(1.0 - each.rate(mine.pooled))
+            if has_pool:
+                sums = each.all_rows(mine, limits, (1.0 - LABEL_SHARE) * share)
+                full_numbers[name].append(max(0.0, 1.0 - float(sums.min())))
+    rows = tuple(counts.pooled.sum(axis=1)[: len(classes)].tolist())
+
+    def report(
+        numbers: dict[str, list[float]], error_at_most: float
+    ) -> CertifiedReport:
+        return CertifiedReport(
+            delta, "", classes, rows,
+            tuple(estimates["recall"]), tuple(numbers["recall"]),
+            tuple(estimates["precision"]), tuple(numbers["precision"]),
+            error.estimate, min(1.0, error_at_most),
+        )  # fmt: skip
+
+    reports = {ONE_FOLD: report(fold_numbers, float(of_folds[main.fold]))}
+    if has_pool:
+        reports[ALL_ROWS] = report(full_numbers, error.all_rows)
+    return main, reports
+
+
+def of_classes(by_class: ByClass, counts: ClassCounts, loss: Loss) -> ClassCounts:
+    """Return the counts with tables of the classes of a loss alone."""
+    return replace(
+        counts,
+        confusions=by_class.narrowed(counts.confusions, loss),
+        pairs=by_class.narrowed(counts.pairs, loss),
+    )
+
+
+def _fifth(loss: Loss, counts: ClassCounts, delta: float) -> float:
+    """Return about what a fifth of the labeled rows would give, held out."""
+    part = np.rint(counts.pooled[np.newaxis] / 5).astype(np.int64)
+    return float(
+        loss.limits(replace(counts, rows=counts.rows[:1], confusions=part), delta)[0]
+    )
