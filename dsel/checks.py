@@ -4,8 +4,9 @@ Each raises TypeError for a value of the wrong kind, ValueError for one out of r
 """
 
 import math
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -111,14 +112,34 @@ def check_url(url: str, name: str) -> None:
         ) from error
 
 
-def check_path(path: str, name: str) -> None:
-    """Raise where a path to write to was meant as a URL, as in ``Path("s3://...")``."""
+def check_path(place: Any, name: str) -> str:
+    """Return a path or URL to write to as text, or raise.
+
+    One of the paths that are refused was meant as a URL, as in ``Path("s3://...")``.
+    """
+    if not isinstance(place, (str, os.PathLike)):
+        raise TypeError(f"`{name}` must be a path or a URL, got {place!r}.")
+    path = str(os.fspath(place))
+    if not path:
+        raise ValueError(f"`{name}` must name a place, got ''; '.' is this folder.")
     if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
         protocol, _, rest = path.partition(":/")
         raise ValueError(
             f"`{name}` {path!r} looks like a URL that lost a slash, as it does in a "
             f"Path; write '{protocol}://{rest}', or './{path}' for a folder here."
         )
+    return path
+
+
+def check_options(options: Any) -> dict[str, Any]:
+    """Return options for fsspec as a dict, or raise TypeError."""
+    is_dict = isinstance(options, Mapping) and all(isinstance(k, str) for k in options)
+    if options is not None and not is_dict:
+        raise TypeError(
+            f"`storage_options` must be a dict of options for fsspec, such as "
+            f"{{'anon': True}}, got {type(options).__name__}."
+        )
+    return dict(options or {})
 
 
 def _check_secrets(url: str, name: str) -> None:

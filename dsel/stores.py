@@ -29,7 +29,7 @@ HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
 """Names of files that zarr was killed at."""
 
 BAD_HEADER: Final = (
-    ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 """What zarr raises at a header that is not as its format asks."""
 

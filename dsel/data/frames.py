@@ -5,6 +5,7 @@ a pool are cut first and converted then, where they are needed: what reads numbe
 never makes a frame of an array.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -249,8 +250,8 @@ class Frame:
 
 def is_frame(rows: Any) -> bool:
     """Whether rows are a data frame in memory."""
-    if isinstance(rows, np.ndarray):
-        return False
+    if isinstance(rows, (np.ndarray, pd.DataFrame)):
+        return isinstance(rows, pd.DataFrame)
     found = nw.from_native(rows, eager_only=True, pass_through=True)
     return isinstance(found, nw.DataFrame)
 
@@ -332,12 +333,16 @@ def table_nbytes(rows: Any) -> int:
     return sum(int(part.nbytes) for part in parts)
 
 
-def check_number_of_names(names: Sequence[str], n_columns: int) -> None:
-    """Raise ValueError where names of columns are not as many as these."""
+def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -> None:
+    """Raise ValueError where columns have other names than one each, all distinct."""
     if len(names) != n_columns:
         raise ValueError(
-            f"`columns` must name each of the {n_columns} columns, got {len(names)} "
-            "names."
+            f"{what} must name each of the {n_columns} columns, got {len(names)} names."
+        )
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"{what} must have distinct names, got {twice[0]!r} twice; rename one."
         )
 
 

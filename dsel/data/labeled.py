@@ -23,7 +23,7 @@ from dsel.data.frames import (
     TRUTH,
     Column,
     Frame,
-    check_number_of_names,
+    check_names,
     frame_of,
     has_named_columns,
     numbers,
@@ -97,7 +97,7 @@ def labeled_rows(
         columns = list(X.columns) if frame is None else frame.schema.names
     names = None if columns is None else tuple(map(str, columns))
     if names is not None and len(getattr(X, "shape", ())) == 2:
-        check_number_of_names(names, X.shape[1])
+        check_names(names, X.shape[1])
     features = frame if as_frame and frame is not None else _numbers(X, frame)
     labels = check_labels(y)
     if len(labels) != features.shape[0]:

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +17,13 @@ from fsspec.core import strip_protocol
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.checks import check_url
+from dsel.checks import check_options, check_url
 from dsel.data.blocks import summed
 from dsel.data.frames import (
     NUMERIC,
     Frame,
     FrameSchema,
-    check_number_of_names,
+    check_names,
     frame_of,
     has_named_columns,
     is_frame,
@@ -95,14 +95,32 @@ def open_pool(
     """
     if isinstance(source, Pool):
         return source
-    names = None if columns is None else tuple(map(str, columns))
+    options, names = check_options(storage_options), _names(columns)
     if isinstance(source, (str, Path)):
-        pool = _open_location(str(source), names, dict(storage_options or {}))
+        pool = _open_location(str(source), names, options)
     else:
         pool = _open_object(source, names)
+    if not pool.n_columns:
+        raise ValueError(f"{pool.where} must have columns, got none.")
     if pool.columns is not None:
-        check_number_of_names(pool.columns, pool.n_columns)
+        what = "`columns`" if names else f"columns of {pool.where}"
+        check_names(pool.columns, pool.n_columns, what)
     return pool
+
+
+def _names(columns: Any) -> Names:
+    if columns is None:
+        return None
+    is_listed = hasattr(columns, "__iter__") and hasattr(columns, "__len__")
+    if not is_listed or isinstance(columns, (str, bytes, Set, Mapping)):
+        raise TypeError(
+            f"`columns` must be a list of names of columns, got {columns!r}."
+        )
+    if not len(columns):
+        raise ValueError(
+            "`columns` must name columns, got none; leave it out to take all of them."
+        )
+    return tuple(map(str, columns))
 
 
 def _open_object(source: Any, names: Names) -> Pool:
@@ -116,7 +134,7 @@ def _open_object(source: Any, names: Names) -> Pool:
     if is_frame(source):
         if names is not None:
             given = nw.from_native(source)
-            check_number_of_names(names, len(given.columns))
+            check_names(names, len(given.columns))
             source = given.rename(dict(zip(given.columns, names, strict=True)))
         frame = frame_of(source)
         return _from_memory(frame.given, frame.schema.names, frame.schema)

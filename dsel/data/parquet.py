@@ -56,7 +56,7 @@ def from_parquet(
     dtype = frames.dtype
     if dtype.kind in "biu":  # whole numbers may have gaps in any of the files
         dtype = np.dtype(np.float64)
-    most_rows = max(BLOCK_NBYTES // frames.row_nbytes, 1)
+    most_rows = max(BLOCK_NBYTES // max(frames.row_nbytes, 1), 1)
     groups = [group for each in fragments for group in _groups(each, most_rows)]
     return in_blocks(
         [(partial(_read, group, schema),) for group in groups],
@@ -187,6 +187,7 @@ def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
     of_objects = {  # which pandas holds of these types
         "date": pa.types.is_date, "time of day": pa.types.is_time,
         NUMBER: pa.types.is_decimal, TEXT: pa.types.is_string,
+        "lists or structs": pa.types.is_nested, "bytes": pa.types.is_binary,
     }  # fmt: skip
     plain = pa.schema([(field.name, _plain(field.type)) for field in schema])
     n_rows, columns = sum(map(_n_rows, fragments)), []

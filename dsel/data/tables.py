@@ -58,12 +58,12 @@ def naming_file(path: str) -> Iterator[None]:
 
 
 def feature_columns(
-    columns: Sequence[str], target: str | None, path: str
+    columns: Sequence[str], target: str | None, where: str
 ) -> tuple[str, ...]:
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
         raise ValueError(
-            f"`target` must be a column of {path!r}, got {target!r}; it has "
+            f"`target` must be a column of {where}, got {target!r}; it has "
             f"{', '.join(columns[:20])}."
         )
     return tuple(name for name in columns if name != target)
@@ -73,7 +73,13 @@ def csv_columns(path: str, target: str | None) -> tuple[str, ...]:
     """Return the columns of a CSV or TSV file without the target."""
     with naming_file(path):
         head = _of_one_width(_read_csv(path, nrows=0), path)
-        return feature_columns(list(head.columns), target, path)
+        columns = feature_columns(list(head.columns), target, repr(path))
+        if not columns:
+            raise ValueError(
+                f"`source` {path!r} must have columns beside {target!r}, got none; "
+                f"there is nothing to write."
+            )
+        return columns
 
 
 def csv_frames(
@@ -82,6 +88,11 @@ def csv_frames(
     """Read columns of a CSV or TSV file, however large, so many rows at a time."""
     with naming_file(path), _read_csv(path, chunksize=n_rows) as reader:
         for frame in reader:
+            if frame.empty:  # which pandas gives where there is nothing but a head
+                raise ValueError(
+                    f"`source` {path!r} must have rows, but has a head only; there is "
+                    f"nothing to write."
+                )
             yield _of_one_width(frame, path)[list(columns)]
 
 
@@ -207,7 +218,7 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
 
 def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = feature_columns(list(frame.columns), target, path)
+    names = feature_columns(list(frame.columns), target, repr(path))
     y = None if target is None else frame[target].to_numpy()
     X: Any = frame[list(names)]
     if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
@@ -273,7 +284,8 @@ def _from_zarr(path: str, target: str | None) -> Table:
     for array in arrays.values():
         check_array(array)
     table = _from_arrays(arrays, target, path)
-    return replace(table, columns=table.columns or stored_columns(group.attrs))
+    names = table.columns or stored_columns(group.attrs, repr(path))
+    return replace(table, columns=names)
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

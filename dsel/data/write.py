@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore
 
-from dsel.checks import check_integer, check_path, check_url
+from dsel.checks import check_integer, check_options, check_path, check_url
 from dsel.data.blocks import check_finite
 from dsel.data.frames import NUMERIC
 from dsel.data.open import open_pool, rooted
@@ -33,7 +33,7 @@ from dsel.data.tables import (
     parquet_module,
     read_table,
 )
-from dsel.data.zarr_rows import COLUMNS, COMPLETE, file_stamps
+from dsel.data.zarr_rows import COLUMNS, COMPLETE, file_stamps, open_node
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
 from dsel.stores import POOL, check_empty, check_outside
 
@@ -116,25 +116,30 @@ def write_pool(
     >>> write_pool(np.zeros((3, 2)), f"{folder}/pool.zarr").n_rows
     3
     """
-    check_path(str(path), "path")
+    path = check_path(path, "path")
     if chunk_rows is not None:
         chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
-    options = dict(storage_options or {})
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(
+            f"`on_progress` must be callable, got {on_progress!r}; leave it out to "
+            "show no progress."
+        )
+    options = check_options(storage_options)
     is_path = isinstance(source, (str, Path))
     text = str(source).lower() if is_path else ""
     if is_path and "://" not in text and not os.path.exists(source):
         raise FileNotFoundError(f"`source` must exist, but nothing is at {source!r}.")
     report = on_progress or (lambda done, n_rows: None)
-    if str(path).lower().endswith(PARQUET):
-        if not text.endswith(CSV) or "://" in str(path):
+    if path.lower().endswith(PARQUET):
+        if not text.endswith(CSV) or "://" in path:
             raise ValueError(
                 f"`path` may end in .parquet where `source` is a CSV or TSV file and "
-                f"the path is no URL, got {str(path)!r}; leave out the ending to write "
+                f"the path is no URL, got {path!r}; leave out the ending to write "
                 f"a zarr pool."
             )
-        _write_parquet(str(source), target, str(path), report)
+        _write_parquet(str(source), target, path, report)
         return open_pool(path)
-    place = rooted(str(path))
+    place = rooted(path)
     if text.endswith(CSV):
         columns: Any = csv_columns(str(source), target)
         numbers = _number_type(dtype, np.dtype(np.float64))
@@ -192,9 +197,19 @@ def _opened(source: Any, text: str, target: str | None, options: Any) -> Pool:
         pool = open_pool(table.X, columns=table.columns)
     else:
         pool = open_pool(source, storage_options=options if "://" in text else None)
-    if target is not None and text.endswith(PARQUET):
-        names = feature_columns(pool.columns or (), target, str(source))
-        pool = pool.with_columns(names)
+    if target is not None and not text.endswith(NPZ):
+        if pool.columns is None:
+            raise ValueError(
+                f"`target` {target!r} names a column, but the columns of `source` have "
+                f"no names; leave it out."
+            )
+        where = repr(str(source)) if text else "`source`"
+        pool = pool.with_columns(feature_columns(pool.columns, target, where))
+    if not pool.n_rows or not pool.n_columns:
+        raise ValueError(
+            f"`source` must have rows and columns, got {pool.n_rows} rows of "
+            f"{pool.n_columns} columns; there is nothing to write."
+        )
     if pool.is_sparse:
         raise ValueError(
             "`source` holds sparse rows, which zarr has no arrays of; pass what holds "
@@ -226,8 +241,9 @@ def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
     try:
-        node = zarr.open(place, mode="r", storage_options=options or None)
-        there = {SOURCE: None, COMPLETE: True, **node.attrs}
+        way = "remove it, or choose another path"
+        attributes, _ = open_node(place, options, f"`path` {place!r}", way)
+        there = {SOURCE: None, COMPLETE: True, **attributes}
     except FileNotFoundError:
         if is_url:
             check_empty(FsspecStore.from_url(place, storage_options=options), "path")

@@ -43,10 +43,11 @@ def from_zarr(
     are neither shown nor stored, nor part of a graph.
     """
     check_array(array)
+    where = f"`pool` at {array.store}"
     packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
     if packed != (1, 0):  # by which xarray says that values stand for others
         raise ValueError(
-            f"`pool` at {array.store} holds packed numbers (scale_factor {packed[0]}, "
+            f"{where} holds packed numbers (scale_factor {packed[0]}, "
             f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
             f"DataArray."
         )
@@ -63,9 +64,40 @@ def from_zarr(
         np.diff(edges),
         array,
         told,
-        columns or stored_columns(array.attrs),
-        where=f"`pool` at {array.store}",
+        columns or stored_columns(array.attrs, where),
+        where=where,
     )
+
+
+def open_node(
+    place: str, options: Mapping[str, Any], name: str, way: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the attributes of what zarr has at a place, and its arrays by name.
+
+    Raises ValueError where a head is damaged; errors call the place `name`, and a way
+    out.
+    """
+    try:
+        with reaching(name):
+            node: Any = zarr.open(
+                place, mode="r", storage_options=dict(options) or None
+            )
+            is_array = isinstance(node, zarr.Array)
+            arrays = {"": node} if is_array else dict(node.arrays())
+            for each in (node, *arrays.values()):
+                if not isinstance(each.metadata.attributes, dict):
+                    raise TypeError("attributes are no object")
+            for array in arrays.values():
+                if array.size and 0 in (*array.chunks, *(array.shards or ())):
+                    raise ValueError("chunks of no rows")
+            return dict(node.attrs), arrays
+    except FileNotFoundError:  # which zarr's own is, and a ValueError
+        raise
+    except BAD_HEADER as error:
+        told = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(
+            f"{name} is no pool: its zarr.json cannot be read ({told}); {way}."
+        ) from error
 
 
 def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
@@ -73,38 +105,33 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
 
     Messages call the place `location`.
     """
+    name = f"`pool` {location!r}"
     try:
-        with reaching(f"`pool` {location!r}"):
-            node = zarr.open(place, mode="r", storage_options=dict(options) or None)
+        attributes, arrays = open_node(place, options, name, "write the pool again")
     except FileNotFoundError as error:
         raise ValueError(
-            f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "
-            "with `write_pool` or `dsel pool build`."
+            f"{name} is no pool: no zarr array is there. Convert tables with "
+            "`write_pool` or `dsel pool build`."
         ) from error
-    except BAD_HEADER as error:
+    if attributes.get(POOL) == "csr":
         raise ValueError(
-            f"`pool` {location!r} is no pool: its zarr.json cannot be read ({error}); "
-            "write the pool again."
-        ) from error
-    if node.attrs.get(COMPLETE) is False:
-        raise ValueError(
-            f"`pool` {location!r} was not written to the end; write it again with "
-            f"`write_pool` or `dsel pool build`."
+            f"{name} holds sparse rows as dsel 0.1 wrote them; open what it was made "
+            f"of: svmlight files, or a Dask array of CSR blocks."
         )
-    if node.attrs.get(POOL) == "csr":
+    if attributes.get(COMPLETE) is not True and POOL in attributes:
         raise ValueError(
-            f"`pool` {location!r} holds sparse rows as dsel 0.1 wrote them; open what "
-            f"it was made of: svmlight files, or a Dask array of CSR blocks."
+            f"{name} was not written to the end; write it again with `write_pool` or "
+            f"`dsel pool build`."
         )
-    if not isinstance(node, zarr.Array):
-        arrays = {name: array for name, array in node.arrays() if array.ndim == 2}
+    if "" not in arrays:
+        arrays = {each: array for each, array in arrays.items() if array.ndim == 2}
         if len(arrays) != 1:
             found = ", ".join(sorted(arrays)) or "none"
             raise ValueError(
-                f"`pool` {location!r} must hold exactly one two-dimensional array, "
-                f"found {found}; name one as {location.rstrip('/')}/NAME."
+                f"{name} must hold exactly one two-dimensional array, found {found}; "
+                f"name one as {location.rstrip('/')}/NAME."
             )
-        node = next(iter(arrays.values()))
+    (node,) = arrays.values()
     if node.ndim != 2:
         return node
     # Of all columns no chunk of some rows may be missing: lost, or never written. One
@@ -117,7 +144,7 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
             first = number * lengths[0]
             last = min(first + lengths[0], node.shape[0]) - 1
             raise ValueError(
-                f"`pool` {location!r} is damaged, or was not written to the end: "
+                f"{name} is damaged, or was not written to the end: "
                 f"nothing is stored for rows {first} to {last}. Write it again with "
                 f"`write_pool`; if zarr left them out as zeros, pass the open array."
             )
@@ -176,7 +203,17 @@ def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
     return files.unstrip_protocol(f"{store.path}/{array.path}".rstrip("/")), options
 
 
-def stored_columns(attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the column names in the attributes of a zarr pool, if there are any."""
+def stored_columns(attributes: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
+    """Return the column names in the attributes of a zarr pool, if there are any.
+
+    Raises ValueError where dsel wrote the pool, and names no longer are names.
+    """
     names = attributes.get(COLUMNS)
-    return tuple(map(str, names)) if isinstance(names, list) else None
+    if isinstance(names, list):
+        return tuple(map(str, names))
+    if POOL in attributes and names is not None:
+        raise ValueError(
+            f"{where} is damaged: its attribute {COLUMNS!r} must be a list of names, "
+            f"got {names!r}; write the pool again."
+        )
+    return None

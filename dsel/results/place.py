@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from fsspec.core import url_to_fs
 
-from dsel.checks import check_path, check_url
+from dsel.checks import check_options, check_path, check_url
 from dsel.errors import StoreMismatchError, reaching, without_queries
 
 FORMAT: Final = 3
@@ -57,16 +57,12 @@ class Place:
         storage_options: Mapping[str, Any] | None = None,
         name: str = "out",
     ) -> None:
-        if not isinstance(out, (str, os.PathLike)):
-            raise TypeError(f"`{name}` must be a path or a URL, got {out!r}.")
-        text, self.name = os.fspath(out), name
-        if not text:
-            raise ValueError(f"`{name}` must name a place, got ''; '.' is this folder.")
-        check_path(text, name)
+        text, self.name = check_path(out, name), name
+        given = check_options(storage_options)
         if "://" in text:
             check_url(text, name)
         is_local = "://" not in text or text.startswith(("file://", "local://"))
-        options = {"auto_mkdir": True} if is_local else dict(storage_options or {})
+        options = {"auto_mkdir": True} if is_local else given
         self._fs, root = url_to_fs(text, **options)
         self._root = root.rstrip("/")
         self.folder = Path(root) if is_local else None

@@ -34,10 +34,12 @@ OF_OTHER_SEARCHES = {
     "scoring": SCORING,
     "refit": "the model that was counted is handed over, see `deploy`; leave it out",
     "error_score": "a fit that fails counts as all errors; leave it out",
+    "duplicates": "pool rows that equal labeled ones are counted, and cost the bound a "
+    "little; leave it out",
     "n_iter": DRAWN,
     "param_distributions": DRAWN,
 }
-"""What takes the place of parameters that scikit-learn's searches have."""
+"""What takes the place of parameters of scikit-learn's searches, and of dsel 0.1."""
 
 
 def _best_has(method: str) -> Any:

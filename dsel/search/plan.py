@@ -4,7 +4,7 @@
 is never changed: what a run finds on the way is a value of its own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from textwrap import wrap
@@ -445,7 +445,9 @@ def plan_search(
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
     counted = fitting = None
     if pool is not None:
-        counted = matching_pool(open_pool(pool), labeled)
+        opened = open_pool(pool)
+        counted = matching_pool(opened, labeled)
+        notes.extend(_remarks_on_columns(opened, counted))
         if counted.n_rows == 0:
             raise ValueError(
                 "`pool` must have rows, got none; use None to go without it."
@@ -512,6 +514,16 @@ def plan_search(
             "seed": str(seed),
         },
     )  # fmt: skip
+
+
+def _remarks_on_columns(opened: Pool, counted: Pool) -> Iterator[str]:
+    """Yield what is to be said where a pool has other columns than the labeled rows."""
+    given, kept = opened.columns or (), counted.columns or ()
+    if given != kept:
+        left = [name for name in given if name not in kept]
+        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+        out = f"; left out: {', '.join(left[:5])}{more}" if left else ""
+        yield f"columns of `pool` are found by their names{out}"
 
 
 def _decide(

@@ -135,6 +135,17 @@ def test_pool__labeled_rows_may_be_a_frame_of_polars(expected):
     )
 
 
+def test_pool__columns_in_another_order_are_found_by_name(expected):
+    X, y, pool = rows()
+    X = pd.DataFrame(X, columns=NAMES)
+    pool = pd.DataFrame(pool, columns=NAMES)[NAMES[::-1]].assign(label=1)
+    plan = dsel.plan_search(*LEARNERS["tree"], X, y, pool, cv=3, random_state=0)
+    assert "`pool` are found by their names; left out: label" in repr(plan)
+    assert (
+        counts_of(run_search(*LEARNERS["tree"], X, y, pool, cv=3)) == expected["tree"]
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_pool__no_count_depends_on_the_chunks(seed, expected):
     X, y, pool = rows()

@@ -52,13 +52,6 @@ def test_reduce__names_a_chunk_that_is_lost_later_or_cut(lost, damage):
         pool.reduce(total, np.add)
 
 
-def test_open_pool__names_a_head_that_was_cut(X, tmp_path):
-    write_pool(X, tmp_path / "pool.zarr")
-    (tmp_path / "pool.zarr" / "zarr.json").write_text("{")
-    with pytest.raises(ValueError, match=r"`pool`.*its zarr\.json cannot be read"):
-        open_pool(tmp_path / "pool.zarr")
-
-
 def test_open_pool__guards_an_open_array_that_dsel_wrote(X, tmp_path):
     write_pool(X, tmp_path / "pool.zarr", chunk_rows=20)
     pool = open_pool(zarr.open_array(tmp_path / "pool.zarr", mode="r"))

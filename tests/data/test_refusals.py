@@ -1,5 +1,6 @@
 """What nobody can open, read, write or split: calls, errors and their words."""
 
+import json
 import re
 
 import dask.array as da
@@ -37,6 +38,26 @@ def group_of_two(folder):
 def with_attributes(folder, **attributes):
     zarr.create_array(folder / "p.zarr", data=X, attributes=attributes)
     return folder / "p.zarr"
+
+
+def with_head(folder, head=None, **changes):
+    """Return a pool that dsel wrote, with another head or some of it changed."""
+    write_pool(X, folder / "w.zarr")
+    file = folder / "w.zarr" / "zarr.json"
+    was = json.loads(file.read_text())
+    was["attributes"] |= changes.pop("also", {})
+    file.write_text(json.dumps(was | changes) if head is None else head)
+    return folder / "w.zarr"
+
+
+def member_of_a_group(folder):
+    (group_of_two(folder) / "a" / "zarr.json").write_text("{")
+    return folder / "g.zarr"
+
+
+def parquet_of(folder, **columns):
+    pd.DataFrame(columns, index=range(4)).to_parquet(folder / "f.parquet")
+    return folder / "f.parquet"
 
 
 def spoilt(folder, by):
@@ -92,7 +113,7 @@ OPENING = {
     "notes": (lambda f: open_pool(text_file(f, "notes.txt", "no")), "is no pool"),
     "two tables": (lambda f: open_pool(group_of_two(f)), "found a, b; name one as"),
     "begun": (
-        lambda f: open_pool(with_attributes(f, complete=False)),
+        lambda f: open_pool(with_head(f, also={"complete": False})),
         "was not written to the end",
     ),
     "sparse 0.1": (
@@ -112,7 +133,48 @@ OPENING = {
     "no rows": (lambda _: open_pool(X[:0]).reduce(len, max), "must have rows for a p"),
     "rows": (lambda _: of_zeros().excluding([2, 5]), "the pool, 0 to 4, got 2 to 5"),
     "limits": (lambda _: of_zeros().part(0.5, 0.2, seed=1), r"limits in \[0, 1\]"),
-}
+    "group": (lambda f: open_pool(member_of_a_group(f)), "g.zarr' .*zarr.json cannot"),
+    "no list": (
+        lambda f: open_pool(with_head(f, also={"columns": 5})),
+        "w.zarr is damaged: its attribute 'columns' must be a list of names, got 5",
+    ),
+    "too few": (
+        lambda f: open_pool(with_head(f, also={"columns": ["a"]})),
+        "columns of `pool` at .*w.zarr must name each of the 2 columns, got 1",
+    ),
+    "names twice": (
+        lambda _: open_pool(pd.DataFrame(X, columns=["a", "a"])),
+        "`pool` must have distinct names, got 'a' twice; rename one",
+    ),
+    "columns of nothing": (
+        lambda f: open_pool(parquet_of(f)), "f.parquet' must have columns, got none",
+    ),
+    "columns=[]": (lambda _: of_zeros(columns=[]), "`columns` .*leave it out to tak"),
+} | {
+    f"columns={value}": (
+        lambda _, value=value: of_zeros(columns=value),
+        f"`columns` must be a list of names of columns, got {value!r}",
+    )
+    for value in (5, "ab", True)
+} | {
+    f"options {value}": (
+        lambda f, value=value: open_pool("memory://p", storage_options=value),
+        "`storage_options` must be a dict of options for fsspec",
+    )
+    for value in (5, "x", [1], {5: 1})
+} | {
+    f"head {name}": (
+        lambda f, changes=changes: open_pool(with_head(f, **changes)),
+        "`pool` '.*w.zarr' is no pool: its zarr.json cannot be read .*write the pool a",
+    )
+    for name, changes in {
+        "cut": {"head": "{"}, "null": {"head": "null"}, "deep": {"head": "[" * 10**5},
+        "attributes": {"attributes": [5]}, "shape": {"shape": "x"},
+        "size": {"shape": [10**30, 2]}, "codecs": {"codecs": None},
+        "type": {"data_type": 5}, "chunks": {"chunk_grid": {
+            "name": "regular", "configuration": {"chunk_shape": [0, 2]}}},
+    }.items()
+}  # fmt: skip
 LABELED = {
     "labels of two types": (
         lambda _: labeled_rows(X, np.array([1, "a", 1, "a"], dtype=object)),
@@ -148,6 +210,22 @@ LABELED = {
     "kinds": (
         lambda _: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]], as_frame=True),
         r"holds text .*'colour', where `X` holds number \(int64\); convert one",
+    ),
+    "one lacks": (
+        lambda _: matching(GAPS[["a"]], GAPS, allow_nan=True),
+        "`pool` lacks the column 'b' of `X`; write it too",
+    ),
+    "zones": (
+        lambda _: matching(*(
+            pd.DataFrame({"t": pd.date_range("2020", periods=4, tz=zone)})
+            for zone in ("UTC", None)
+        ), as_frame=True),
+        "holds time in zone UTC .*'t', where `X` holds time .datetime64",
+    ),
+    "structs": (
+        lambda f: matching(parquet_of(f, t=[{"u": 1}] * 4),
+                           pd.DataFrame({"t": list("abcd")}), as_frame=True),
+        "holds lists or structs .*'t', where `X` holds text",
     ),
     "gaps": (lambda _: matching(GAPS), "nothing but missing values in column 'b'"),
 }  # fmt: skip
@@ -192,6 +270,32 @@ WRITING = {
         r"'city' holds 'Ulm'; write it to a path .* \.parquet",
     ),
     "no text": (lambda f: write_pool(X, f / "t.parquet"), "may end in .parquet where"),
+    "over a damaged one": (
+        lambda f: write_pool(X, with_head(f, head="{")),
+        "`path` '.*w.zarr' is no pool: .*remove it, or choose another path",
+    ),
+    "head only": (
+        lambda f: write(text_file(f, "t.csv", "a,b\n"), f),
+        "`source` '.*t.csv' must have rows, but has a head only",
+    ),
+    "head only to parquet": (
+        lambda f: write_pool(text_file(f, "t.csv", "a,b\n"), f / "t.parquet"),
+        "`source` '.*t.csv' must have rows, but has a head only",
+    ),
+    "labels only": (
+        lambda f: write(text_file(f, "t.csv", "a\n1\n"), f, target="a"),
+        "`source` '.*t.csv' must have columns beside 'a', got none",
+    ),
+    "no rows": (lambda f: write(X[:0], f), "must have rows and columns, got 0"),
+    "target": (lambda f: write(X, f, target="a"), "`target` 'a' names .* leave it out"),
+    "other target": (
+        lambda f: write(GAPS, f, target="c"), "must be a column of `source`, got 'c'",
+    ),
+    "options": (lambda f: write(X, f, storage_options=5), "`storage_options` must be"),
+    "progress": (lambda f: write(X, f, on_progress=5), "`on_progress` .*callable, g"),
+    "path": (lambda _: write_pool(X, 5), "`path` must be a path or a URL, got 5"),
+    "empty path": (lambda _: write_pool(X, ""), "`path` must name a place, got ''"),
+    "chunks": (lambda f: write(X, f, chunk_rows=10**14), "`chunk_rows` .* got 10000"),
     "slash": (lambda _: write_pool(X, "s3:/b/pool.zarr"), "write 's3://b/pool.zarr'"),
     "text": (lambda f: write(TEXT, f), "numeric, but column 'colour' holds text"),
     "infinite": (lambda f: write(np.where(X == 5, -np.inf, X), f), "row 2.*is -inf"),
@@ -239,7 +343,8 @@ SPLITTING = {
 TYPES = {
     "text", "objects", "complex", "number", "labels of two types", "pairs", "kinds",
     "text of a pool", "numbers of a pool", "another type", "seed", "type nope",
-    "text of a file",
+    "text of a file", "zones", "structs", "path", "progress", "options",
+    "columns=5", "options 5",
 }  # fmt: skip
 """Names of what is of the wrong kind; all else has a wrong value."""
 CALLS = {

@@ -72,7 +72,10 @@ def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
 def test_write_pool__keeps_names_and_is_read_by_dask(X, tmp_path):
     frame = pd.DataFrame(X, columns=list("abcd"))
 
-    pool = write_pool(frame, tmp_path / "p.zarr", dtype="float32")
+    path, options = tmp_path / "p.zarr", {"dtype": "float32"}
+    pool = write_pool(
+        frame.assign(y=1), path, target="y", chunk_rows=np.int64(300), **options
+    )
 
     assert pool.columns == ("a", "b", "c", "d")
     assert pool.dtype == np.float32
