@@ -12,7 +12,6 @@ from dsel.mcpl.frank_wolfe import (
     CONVERGED,
     OUT_OF_PASSES,
     Hull,
-    minimize_over_hull,
     minimize_over_polytope,
     minimize_quadratic_on_simplices,
 )
@@ -68,31 +67,10 @@ def test_minimize_over_polytope__gap_bounds_the_distance_to_the_minimum(rng):
     assert found.lower <= least <= found.value
 
 
-def test_minimize_over_polytope__parts_take_fewer_passes(rng):
-    centre = rng.uniform(0.2, 0.8, size=40)
-    whole, apart = (
-        minimize_over_box(centre, tol=1e-9, n_parts=n_parts) for n_parts in (1, 4)
-    )
-    assert apart.status == whole.status == CONVERGED
-    assert apart.n_passes < 0.5 * whole.n_passes
-
-
-def test_minimize_over_hull__keeps_the_keys_of_its_vertices():
-    keys = np.array([4, 7, 9])
-    hull = Hull(np.eye(3), np.zeros(3, dtype=np.intp), keys, np.full(3, 1 / 3))
-    found = minimize_over_hull(Quadratic(np.array([1.0, 1, -9])), hull, tol=1e-12)
-    kept = found.without_idle()
-    assert kept.keys.tolist() == [4, 7]
-    assert kept.weights == pytest.approx([0.5, 0.5])
-
-
-def test_minimize_over_hull__weights_add_up_to_one_in_each_part(rng):
-    parts = np.array([0, 0, 0, 1, 1])
-    weights = np.array([0.2, 0.3, 0.5, 0.6, 0.4])
-    hull = Hull(rng.normal(size=(5, 4)), parts, np.arange(5), weights)
-    found = minimize_over_hull(Quadratic(np.zeros(4)), hull, tol=1e-12)
-    np.testing.assert_allclose(np.bincount(parts, found.weights), 1.0)
-    assert (found.edges @ found.point).min() >= -1e-12
+def test_without_idle__keeps_the_keys_of_its_vertices():
+    parts, weights = np.zeros(3, dtype=np.intp), np.array([0.0, 0.5, 0.5])
+    kept = Hull(np.eye(3), parts, np.array([4, 7, 9]), weights).without_idle()
+    assert kept.keys.tolist() == [7, 9]
 
 
 @settings(max_examples=30)
