@@ -150,15 +150,3 @@ def test_commands__say_in_a_line_that_a_store_is_away(
     assert line.startswith("Error: ")
     assert "http://127.0.0.1:9" in line
     assert SECRET not in done.output
-
-
-@pytest.mark.parametrize("option", ["--pool", "--out"])
-def test_select__takes_no_password_in_a_url_and_shows_none(table, tmp_path, option):
-    np.savez(tmp_path / "table.npz", X=table[0], y=table[1])
-    place = f"s3://nobody:{SECRET}@dsel/pool.zarr"
-    done = CliRunner().invoke(
-        main, ["select", str(tmp_path / "table.npz"), option, place, "--workers", "1"]
-    )
-    assert done.exit_code == 1
-    assert "must not hold a password" in done.output
-    assert SECRET not in done.output

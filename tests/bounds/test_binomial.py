@@ -165,26 +165,6 @@ def test_binomial_tail_inversion__may_fall_below_the_rate_for_large_delta():
     assert binomial_tail_inversion(50, 100, delta=0.9) < 0.5
 
 
-@pytest.mark.parametrize(
-    ("n_errors", "n_samples", "delta", "error", "message"),
-    [
-        (11, 10, 0.1, ValueError, "`n_errors` must be between 0 and 10"),
-        (-1, 10, 0.1, ValueError, "`n_errors` must not be negative"),
-        (0.1, 10, 0.1, TypeError, "pass the number of rows, not a rate"),
-        (1, 10, 0.0, ValueError, "`delta` must be strictly between 0 and 1"),
-        (1, 10, 1.0, ValueError, "`delta` must be strictly between 0 and 1"),
-        (1, 10, [0.1, np.nan], ValueError, "`delta` must be strictly between"),
-        (1, 10, "small", TypeError, "`delta` must hold numbers"),
-        (1, 10, 1e-291, ValueError, "divide it among fewer"),
-    ],
-)
-def test_binomial_tail_inversion__refuses_bad_input(
-    n_errors, n_samples, delta, error, message
-):
-    with pytest.raises(error, match=message):
-        binomial_tail_inversion(n_errors, n_samples, delta=delta)
-
-
 def test_binomial_tail_inversion__fails_at_most_delta_and_not_much_less(rng):
     n_samples, rate, delta = 200, 0.13, 0.3
     errors = rng.binomial(n_samples, rate, 20_000)

@@ -82,18 +82,3 @@ def test_pair_error_bound__fails_at_most_delta_of_the_time(rng):
     failures = (pair_error_bound(counts, m, delta=delta) > 0.04).mean()
 
     assert failures <= delta + 3 * np.sqrt(delta / draws)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: error_from_disagreement(1.2, n_classes=2), "rate in"),
-        (lambda: error_from_disagreement(0.2, n_classes=1), "`n_classes` must be"),
-        (lambda: row_disagreement([[1, 0]]), "models >= 2"),
-        (lambda: row_disagreement([[2, 0], [2, 1]]), "models >= 2"),
-        (lambda: pair_error_bound(11, 10, delta=0.1), "between 0 and 10"),
-    ],
-)
-def test_co_validation__refuses_impossible_counts(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

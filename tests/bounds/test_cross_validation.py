@@ -197,26 +197,6 @@ def test_bounds__rise_with_disagreement_and_with_equal_rows(counts, differing, e
         assert bound(errors, rows, differing + 1, 100, delta=0.05).bound >= least
 
 
-REFUSED = [
-    (lambda: cv_bound(3, 10, 0, 10, delta=0.05), "folds on its last"),
-    (lambda: cv_bound([3, 1], 10, 0.02, 10, delta=0.05),
-     "`disagreements` must hold integer counts"),
-    (lambda: best_fold([3, 1], 10, 0, 10, delta=0.05, label_share=1.0),
-     "`label_share` must be strictly between"),
-    (lambda: nested_one_fold([3, 11], 10, delta=0.05),
-     "`fold_errors` must be between 0 and 10"),
-    (lambda: nested_all_rows([3, 1], 10, [4, 5, 6], 10, delta=0.05),
-     "`disagreements` must have one count for each of 2 folds"),
-    (lambda: upper_pool_rows(100, -1), "`equal_rows` must not be neg"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "words"), REFUSED)
-def test_bounds__refuse(call, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        call()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.05])
 @pytest.mark.parametrize("dependence", ["independent folds", "one draw for all folds"])

@@ -53,17 +53,3 @@ def test_expected_holdout_bound__rises_with_the_rate_and_falls_with_rows(rate, n
     assert rate - 1e-9 <= found <= 1.0
     assert expected_holdout_bound(rate, n_rows + 50, delta=0.05) <= found + 1e-9
     assert expected_holdout_bound((1 + rate) / 2, n_rows, delta=0.05) >= found - 1e-9
-
-
-@pytest.mark.parametrize(
-    ("rate", "rows", "error", "words"),
-    [
-        (1.2, 10, ValueError, r"`error_rate` must be in \[0, 1\]"),
-        (float("nan"), 10, ValueError, "`error_rate` must be in"),
-        (0.1, -1, ValueError, "`n_rows` must be >= 0"),
-        (0.1, 2.5, TypeError, "`n_rows` must be an integer"),
-    ],
-)
-def test_expected_holdout_bound__refuses(rate, rows, error, words):
-    with pytest.raises(error, match=words):
-        expected_holdout_bound(rate, rows, delta=0.05)

@@ -104,8 +104,3 @@ def test_threshold_bound__holds_for_all_thresholds_at_once(rng):
     failures = (ordered > limits).any(axis=1).mean()
 
     assert failures <= delta + 3 * np.sqrt(delta / draws)
-
-
-def test_threshold_bound__refuses_more_counts_than_rows():
-    with pytest.raises(ValueError, match="`counts` must be between 0 and"):
-        threshold_bound(51, 50, n_models=1, delta=0.1)

@@ -145,33 +145,6 @@ def test_block_residuals__equal_refits_for_any_fold(
         )
 
 
-def test_block_residuals__of_one_row_are_leave_one_out(problem):
-    gram, y = problem
-    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, LAMS)
-    np.testing.assert_allclose(
-        block_residuals(solution, np.array([4]))[0],
-        leave_one_out_residuals(solution)[4],
-        rtol=1e-7,
-    )
-
-
-@with_intercept
-@pytest.mark.parametrize("shape", [(15, 4), (6, 9)])
-def test_leave_one_out_residuals__hold_for_linear_ridge(rng, fit_intercept, shape):
-    design, y = rng.standard_normal(shape), rng.standard_normal((shape[0], 1))
-    solution = solve_dual(spectrum_of(design), y, LAMS[1:], fit_intercept=fit_intercept)
-    residuals = leave_one_out_residuals(solution)
-    matrix = (design @ design.T).astype(np.longdouble)
-    for column, lam in enumerate(LAMS[1:]):
-        expected = [
-            refit_residuals(matrix, y, lam, [j], fit_intercept=fit_intercept)[0]
-            for j in range(len(y))
-        ]
-        np.testing.assert_allclose(
-            residuals[:, :, column], np.asarray(expected, float), rtol=1e-8, atol=1e-9
-        )
-
-
 @both_penalties
 @with_intercept
 def test_solve_dual__is_the_model_of_all_rows(problem, penalty, fit_intercept):
@@ -185,30 +158,23 @@ def test_solve_dual__is_the_model_of_all_rows(problem, penalty, fit_intercept):
 
 
 @both_penalties
-def test_gcv_losses__equal_leave_one_out_for_a_circulant_kernel(rng, penalty):
-    angles = 2 * np.pi * np.arange(16) / 16
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    y = rng.standard_normal((16, 2))
-    spectrum = decompose_gram(gaussian_gram(circle, width=0.5), penalty=penalty)
-    solution = solve_dual(spectrum, y, LAMS[1:])
-    np.testing.assert_allclose(gcv_losses(solution), loo_losses(solution), rtol=1e-9)
-
-
 @with_intercept
-def test_gcv_losses__equal_the_definition_by_the_hat_matrix(problem, fit_intercept):
+def test_gcv_losses__equal_the_definition_by_the_hat_matrix(
+    problem, penalty, fit_intercept
+):
     gram, y = problem
-    n, lam = len(y), 0.1
+    matrix, n, lam = np.asarray(long_matrix(gram, penalty), float), len(y), 0.1
     # Column i of the hat matrix is the fit to a target that is 1 at row i.
     system = np.zeros((n + 1, n + 1))
-    system[:n, :n] = gram + lam * np.eye(n)
+    system[:n, :n] = matrix + lam * np.eye(n)
     system[n, :n] = system[:n, n] = fit_intercept
     system[n, n] = not fit_intercept
     solved = np.linalg.solve(system, np.eye(n + 1)[:, :n])
-    hat = gram @ solved[:n] + solved[n]
+    hat = matrix @ solved[:n] + solved[n]
     expected = n**2 * np.square(y - hat @ y).sum() / np.trace(np.eye(n) - hat) ** 2
-    spectrum = decompose_gram(gram, penalty="rkhs")
+    spectrum = decompose_gram(gram, penalty=penalty)
     solution = solve_dual(spectrum, y, np.array([lam]), fit_intercept=fit_intercept)
-    np.testing.assert_allclose(gcv_losses(solution), expected, rtol=1e-10)
+    np.testing.assert_allclose(gcv_losses(solution), expected, rtol=1e-9)
 
 
 @both_penalties
@@ -248,19 +214,6 @@ def test_leave_one_out__of_a_projection_is_ordinary_least_squares(rng):
         coef = np.linalg.lstsq(design[others], y[others], rcond=None)[0]
         residual = leave_one_out_residuals(solution)[j, 0, 0]
         np.testing.assert_allclose(residual, (y[j] - design[j] @ coef)[0], rtol=1e-9)
-
-
-def test_leave_one_out__duplicate_rows_are_harmless(rng):
-    X = np.repeat(rng.uniform(-1, 1, (6, 1)), 3, axis=0)
-    y = rng.standard_normal((18, 1))
-    gram = gaussian_gram(X, width=0.5)
-    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, np.array([0.1]))
-    expected = [
-        refit_residuals(gram, y, 0.1, [j], fit_intercept=False)[0, 0] for j in range(18)
-    ]
-    np.testing.assert_allclose(
-        leave_one_out_residuals(solution)[:, 0, 0], np.float64(expected), rtol=1e-9
-    )
 
 
 def test_leave_one_out__constant_targets_with_an_intercept_are_met_exactly(rng):

@@ -9,11 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.errors import GuaranteeWarning
-from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares import KernelLeastSquares, KernelLeastSquaresClassifier
-from dsel.least_squares.closed_form import solve_dual
 from dsel.least_squares.estimators import kmeans_centers, random_centers
-from dsel.least_squares.kernel import decompose_gram, gaussian_gram
 from dsel.results import open_model, save_model
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
@@ -141,19 +138,6 @@ def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):
     model = KernelLeastSquares(5.0, 1e-16, penalty="rkhs", fit_intercept=True)
     with pytest.warns(GuaranteeWarning, match="below the rounding of the kernel"):
         model.fit(*table)
-
-
-def test_fit__by_cholesky_equals_the_closed_form(table):
-    X, y = table
-    model = KernelLeastSquares(0.5, 0.01, penalty="rkhs", fit_intercept=True)
-    gram = gaussian_gram(squared_distances(X, X), width=0.5)
-    solution = solve_dual(
-        decompose_gram(gram, penalty="rkhs"),
-        y[:, np.newaxis], np.array([0.01]), fit_intercept=True,
-    )  # fmt: skip
-    np.testing.assert_allclose(
-        model.fit(X, y).dual_coef_, solution.values[:, 0, 0], rtol=1e-8
-    )
 
 
 def test_fit__without_regularization_interpolates():

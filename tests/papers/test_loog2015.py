@@ -12,9 +12,6 @@ from common import PAPERS
 from loog2015 import METHODS, PARTS, Settings, Table
 from loog2015_numbers import (
     COMPARISON_COLUMNS,
-    CONSTRAINED,
-    LOG_LIKELIHOODS,
-    MISCLASSIFIED,
 )
 
 SIZES = {
@@ -50,21 +47,6 @@ def made_results(likelihoods, errors):
             "part": list(PARTS),
         },
     )
-
-
-def test_published__numbers_fit_together():
-    # Table 3, banknote: (-4.72 + 11.7) / (-4.51 + 11.7) = .971.
-    supervised, semi, oracle = LOG_LIKELIHOODS["banknote"][:3]
-    expected = (semi - supervised) / (oracle - supervised)
-    assert LOG_LIKELIHOODS["banknote"][10] == pytest.approx(expected, abs=1e-3)
-    best = {
-        name
-        for name, row in CONSTRAINED.items()
-        if row[2] < min(MISCLASSIFIED[name][0], MISCLASSIFIED[name][1])
-    }
-    assert best == {
-        "climate", "first-order", "low", "magic", "miniboone", "qsar", "spectf",
-    }  # fmt: skip
 
 
 def test_load_table__has_the_sizes_of_table_2(data_dir):

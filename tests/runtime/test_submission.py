@@ -30,12 +30,6 @@ def powers(n):
     return [Task(f"power-{i}", power, (i,)) for i in range(n)]
 
 
-def test_completed__runs_every_task_once():
-    with closing(LocalExecutor(2, 2)) as executor:
-        found = {each.key: each.result() for each in completed(executor, powers(9))}
-    assert found == {f"power-{n}": 2**n for n in range(9)}
-
-
 def test_completed__asks_for_tasks_as_slots_become_free():
     asked = []
 
@@ -47,11 +41,6 @@ def test_completed__asks_for_tasks_as_slots_become_free():
     with closing(LocalExecutor(2, 1)) as executor:
         for ended, _ in enumerate(completed(executor, tasks())):
             assert len(asked) <= ended + 2 * WINDOW
-
-
-def test_completed__of_nothing_is_nothing():
-    with closing(LocalExecutor(2, 1)) as executor:
-        assert list(completed(executor, [])) == []
 
 
 def test_completed__keeps_payloads_if_asked():

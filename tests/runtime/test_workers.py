@@ -1,5 +1,6 @@
 from operator import add
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -210,40 +211,25 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
     assert first in caplog.text
 
 
-@pytest.mark.cluster
-def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
-    monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
-    asked = []
-    with connect(workers=1) as client:
-        ask = client.scheduler_info
-        monkeypatch.setattr(
-            client, "scheduler_info", lambda **ways: asked.append(1) or ask(**ways)
-        )
-        plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
-    assert len(asked) <= 2
-
-
 def row_count(X, rows):
     return len(rows)
 
 
-def noting(asked, ask):
-    """Return a function that is noted when it is called."""
-    return lambda *given, **ways: asked.append(ask) or ask(*given, **ways)
-
-
 @pytest.mark.cluster
-def test_reduce__many_passes_ask_about_workers_once(rng, monkeypatch):
+def test_run_and_reduce__ask_about_workers_once(rng, monkeypatch):
     monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
-    asked = []
     pool = open_pool(rng.normal(size=(100, 2)))
     with connect(workers=1) as client:
-        for name in ("scheduler_info", "run", "run_on_scheduler"):
-            ask = noting(asked, getattr(client, name))
-            monkeypatch.setattr(client, name, ask)
+        asked = Mock(side_effect=client.scheduler_info)
+        monkeypatch.setattr(client, "scheduler_info", asked)
+        plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
+        assert asked.call_count <= 2
+        for name in ("run", "run_on_scheduler"):
+            monkeypatch.setattr(client, name, Mock(side_effect=getattr(client, name)))
         for _ in range(5):
             assert pool.reduce(row_count, add, client=client) == 100
-    assert len(asked) <= 1
+        counts = [each.call_count for each in (client.run, client.run_on_scheduler)]
+        assert asked.call_count + sum(counts) <= 3
 
 
 @pytest.mark.cluster
