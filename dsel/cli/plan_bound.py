@@ -35,6 +35,11 @@ ROWS: Final = {
     "differ; by default a third of --error.",
 )
 @click.option(
+    "--class-share",
+    type=float,
+    help="Of recall: the share of the class; --error is then how much of it is missed.",
+)
+@click.option(
     "--folds", default="2,3,5,10", show_default=True, help="Numbers of folds to try."
 )
 @click.option("--wanted", type=float, help="A bound: how many rows would it take?")
@@ -54,10 +59,12 @@ def command(
     )  # fmt: skip
     if figure:
         _draw(plan, figure)
+    plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
+    what = "error" if assumed["class_share"] is None else "misses of the class"
     click.echo(wrap(
-        f"Bound on the error ({confidence(float(plan[names.DELTA]))} % sure), on "
+        f"Bound on the {what} ({confidence(float(plan[names.DELTA]))} % sure), on "
         f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
-        f"{candidates:,} candidates, if the error is {100 * assumed['error']:g} %:"
+        f"{candidates:,} candidates, if it is {100 * assumed['error']:g} %:"
     ))  # fmt: skip
     click.echo(f"\n{_table(plan[names.BOUND], _as_bound)}\n")
     for remark in plan.attrs["remarks"]:
@@ -74,8 +81,8 @@ def command(
                 f"\nNo number of {title} gives a bound of {assumed['wanted']:g}."
             )
     click.echo()
-    for certificate, meaning in ROWS.items():
-        click.echo(f"  {certificate:<15} {meaning}")
+    for certificate in plan[names.CERTIFICATE].values.tolist():
+        click.echo(f"  {certificate:<15} {ROWS[certificate]}")
 
 
 def _table(values: xr.DataArray, show: Callable[[Any], str]) -> str:

@@ -101,11 +101,13 @@ def show(
 
     `after` is a line that belongs to the verdict.
     """
-    click.echo("\n".join(filter(None, [str(outcome.choice), after])))
+    choice = outcome.choice
+    report = f"\n{choice.report()}" if choice.reports else ""
+    click.echo("\n".join(filter(None, [str(choice), after, report])))
     if quiet:
         return
     lines = [f"  {name:<14} {text}" for name, text in facts]
-    rest = as_lines(outcome.choice.certificate.facts()[1:])
+    rest = as_lines(choice.certificate.facts()[1:])
     if out is not None:
         lines.append(f"  {'results':<14} {out}")
     wrapped = [wrap(line, 17) for line in lines]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.cli.encoders import with_types_of
+from dsel.cli.losses import FORMS, parse_loss
 from dsel.cli.models import MODELS, build
 from dsel.cli.running import run_options, run_plan, show
 from dsel.data.open import open_pool
@@ -48,6 +49,10 @@ from dsel.search.plan import ALL_ROWS, CERTIFICATES, ONE_FOLD, plan_search
     type=click.Choice([ONE_FOLD, ALL_ROWS]),
     help="Which model of a nested search; that of one_fold has the smaller bound.",
 )
+@click.option("--loss", help=f"What is certified in the place of errors: {FORMS}")
+@click.option(
+    "--report", is_flag=True, help="Certify recall and precision of every class, too."
+)
 @click.option("--cv", type=int, help="Random folds: 5 by default.")
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @run_options
@@ -61,6 +66,8 @@ def command(
     deploy: str | None,
     cv: int | None,
     delta: float,
+    loss: str | None,
+    report: bool,
     seed: int,
     **options: Any,
 ) -> None:
@@ -79,7 +86,8 @@ def command(
     estimator, values, facts = build(model, grid, X)
     plan = plan_search(
         estimator, values, X, table.y, rows, certificate=certificate, deploy=deploy,
-        cv=cv, delta=delta, random_state=seed,
+        cv=cv, delta=delta, loss=parse_loss(loss, table.y), report=report,
+        random_state=seed,
     )  # fmt: skip
     outcome = run_plan(plan, **options)
     show(plan, outcome, quiet=options["quiet"], out=options["out"], facts=facts)

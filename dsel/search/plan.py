@@ -55,6 +55,7 @@ from dsel.search.folds import (
     number_of_folds,
     with_leave_one_out,
 )
+from dsel.search.read_out import hopes
 from dsel.search.tasks import Group, Work, fit_splits
 
 CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
@@ -308,6 +309,9 @@ class Plan:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
+        if (by_class := self.work.by_class) is not None:
+            loss, n = by_class.loss or "the error", len(by_class.classes)
+            text += f"; of {loss}" + f" and a report of {n} classes" * by_class.reports
         if self.certificate != "nested":
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
@@ -485,6 +489,8 @@ def plan_search(
     if by_class is not None and by_class.loss is not None:
         rule = get_criterion("mean_loss")
     remarks = remarks_on_rows(labeled, layout, counted, certificate)
+    if by_class is not None:
+        remarks += hopes(by_class, labeled.y, layout.n_folds, delta)
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(

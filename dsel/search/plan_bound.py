@@ -16,7 +16,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_counts, check_integer, check_probability
@@ -52,6 +52,7 @@ def plan_bound(
     n_candidates: int,
     error: float,
     disagreement: float | None = None,
+    class_share: float | None = None,
     cv: int | Sequence[int] = 5,
     delta: float = 0.05,
     wanted: float | None = None,
@@ -72,6 +73,10 @@ def plan_bound(
         Rate at which the model of all rows is assumed to differ from one that has not
         seen a fifth of them, in ``(0, 1)``; it is larger with fewer folds, and smaller
         with more. None takes a third of `error`. Either is a guess: only the run tells.
+    class_share
+        For ``loss=dsel.losses.recall(label)``: the share of the class, in ``(0, 1)``.
+        `error` is then the share of its rows that is missed, `disagreement` is among
+        these, and limits are read from the rows of the class alone.
     cv
         Number of folds, at least 2, or several to compare.
     delta
@@ -129,6 +134,7 @@ def plan_bound(
         check_probability(delta, "delta"),
         assumed_error,
         rate,
+        1.0 if class_share is None else check_probability(class_share, "class_share"),
     )
     table = (names.CERTIFICATE, names.N_FOLDS)
     terms = np.array(
@@ -160,7 +166,7 @@ def plan_bound(
     )  # fmt: skip
     remarks = [
         f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
-        f"rows ({how}, more in fewer)."
+        f"rows{'' if class_share is None else ' of the class'} ({how}, more in fewer)."
     ]
     of_dsel = plan[names.BOUND].sel({names.CERTIFICATE: list(CERTIFICATES[:-1])})
     fifth = plan[names.BOUND].sel({names.CERTIFICATE: FIFTH}).min()
@@ -190,6 +196,13 @@ class Case:
     """Error rate of the chosen model."""
     of_fifth: float
     """How often the model of all rows differs from one without a fifth of them."""
+    class_share: float = 1.0
+    """Share of the rows that limits are read from; 1 where they are about the error."""
+
+    @property
+    def n_counted(self) -> int:
+        """Labeled rows that limits are read from."""
+        return round(self.n_labeled * self.class_share)
 
     def disagreement(self, n_folds: int) -> float:
         """Return how often the model of all rows differs from one without a fold."""
@@ -198,7 +211,7 @@ class Case:
 
     def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
         """Return (rows, number of folds of that size), the larger folds first."""
-        rows, larger = divmod(self.n_labeled, n_folds)
+        rows, larger = divmod(self.n_counted, n_folds)
         sizes = [(rows + 1, larger), (rows, n_folds - larger)]
         return [(size, number) for size, number in sizes if number]
 
@@ -208,9 +221,10 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
 
     NaN where it has none: more folds than rows, or no pool.
     """
-    n, k = case.n_labeled, n_folds
+    n, k = case.n_counted, n_folds
     each = case.delta / case.n_candidates
-    if k > n:
+    of_error = case.class_share == 1.0
+    if k > n or not (of_error or certificate in (ONE_FOLD, ALL_ROWS, FIFTH)):
         return np.nan, np.nan
     if certificate == FIFTH:
         return mean_limit(max(1, n // 5), case.error, case.delta), 0.0
@@ -232,7 +246,13 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
         label_term = sum(limits) / k
     else:
         label_term = _smallest_limit(case, k, first)
-    return label_term, mean_limit(case.n_unlabeled, case.disagreement(k), second)
+    differ = case.disagreement(k) * case.class_share
+    if of_error:
+        return label_term, mean_limit(case.n_unlabeled, differ, second)
+    # Half of delta's part is for how many labeled rows are of the class, in all folds.
+    of_class, rows = np.array(n), np.array(case.n_labeled)
+    least = float(lower_limits(of_class, rows, np.array(k * second / 2)))
+    return label_term, mean_limit(case.n_unlabeled, differ, second / 2) / least
 
 
 @lru_cache(maxsize=4096)

@@ -6,9 +6,11 @@ on its fold, and that of all rows through a fold's model and the pool.
 
 from dataclasses import dataclass, replace
 from math import nan
+from typing import Final
 
 import numpy as np
 
+from dsel.arrays import Integers
 from dsel.bounds import (
     binomial_tail_inversion,
     nested_all_rows,
@@ -28,6 +30,10 @@ from dsel.losses import (
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.certified_report import CertifiedReport
+from dsel.results.texts import floor_percent
+
+FEW: Final = 0.05
+"""A class whose limit cannot be below this is told of before the run."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def read_report(
     a cost where that is the loss.
     """
     loss, classes = by_class.loss, by_class.classes
-    share = delta / (2 * len(classes) + 1 + isinstance(loss, Cost))
+    share = delta / numbers_of_report(by_class)
     main = error = read_error(counts, share, has_pool=has_pool)
     if loss is not None:
         # The balanced error is read from the limits of its classes.
@@ -135,6 +141,31 @@ def read_report(
     if has_pool:
         reports[ALL_ROWS] = report(full_numbers, error.all_rows)
     return main, reports
+
+
+def numbers_of_report(by_class: ByClass) -> int:
+    """Return among how many numbers delta is divided."""
+    if not by_class.reports:
+        return 1
+    return 2 * len(by_class.classes) + 1 + isinstance(by_class.loss, Cost)
+
+
+def hopes(by_class: ByClass, y: Integers, n_folds: int, delta: float) -> list[str]:
+    """Return what to expect of each class with few rows, before anything is counted."""
+    share = LABEL_SHARE * delta / numbers_of_report(by_class) / n_folds
+    if isinstance(by_class.loss, Balanced) and not by_class.reports:
+        share /= len(by_class.loss.classes)
+    remarks = []
+    for place, label in enumerate(by_class.classes):
+        n_rows = int((by_class.places[y] == place).sum())
+        least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=share))
+        if least > FEW and not isinstance(by_class.loss, Cost | Precision):
+            remarks.append(
+                f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a "
+                f"fold: even without a miss its recall is certified to be "
+                f"{floor_percent(1 - least)} at most"
+            )
+    return remarks
 
 
 def of_classes(by_class: ByClass, counts: ClassCounts, loss: Loss) -> ClassCounts:

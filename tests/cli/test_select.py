@@ -143,6 +143,24 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     assert all(line in page for line in first.stdout.splitlines()[:4])
 
 
+@pytest.mark.parametrize(
+    ("loss", "begins"),
+    [
+        ("recall:3", "Misses of 3 at most"),
+        ("balanced", "Balanced error at most"),
+        (
+            "cost:" + ",".join(f"{a}>{b}={a + 1}" for a, b in ((0, 1), (1, 0))),
+            "Mean cost",
+        ),
+    ],
+)
+def test_select__certifies_a_loss_and_the_report_of_classes(numbers, loss, begins):
+    text = run(*numbers, "--loss", loss, "--report", "--quiet").stdout
+    assert text.splitlines()[1].startswith(begins)
+    assert "Certified report (95 % sure, all numbers at once)" in text
+    assert len([line for line in text.splitlines() if line[:2].strip().isdigit()]) == 10
+
+
 def test_select__hands_over_the_model_of_all_labels_if_asked(numbers):
     lines = run(*numbers, "--deploy", "all_rows", "--quiet").stdout.splitlines()
     assert lines[1].endswith("the model of all labels")
@@ -224,6 +242,11 @@ REFUSED = [
     (["--grid", "C"], {}, 2, "'C' is not NAME=VALUES"),
     (["--grid", "C=1", "--grid", "C=2"], {}, 2, "names 'C' twice"),
     (["--certificate", "magic"], {}, 2, "'magic' is not one of"),
+    (["--loss", "f1"], {}, 2, "--loss must be error, recall:CLASS"),
+    (["--loss", "recall:maybe"], {}, 2, "'maybe', which is no class (no, yes)"),
+    (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
+    (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 1, "must be >= 0"),
+    (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
     (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
     (["--delta", "2"], {}, 1, "`delta`"),
     (["--workers", "0"], {}, 2, "0 is not in the range"),

@@ -312,3 +312,26 @@ def test_cost__refuses(given, words):
     with pytest.raises(ValueError, match="`costs") as caught:
         losses.cost(*given)
     assert all(word in str(caught.value) for word in words.split())
+
+
+def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
+    y = np.where(np.arange(500) % 50 == 0, "theft", Y)
+    text = " ".join(str(plan(y=y, loss=losses.balanced(), report=True)).split())
+    least = 100 * (1 - upper(0, 2, 0.95 * 0.05 / 7 / 5))
+    told = "'theft' has 10 labeled rows, 2 a fold: even without a miss its recall is"
+    assert f"{told} certified to be {int(least * 10) / 10} % at most" in text
+    assert text.count("even without a miss") == 3
+    assert "nested at delta=0.05; of balanced(" in text
+
+
+def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
+    given = {"n_candidates": 1, "error": 0.2, "cv": 5}
+    whole = dsel.plan_bound(100, 10_000, **given).bound
+    part = dsel.plan_bound(2_000, 10_000, class_share=0.05, **given).bound
+    for name in ("one_fold", "held_out_fifth"):
+        same = part.sel(certificate=name) == whole.sel(certificate=name)
+        assert bool(same.all())
+    assert bool((part > whole).sel(certificate="all_rows").all())
+    assert part.sel(certificate="cv_bound").isnull().all()
+    with pytest.raises(ValueError, match="`class_share`"):
+        dsel.plan_bound(100, 100, class_share=2.0, **given)
