@@ -38,7 +38,6 @@ LINEAR = (
     SGDClassifier,
 )
 SAFETY = 8  # roundings beyond the a-priori bound of a dot product
-SMALL_ENOUGH = 1e30  # scores that float32 holds with room to spare
 ONE_PRODUCT = 256  # scores a row up to which one product for all splits is cheaper
 RECOMPUTED_AT_ONCE = 4096
 # Bytes, in float64, of the rows of one product. They stay in the second cache from one
@@ -125,7 +124,7 @@ class LinearStack(FittedClassifiers):
         return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
 
     def _products(
-        self, X: Any, positions: Integers, dtype: Any = np.float64
+        self, X: Any, positions: Integers, dtype: Any
     ) -> tuple[NDArray[Any], float]:
         """Return scores, shape (n_candidates, n_positions, n_scores, n_rows).
 
@@ -147,9 +146,14 @@ class LinearStack(FittedClassifiers):
 
     def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
         """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
-        scores, largest, dtype = self._quick_scores(X, positions)
-        codes = _decide(scores, axis=2)
-        margins = _margins(scores)
+        # The product only finds the rows in doubt, so half the digits are enough.
+        is_single = X.dtype == np.float32 and not hasattr(X, "tocsr")
+        dtype = np.float32 if is_single else np.float64
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores, largest = self._products(X, positions, dtype)
+            codes, margins = _decide(scores, axis=2), _margins(scores)
+        if not np.isfinite(margins.max(initial=0.0)):  # what overflows is in doubt
+            margins = np.where(np.isfinite(margins), margins, 0.0)
         # One number for all rows, which is quick; then each row's own where it matters.
         doubtful = margins <= self._rounding(positions, np.array([largest]), dtype)
         rows = np.flatnonzero(doubtful.any(axis=(0, 1)))
@@ -165,23 +169,6 @@ class LinearStack(FittedClassifiers):
             exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
             codes[c, t, rows[r]] = _decide(exact, axis=1)
         return codes
-
-    def _quick_scores(
-        self, X: Any, positions: Integers
-    ) -> tuple[NDArray[Any], float, Any]:
-        """Return scores, the largest absolute value of `X`, and the scores' type.
-
-        It is that of the rows if they are float32. The product only finds the rows in
-        doubt, so half the digits are enough, and the block needs no copy.
-        """
-        if X.dtype == np.float32 and not hasattr(X, "tocsr"):
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores, largest = self._products(X, positions, np.float32)
-            weights, offsets = self._sizes
-            reach = float(weights.max()) * max(largest, 1.0) + float(offsets.max())
-            if reach < SMALL_ENOUGH:
-                return scores, largest, np.float32
-        return *self._products(X, positions), np.float64
 
     def _rounding(self, positions: Integers, largest: Floats, dtype: Any) -> Floats:
         """Bound what rounding does to margins, shape (n_candidates, n_positions, ...).

@@ -6,7 +6,6 @@ on the precision, nor on the rows beside. The bounds are proved in
 docs/theory/svm_votes.md.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.families.svm.machines import Machines
+from dsel.kernels.functions import Kernel, reach_of
+from dsel.kernels.reference_rows import ReferenceRows
 
 EPS: Final = float(np.finfo(np.float64).eps)
 LEAST: Final[dict[Any, float]] = {np.float32: 1e-30, np.float64: 1e-250}
@@ -28,6 +29,13 @@ ROUNDINGS: Final = 9
 class KernelBlock:
     """One kernel between some rows and all rows of a table, class by class."""
 
+    kernel: Kernel
+    reference: ReferenceRows
+    """The rows of the table."""
+    rows: Any
+    """The others, as `reference` takes them."""
+    base: Floats | None
+    """What the kernel is computed from, in float64, where it is known."""
     values: NDArray[Any]
     """Its values, (n_rows, n_columns), in float32 where votes are counted; less 1 if
     `less_one`."""
@@ -35,14 +43,27 @@ class KernelBlock:
     """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
     errors: Floats
     """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
-    precise: Callable[[Integers], Floats]
-    """Gives some rows' values in float64, by their places in the block."""
-    exact: Callable[[int], Floats]
-    """Gives a row's values, computed for it alone."""
     room: Any = None
     """What counting votes writes to; see `votes.Room`."""
     less_one: bool = False
     """Whether `values` are the kernel's less 1."""
+
+    def precise(self, places: Integers) -> Floats:
+        """Return some rows' values in float64."""
+        base = self.base[places] if self.base is not None else (
+            self.reference.base_of(self.rows[places])
+        )  # fmt: skip
+        return self.kernel.values(base)
+
+    def exact(self, place: int) -> Floats:
+        """Return a row's values, computed for it alone."""
+        return self.kernel.values(self.reference.exact_base_of(self.rows[[place]]))
+
+
+def errors_of(kernel: Kernel, reference: ReferenceRows, rows: Any) -> Any:
+    """Return what bounds the errors of rows' values in float64; see `Kernel`."""
+    lengths = reference.lengths_of(rows)
+    return kernel.rounding(*reference.rounding(lengths, reach_of(kernel)))
 
 
 def flush_to_peaks(values: NDArray[Any], starts: Integers) -> Floats:

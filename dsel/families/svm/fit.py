@@ -15,7 +15,6 @@ from dsel.families.svm.decisions import DecisionWeights, decide
 from dsel.families.svm.kernel import LabeledKernel, check_limit, labeled_kernel
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import (
-    MOST,
     RowsByClass,
     rows_as_given,
     rows_of_split,
@@ -106,9 +105,7 @@ class GroupFit:
         test rows comes with them, None where nothing.
         """
         classes, kernel, seed = self.family.classes, self.svc.kernel, self.family.seed
-        # Which kernels refuse the same rows, and need them alike.
-        kind = kernel if kernel in ("precomputed", *MOST) else ""
-        key = f"{kind}-{self.data_key}"
+        key = f"{kernel}-{self.data_key}"
         if not self.steps:
             labeled = self.budget.get(
                 f"svm-rows-{key}",

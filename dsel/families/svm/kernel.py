@@ -1,7 +1,7 @@
 """The kernel matrix of the labeled rows, which every C and all splits share."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import OWN
 from dsel.families.family import Cache
-from dsel.families.svm.decisions import KernelBlock, flush_to_peaks
+from dsel.families.svm.decisions import KernelBlock, errors_of, flush_to_peaks
 from dsel.families.svm.rows import RowsByClass
-from dsel.kernels.functions import Kernel, reach_of
+from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 BLOCK_NBYTES: Final = 2**23
@@ -41,28 +41,18 @@ class LabeledKernel:
         """Return kernel values of some rows, as predicted, with all rows."""
         from dsel.families.svm import votes
 
-        seen = self.labeled.rows_at_predict
-        if seen is self.labeled.rows:
+        seen = self.labeled.rows_at_predict[places]
+        if self.labeled.rows_at_predict is self.labeled.rows:
             values = self.gram[places]
         else:
-            values = self._values(seen[places]).astype(np.float32)
-        lengths = self.reference.lengths_of(seen[places])
-        relative, absolute = self.kernel.rounding(
-            *self.reference.rounding(lengths, reach_of(self.kernel))
-        )
+            values = self.kernel.values(self.reference.base_of(seen)).astype(np.float32)
+        relative, absolute = errors_of(self.kernel, self.reference, seen)
         return KernelBlock(
-            values,
+            self.kernel, self.reference, seen, None, values,
             flush_to_peaks(values, self.labeled.starts),
             relative * self.largest + absolute,
-            lambda some: self._values(seen[places[some]]),
-            lambda one: self.kernel.values(
-                self.reference.exact_base_of(seen[[places[one]]])
-            ),
             votes.room_for(len(places), len(self.labeled.starts) - 1),
-        )
-
-    def _values(self, rows: Any) -> Floats:
-        return self.kernel.values(self.reference.base_of(rows))
+        )  # fmt: skip
 
     @property
     def block_rows(self) -> int:

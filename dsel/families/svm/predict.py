@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from dsel.families.svm.decisions import (
     KernelBlock,
     cell_decisions,
     decide,
+    errors_of,
     exact_decisions,
     flush_to_peaks,
     places_of_pairs,
@@ -26,7 +27,7 @@ from dsel.families.svm.decisions import (
 from dsel.families.svm.kernel import BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, dummy_of, svc_of
 from dsel.families.svm.rows import RowsByClass
-from dsel.kernels.functions import Kernel, Rbf, reach_of
+from dsel.kernels.functions import Kernel, Rbf
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 TINY: Final = float(np.finfo(np.float32).tiny)
@@ -106,7 +107,6 @@ def kernel_blocks(
     from dsel.families.svm import votes
 
     bases = {kind: each.base_of(seen) for kind, each in plan.reference.items()}
-    lengths = {kind: each.lengths_of(seen) for kind, each in plan.reference.items()}
     farthest = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
     n_rows, starts = seen.shape[0], plan.labeled.starts
     room = votes.room_for(n_rows, len(starts) - 1) if single else None
@@ -123,14 +123,10 @@ def kernel_blocks(
         if kernel.base == DISTANCES and not less_one:
             # Exponents are rounded: their error is the larger the smaller the value.
             peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / ROUNDINGS
-        relative, absolute = kernel.rounding(
-            *reference.rounding(lengths[kernel.base], reach_of(kernel))
-        )
+        relative, absolute = errors_of(kernel, reference, seen)
         yield KernelBlock(
-            values, peaks, (relative + 4.0 * EPS) * largest + absolute,
-            partial(_precise_values, kernel, base),
-            partial(_exact_values, kernel, reference, seen),
-            room, less_one,
+            kernel, reference, seen, base, values, peaks,
+            (relative + 4.0 * EPS) * largest + absolute, room, less_one,
         )  # fmt: skip
 
 
@@ -153,16 +149,6 @@ def _in_float32(
             np.multiply(base, -kernel.gamma, out=into, casting="same_kind")
         np.exp(into, out=into)
     return into
-
-
-def _precise_values(kernel: Kernel, base: Floats, places: Integers) -> Floats:
-    return kernel.values(base[places])
-
-
-def _exact_values(
-    kernel: Kernel, reference: ReferenceRows, seen: Any, place: int
-) -> Floats:
-    return kernel.values(reference.exact_base_of(seen[place : place + 1]))
 
 
 def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
