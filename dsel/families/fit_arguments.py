@@ -41,23 +41,9 @@ def takes_pool(estimator: Any) -> bool:
     return "pool" in inspect.signature(estimator.fit).parameters
 
 
-def check_pool_learners(
-    estimators: Iterable[Any], fit_params: Mapping[str, Any]
-) -> None:
-    """Raise where a learner of the pool has another argument, or is inside of others.
-
-    The outer one's `fit` would give the inner one no pool.
-    """
+def check_pool_learners(estimators: Iterable[Any]) -> None:
+    """Raise where a learner of the pool is inside of others, which give it none."""
     for estimator in estimators:
-        for name in {*inspect.signature(estimator.fit).parameters} - {*fit_params}:
-            if "unlabel" in name.lower():
-                learner = type(estimator).__name__
-                raise ValueError(
-                    f"`estimator` {learner} takes unlabeled rows as `{name}`, but a "
-                    f"search passes them as `pool`: wrap it in a `fit(X, y, pool)` "
-                    f"that reads them by `pool.reduce`, as the gallery's page "
-                    f"'Learners that take unlabeled rows' does."
-                )
         inner = None if takes_pool(estimator) else _pool_learner_in(estimator)
         if inner is not None:
             learner, outer = type(inner).__name__, type(estimator).__name__

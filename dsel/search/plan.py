@@ -456,7 +456,7 @@ def plan_search(
             raise ValueError(
                 "`pool` must have rows, got none; use None to go without it."
             )
-        check_pool_learners((each.estimator for each in candidates), params)
+        check_pool_learners(each.estimator for each in candidates)
         if is_fitted:
             fitting = counted.part(0.0, FITTING_PART, seed=seed)
             counted = counted.part(FITTING_PART, 1.0, seed=seed)

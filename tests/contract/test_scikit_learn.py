@@ -384,6 +384,8 @@ REFUSED = {
     "mixin in a pipeline": (lambda: searched(make_pipeline(StandardScaler(), Late())),
                             TypeError, ORDER_OF_BASES),
     "regressor": (lambda: searched(SVR()), TypeError, "SVR wrong labels"),
+    "kernel values": (lambda: searched(NuSVC(kernel="precomputed"), {"nu": [0.1]},
+                      rows=X @ X.T), ValueError, "NuSVC kernel values"),
     "class": (lambda: searched(SVC), TypeError, "unfitted `SVC()`"),
     "one value": (lambda: searched(SVC(), {"C": 1.0}), TypeError, "'C' list [1.0]"),
     "a text": (lambda: searched(SVC(), {"kernel": "rbf"}), TypeError, "['rbf']"),

@@ -180,7 +180,8 @@ class DecisionWeights:
         unit = float(np.finfo(np.float32).eps) / 2
         slack = _slack(sums) + 1.2 * unit * (added + ROUNDINGS) * sizes
         both = sums.of_pairs()
-        fixed = _fixed(offsets, both, np.float32)
+        tiny = float(np.finfo(np.float32).tiny)
+        fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST[np.float32] * both.sizes
         bounds = np.zeros((len(offsets), 5, LANES))
         bounds[..., : sizes.shape[2]] = np.stack(
             (offsets, slack[i, j - 1], slack[j, i], both.sizes, fixed), axis=1
@@ -206,36 +207,19 @@ class DecisionWeights:
         """Distinct models."""
         return self.machines.n_models
 
-    def limits(self, peaks: Floats, errors: Floats) -> Floats:
-        """Bound the error of each decision in float64, (n_pairs, n_rows, n_models).
+    def limits(self, changed: Floats, errors: Floats, models: Integers) -> Floats:
+        """Bound what float64 and exact sums make of cells' decisions, (n_pairs, ...).
 
-        By bounds of each row's absolute kernel values by class, (n_present, n_rows),
-        and of their errors, (n_rows,).
+        By what adding changed, and by the errors of the cells' kernel values.
         """
-        parts = zip(*(sums for _, sums in self.layouts), strict=True)
-        sums = Sums(*(np.concatenate(each, axis=2) for each in parts))
-        i, j = places_of_pairs(len(self.machines.present))
-        both, slack = sums.of_pairs(), _slack(sums)
-        bounds = errors[:, np.newaxis] * both.sizes[:, np.newaxis]
-        fixed = _fixed(self.machines.offsets, both, np.float64)
-        bounds += fixed[:, np.newaxis]
-        bounds += peaks[i][:, :, np.newaxis] * slack[i, j - 1][:, np.newaxis]
-        bounds += peaks[j][:, :, np.newaxis] * slack[j, i][:, np.newaxis]
-        return bounds
+        sizes = [sums.of_pairs().sizes for _, sums in self.layouts]
+        off = 1.01 * (errors + LEAST[np.float64])
+        return 4.0 * changed + off * np.concatenate(sizes, axis=1)[:, models]
 
 
 def _slack(sums: Sums) -> Floats:
     """Return what float64 changes of each class's terms if no value exceeds 1."""
     return 4.0 * EPS * (sums.counts + 26) * sums.sizes
-
-
-def _fixed(offsets: Floats, both: Sums, dtype: Any) -> Floats:
-    """Return what rounding changes whatever the kernel values, (n_pairs, n_models).
-
-    They may be 0 below `LEAST`.
-    """
-    tiny = float(np.finfo(dtype).tiny)
-    return 8.0 * EPS * np.abs(offsets) + tiny + LEAST[dtype] * both.sizes
 
 
 def decide(
@@ -279,11 +263,8 @@ def _count_again(
 ) -> Integers:
     """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
     rows, at = np.unique(places, return_inverse=True)
-    peaks = block.peaks[duals.machines.present][:, rows]
-    if block.less_one:  # of values that are not less 1
-        peaks = np.ones_like(peaks)
-    decisions, _ = cell_decisions(duals, block.precise(rows), at, models)
-    limits = duals.limits(peaks, block.errors[rows])[:, at, models]
+    decisions, changed = cell_decisions(duals, block.precise(rows), at, models)
+    limits = duals.limits(changed, block.errors[places], models)
     n_present = len(duals.machines.present)
     winners = winners_of(decisions, limits, n_present)
     doubtful = winners < 0

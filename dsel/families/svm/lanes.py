@@ -224,24 +224,13 @@ def _compare_lanes(
     rivals: Any,
     lowest: Any,
 ) -> Any:
-    """Enter the decisions between two classes into what is known of both.
+    """Enter the decisions between two classes i < j into what is known of both.
 
-    Parameters
-    ----------
-    first, second
-        What the support vectors of either class add to the decisions, (LANES,).
-    bound
-        As `decisions.Layout.bounds`, (5 * LANES,).
-    sizes
-        Peaks of the classes i < j and error of the row.
-    sign
-        1 if the class that is compared is i, else -1.
-    other
-        Place of the other class.
-    few, most, few_other, most_other
-        Fewest and most pairs that either class may win, (LANES,) each, updated.
-    rivals, lowest
-        The class with the smallest decision, and that, (LANES,) each, updated.
+    `first` and `second` are what the support vectors of either add to the decisions,
+    `bound` is as `decisions.Layout.bounds`, and `sizes` are the peaks of both and the
+    error of the row. `sign` is 1 if the class that is compared is i, else -1; `other`
+    is the place of the other one. Updated are the fewest and most pairs that either
+    class may win, the class with the smallest decision, and that.
     """
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -292,15 +281,9 @@ def _best_partner(
 ) -> Any:
     """Return the last row that gains most if paired with the first one, and the gap.
 
-    Parameters
-    ----------
-    best, own
-        The first row's residual, and its kernel with itself.
-    row
-        Its kernel row.
-    diagonal, residual, fall
-        Of all rows, in whole blocks of WIDTH; `fall` is 0 or, for rows that may not
-        fall, -inf.
+    `best` and `own` are the first row's residual and its kernel with itself, `row` is
+    its kernel row. The others are of all rows, in whole blocks of WIDTH; `fall` is 0
+    or, for rows that may not fall, -inf.
     """
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:

@@ -163,9 +163,10 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     if len(present) == 1:
         return np.zeros((*shape, 1))
     rows, models = (each.ravel() for each in np.indices(shape))
-    cells, _ = cell_decisions(duals, block.values, rows, models)
+    cells, changed = cell_decisions(duals, block.values, rows, models)
+    limits = duals.limits(changed, block.errors[rows], models)
     decisions = cells.reshape(-1, *shape)
-    doubtful = np.abs(decisions) <= duals.limits(block.peaks[present], block.errors)
+    doubtful = (np.abs(cells) <= limits).reshape(-1, *shape)
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
         some = np.flatnonzero(doubtful[:, row].any(axis=0))
         decisions[:, row, some] = exact_decisions(duals, block.exact(int(row)), some)

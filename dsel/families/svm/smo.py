@@ -186,22 +186,11 @@ def solve_pair(
     gram: Any, own: Any, limits: Any, n_first: Any, C_values: Any, stops: Any,
     found: Any,
 ) -> Any:  # fmt: skip
-    """Solve one machine for every C.
+    """Solve one `Machine` for every C, whose first `n_first` rows are of one class.
 
-    Parameters
-    ----------
-    gram
-        Kernel of all rows.
-    own
-        The `Machine`, written to.
-    limits
-        Factor of C of each row, 0 for those that fill the last block.
-    n_first
-        How many rows are of the first class.
-    C_values, stops
-        Ascending C; tolerance and most steps for each C.
-    found
-        Written to: betas (n_rows, n_C), constants, steps and gaps (n_C,).
+    `limits` are factors of C of each row, 0 for those that fill the last block; `stops`
+    are tolerance and most steps for each C. To `found` are written betas (n_rows, n_C),
+    constants, steps and gaps (n_C,).
     """
     betas, constants, steps, gaps = found
     tol, most = stops
@@ -239,20 +228,11 @@ def solve_pairs(
 ) -> Any:  # fmt: skip
     """Solve the machines of all pairs of classes along C.
 
-    Parameters
-    ----------
-    gram
-        Kernel of all rows, (n_all, n_all), float32 in C order, as libsvm keeps it.
-    members
-        Places of the training rows there, class by class, (n_rows,).
-    starts
-        Where each class begins among them, and the end, (n_classes + 1,).
-    weights, diagonal
-        Factor of C, and the kernel with itself without rounding, (n_rows,).
-    C_values, stops
-        Ascending C; tolerance, and most steps for each C or -1 for libsvm's limit.
-    paths
-        `Paths`, zeros, written to.
+    `gram` is the kernel of all rows, float32 in C order, as libsvm keeps it. Of the
+    training rows `members` has the places there, class by class, each class from its
+    entry of `starts` on, `weights` the factors of C, and `diagonal` the kernel with
+    themselves without rounding. `C_values` ascend; `stops` are tolerance, and most
+    steps for each C or -1 for libsvm's limit. `paths` are zeros, written to.
     """
     tol, max_iter = stops
     sizes = np.sort(starts[1:] - starts[:-1])

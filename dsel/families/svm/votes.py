@@ -107,19 +107,9 @@ def lay_out(
 ) -> Any:
     """Lay out LANES models from the first one on; return how many terms there are.
 
-    Parameters
-    ----------
-    coefs
-        Dual coefficients in libsvm's layout, (n_rows, n_classes - 1, n_models).
-    starts
-        Where each class begins among the rows, and the end, (n_classes + 1,).
-    columns
-        Column of the kernel values for each row, (n_rows,).
-    first
-        Number of the first model.
-    layout, sums
-        `decisions.Layout` and `decisions.Sums`: zeros, written to, with room for
-        n_rows * (n_classes - 1) terms.
+    `coefs` and `starts` are those of `machines.Machines`, `columns` the column of the
+    kernel values for each of their rows, `first` the number of the first model.
+    `layout` and `sums` of `decisions` are zeros, written to.
     """
     size, n_others, n_models = 0, coefs.shape[1], sums.sizes.shape[2]
     for piece in range(len(layout.starts) - 1):
@@ -162,28 +152,11 @@ def settle(
     doubt is the winner whatever the other pairs say. Else the next class is compared,
     until the pairs that are known leave one winner, or all are known.
 
-    Parameters
-    ----------
-    values
-        Kernel values, (n_block_rows, n_columns).
-    rows
-        Which of these rows are asked, (n_rows,).
-    layout
-        `decisions.Layout` of the models.
-    peaks
-        Largest absolute kernel value of each row of the block by class, (n_classes,
-        n_block_rows).
-    errors
-        Largest error of each row's kernel values, (n_block_rows,).
-    guess
-        A class code for each row of the block, (n_block_rows,).
-    present
-        Code of each class, (n_classes,).
-    codes
-        -1 where a winner is asked for, (n_models, n_rows). Written there: the winner's
-        code; it stays -1 where rounding could make another one.
-    room
-        `Room` for the rows, written to.
+    `values`, `peaks` and `errors` are of a `decisions.KernelBlock`, `rows` those of the
+    block that are asked, `layout` of the models, and `present` the code of each class.
+    `guess` has a class code for each row of the block. `codes`, (n_models, n_rows), are
+    -1 where a winner is asked for, and written there; they stay -1 where rounding could
+    make another one.
     """
     following, queue = room.following, room.queue
     begin(rows, guess, present, room)
@@ -315,17 +288,9 @@ def add_terms(
 ) -> Any:
     """Add each class's terms of cells in the order of the class's support vectors.
 
-    Parameters
-    ----------
-    values
-        Kernel values, (n_rows, n_columns).
-    columns, coefs, starts
-        See `lay_out`.
-    rows, models
-        Row and model of each cell, (n_cells,).
-    terms, limits
-        Zeros, (n_classes, n_classes - 1, n_cells). Written there: the sums, and what
-        adding may have changed.
+    `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` as for `lay_out`,
+    and each cell has a row and a model. `terms` and `limits` are zeros, (n_classes,
+    n_classes - 1, n_cells): there the sums are written, and what adding may change.
     """
     n_classes, n_others, _ = terms.shape
     for cell in range(len(rows)):

@@ -55,11 +55,12 @@ def sums_of(values, columns, weights, starts):
     return found
 
 
-def decisions_of(duals, values):
-    """Decisions in float64 of all rows and models, in a fixed order."""
+def decisions_of(duals, values, errors=0.0):
+    """Decisions in float64 of all rows and models, and the bounds of their errors."""
     rows, models = (each.ravel() for each in np.indices((len(values), N_MODELS)))
-    decisions, _ = cell_decisions(duals, values, rows, models)
-    return decisions.reshape(3, len(values), N_MODELS)
+    decisions, changed = cell_decisions(duals, values, rows, models)
+    limits = duals.limits(changed, np.broadcast_to(errors, len(values))[rows], models)
+    return [each.reshape(3, -1, N_MODELS) for each in (decisions, limits)]
 
 
 def sizes_of(duals):
@@ -94,7 +95,7 @@ def test_limits__bound_the_error_and_are_not_idle(machines, rng, dtype):
     if dtype == np.float32:
         decisions, limits = in_float32(duals, values.astype(dtype), ones, zeros)
     else:
-        decisions, limits = decisions_of(duals, values), duals.limits(ones, zeros)
+        decisions, limits = decisions_of(duals, values)
     gap = decisions - exact_decisions_of(machines, values)
     assert (np.abs(gap) <= limits).all()
     # A bound by the number of columns would be five times as large.
@@ -167,7 +168,7 @@ def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     decisions, limits = in_float32(
         duals, block.values, block.peaks, block.errors, less_one=block.less_one
     )
-    exact = decisions_of(duals, block.precise(np.arange(N_ROWS)))
+    exact, _ = decisions_of(duals, block.precise(np.arange(N_ROWS)))
     assert (np.abs(decisions - exact) <= limits).all()
     unit = 2.0**-24
     assert (limits < 0.01 * unit * sizes_of(duals)).all()
@@ -178,5 +179,5 @@ def test_limits__know_the_error_of_the_kernel_values(machines, rng):
     off = 1e-6 * rng.random(N_ROWS)
     duals = DecisionWeights.from_machines(machines, np.arange(600), STARTS)
     moved = values + off[:, np.newaxis] * rng.choice([-1.0, 1.0], values.shape)
-    gap = decisions_of(duals, moved) - decisions_of(duals, values)
-    assert (np.abs(gap) <= duals.limits(np.ones((3, N_ROWS)), off)).all()
+    decisions, limits = decisions_of(duals, moved, off)
+    assert (np.abs(decisions - decisions_of(duals, values)[0]) <= limits).all()
