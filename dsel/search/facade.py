@@ -25,9 +25,9 @@ from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
 
 SCORING = (
-    "a search ranks by the error rate, since its certificates are about wrong labels; "
-    "leave `scoring` out, and put decision thresholds into the grid "
-    "(FixedThresholdClassifier)"
+    "what ranks is certified, too: write loss=dsel.losses.recall(label), "
+    ".precision(label), .balanced() or .cost(...), and put decision thresholds into "
+    "the grid (FixedThresholdClassifier)"
 )
 DRAWN = "pass sklearn.model_selection.ParameterSampler(..., n_iter=20) as `param_grid`"
 OF_OTHER_SEARCHES = {

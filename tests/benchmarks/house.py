@@ -118,7 +118,7 @@ def one_fit():
         "functions that one default fit enters": len(named),
         "files that it enters": len({file for file, *_ in named}),
         "options of SemiSupervisedSearchCV": len(
-            parameters - {"estimator", "param_grid"}
+            parameters - {"estimator", "param_grid", "unknown"}
         ),
         "options of dsel select": sum(
             each.param_type_name == "option" for each in command.params

@@ -372,9 +372,9 @@ SPREAD = {"C": loguniform(0.1, 9)}
 ORDER_OF_BASES = "class Late(ClassifierMixin, BaseEstimator)"
 REFUSED = {
     "scoring": (lambda: SEARCH(SVC(), {}, scoring="f1"), TypeError,
-                "'scoring' error rate FixedThresholdClassifier"),
+                "'scoring' dsel.losses FixedThresholdClassifier"),
     "scoring of fit": (lambda: SEARCH(SVC(), {"C": [1]}).fit(X, TWO, scoring="f1"),
-                       TypeError, "`scoring` error rate FixedThresholdClassifier"),
+                       TypeError, "`scoring` dsel.losses FixedThresholdClassifier"),
     "refit": (lambda: SEARCH(SVC(), {}, refit=True), TypeError, "'refit' `deploy`"),
     "n_iter": (lambda: SEARCH(SVC(), {}, n_iter=3), TypeError, "ParameterSampler"),
     "unknown": (lambda: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv delta"),

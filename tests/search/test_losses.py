@@ -182,6 +182,16 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     assert str(first.choice).splitlines()[1].startswith("Mean cost at most ")
 
 
+@pytest.mark.cluster
+def test_loss__is_counted_on_two_processes_as_on_threads(processes):
+    options = {"loss": losses.cost(COSTS), "report": CLASSES}
+    here, there = plan(**options).run(), plan(**options).run(processes)
+    assert here.choice == there.choice
+    assert here.results.outer_confusion.equals(there.results.outer_confusion)
+    assert here.results.outer_answers.equals(there.results.outer_answers)
+    assert here.results.fold_loss_mean.equals(there.results.fold_loss_mean)
+
+
 def test_loss__resumed_after_a_stop_gives_the_same(tmp_path):
     def stop(progress):
         if progress.fits_done >= 6:
