@@ -137,10 +137,15 @@ class ResultsPlots:
         self._results = results
 
     def __call__(self, *args: Any, **options: Any) -> "Axes":
-        """Draw a criterion over the grid; see `dsel.plots.plot_surface`."""
-        from dsel.plots import plot_surface
+        """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
 
-        return plot_surface(self._results, *args, **options)
+        Of a least-squares search these are the curves of its estimates.
+        """
+        from dsel.plots import plot_loss_curves, plot_surface
+
+        is_classified = "regularization" not in self._results.dims
+        plot = plot_surface if is_classified else plot_loss_curves
+        return plot(self._results, *args, **options)
 
     def __getattr__(self, name: str) -> Callable[..., "Axes"]:
         """Return the function that draws a figure, such as `dsel.plots.plot_surface`.

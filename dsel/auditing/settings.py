@@ -40,9 +40,10 @@ from dsel.auditing.laws import (
 )
 from dsel.bounds import binomial_tail_inversion
 from dsel.losses import balanced, cost, precision, recall
+from dsel.results.certificate import CERTIFICATES
 from dsel.search.certify_selection import certify_selection
 from dsel.search.execute import Outcome
-from dsel.search.plan import CERTIFICATES, Plan, plan_search
+from dsel.search.plan import Plan, plan_search
 
 Claims = list[tuple[float, float]]
 """Certified bounds, and the true error of the model that each is about."""

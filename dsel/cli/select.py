@@ -12,7 +12,8 @@ from dsel.cli.models import MODELS, build
 from dsel.cli.running import run_options, run_plan, show
 from dsel.data.open import open_pool
 from dsel.data.tables import CSV, PARQUET, Table, read_table
-from dsel.search.plan import ALL_ROWS, CERTIFICATES, ONE_FOLD, plan_search
+from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.search.plan import plan_search
 
 
 @click.command

@@ -1,5 +1,6 @@
 """Bars: both certificates beside a held-out fifth, terms of bounds, and times."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,11 +9,20 @@ from dask.utils import format_time
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, tidy
+from dsel.plots.style import (
+    ACCENT,
+    BLUE,
+    INK,
+    MIDDLE,
+    PALE,
+    in_hundreds,
+    new_axes,
+    tidy,
+)
 from dsel.results.certificate import params_text
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
-from dsel.results.texts import in_percent
+from dsel.results.texts import about_percent, in_percent
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:
@@ -45,31 +55,35 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
     >>> ax = plot_certificates(plan.run().results)
     >>> ax.get_xlabel()
-    'share of rows'
+    'Error, %'
     """
     choice = select(results)
     models = list(choice.certificates.values())
-    labels = [each.model for each in models]
+    is_cost = models[0].loss.startswith("cost")  # all others are rates
+    about = "{:.3f}".format if is_cost else about_percent
     bounds = [each.bound for each in models]
     # A bound without terms comes from labeled rows alone.
-    firsts = [
-        min(each.bound, np.nan_to_num(each.label_term, nan=each.bound))
-        for each in models
-    ]
-    if np.isfinite(choice.held_out_fifth):
-        labels.append("a held-out fifth, about")
-        bounds.append(choice.held_out_fifth)
-        firsts.append(choice.held_out_fifth)
-    ax = new_axes(height=1.2 + 0.6 * len(labels)) if ax is None else ax
-    places = np.arange(len(labels))[::-1]
-    colors = [BLUE] * len(models) + [INK] * (len(labels) - len(models))
-    _draw_bars(ax, places, np.array(firsts), np.array(bounds), color=colors)
-    estimates = [each.estimate for each in models]
-    ax.plot(estimates, places[: len(models)], "|", color=ACCENT, ms=16, mew=2.5)
-    ax.set_yticks(places, labels)
-    ax.set_xlim(0, 1.15 * min(max(bounds), 1.0))
-    ax.set_xlabel("share of rows")
-    tidy(ax, title="Error at most; the mark is the error seen on held-out folds")
+    firsts = [np.fmin(each.bound, each.label_term) for each in models]
+    errors = [each.estimate for each in models]
+    texts = []
+    for each in models:
+        words = "at most" if each.certified else "no guarantee, about"
+        seen = f", {about(each.estimate)} seen" if np.isfinite(each.estimate) else ""
+        texts.append(f"{each.model}: {words} {each.amount(each.bound)}{seen}")
+    colors = [BLUE] * len(models)
+    if np.isfinite(fifth := choice.held_out_fifth):
+        texts.append(f"a held-out fifth: about {choice.certificate.amount(fifth)}")
+        bounds.append(fifth)
+        firsts.append(fifth)
+        errors.append(np.nan)
+        colors.append(MIDDLE)
+    ax = new_axes(height=1.2 + 0.6 * len(texts)) if ax is None else ax
+    _draw_bars(ax, texts, np.array([firsts, bounds, errors]), colors)
+    loss = models[0].says.removesuffix(" at most")
+    ax.set_xlabel(loss if is_cost else f"{loss}, %")
+    if is_cost:
+        ax.xaxis.set_major_formatter("{x:g}")
+    tidy(ax, title="How wrong each model can be (mark: what was seen on folds)")
     return ax
 
 
@@ -109,7 +123,7 @@ def plot_terms(
     ...     certificate="cv_bound", random_state=0)
     >>> ax = plot_terms(plan.run().results)
     >>> ax.get_xlabel()
-    'bound on the error (share of rows)'
+    '%; dark: from labeled rows, pale: from the pool, mark: error seen'
     """
     declared = results.attrs.get("certificate")
     if criterion is None and declared in ("cv_bound", "best_fold"):
@@ -125,20 +139,21 @@ def plot_terms(
         )
     counts = evidence(results)
     n_rows = counts[names.FOLD_ROWS].sum()
-    errors = counts[names.FOLD_ERRORS][best].sum(axis=1) / n_rows
-    ax = new_axes(height=1.6 + 0.4 * len(best)) if ax is None else ax
-    places = np.arange(len(best))[::-1]
-    labels = ("from labeled rows", "from disagreement on the pool")
-    _draw_bars(ax, places, first[best], (first + second)[best], labels=labels)
-    ax.plot(
-        errors, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
-        label="error in cross-validation (an estimate)",
-    )  # fmt: skip
-    params = all_params(results)
-    ax.set_yticks(places, [params_text(params[n]) for n in best])
-    ax.set_xlabel("bound on the error (share of rows)")
-    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
-    tidy(ax, title=f"{rule.name}: what it is made of")
+    errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1) / n_rows
+    ax = new_axes(height=1.4 + 0.5 * len(best)) if ax is None else ax
+    params, numbers = all_params(results), first + second
+    words, amount = "about", about_percent
+    if rule.is_guarantee:
+        words, amount = "at most", in_percent
+    texts = [
+        f"{params_text(params[n])}: {words} {amount(numbers[n])}, "
+        f"{about_percent(error)} seen"
+        for n, error in zip(best, errors, strict=True)
+    ]
+    bars = np.array([first[best], numbers[best], errors])
+    _draw_bars(ax, texts, bars, BLUE)
+    ax.set_xlabel("%; dark: from labeled rows, pale: from the pool, mark: error seen")
+    tidy(ax, title=f"What the smallest numbers of {rule.name} are made of")
     return ax
 
 
@@ -186,18 +201,18 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def _draw_bars(
-    ax: "Axes",
-    places: NDArray[np.int64],
-    firsts: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    *,
-    color: Any = BLUE,
-    labels: tuple[str, str] = ("", ""),
+    ax: "Axes", texts: Sequence[str], bars: NDArray[np.float64], color: Any
 ) -> None:
-    """Draw bounds as bars of two parts, with their numbers at the end."""
-    ax.barh(places, firsts, height=0.6, color=color, label=labels[0])
-    rest = ax.barh(
-        places, bounds - firsts, height=0.6, left=firsts, color=PALE, label=labels[1]
-    )
-    shown = [in_percent(bound) for bound in bounds]
-    ax.bar_label(rest, shown, padding=3, fontsize=8, color=INK)
+    """Draw ends of first parts, ends, and marks; texts above stay on narrow pages."""
+    firsts, ends, marks = bars
+    places = np.arange(len(texts))[::-1]
+    ax.barh(places, firsts, height=0.4, color=color)
+    ax.barh(places, ends - firsts, height=0.4, left=firsts, color=PALE)
+    ax.plot(marks, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5)
+    for place, text in zip(places, texts, strict=True):
+        ax.text(0, place + 0.25, text, color=INK, fontsize=8, va="bottom")
+    ax.spines["left"].set_visible(False)
+    ax.set_yticks([])
+    ax.set_ylim(-0.3, len(texts) - 0.3)
+    ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
+    ax.xaxis.set_major_formatter(in_hundreds)

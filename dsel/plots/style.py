@@ -56,6 +56,17 @@ def tidy(ax: "Axes", *, title: str) -> None:
         text.set_color(INK)
 
 
+def in_hundreds(rate: float, _: Any = None) -> str:
+    """Return a rate along an axis of percents.
+
+    Examples
+    --------
+    >>> in_hundreds(0.05)
+    '5'
+    """
+    return f"{100 * rate:g}"
+
+
 def value_labels(values: NDArray[Any]) -> list[str]:
     """Return how the values of a parameter are written along an axis.
 

@@ -15,13 +15,14 @@ from dsel.plots.style import (
     GREY,
     INK,
     ON_PALE,
+    in_hundreds,
     new_axes,
     tidy,
     value_labels,
 )
 from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
-from dsel.results.texts import at_most
+from dsel.results.texts import about_percent, in_percent
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def plot_surface(
     kind = "bound" if rule.is_guarantee else "estimate"
     others = ", ".join(dim for dim in rest if results.sizes[dim] > 1)
     label = f"{rule.name} ({kind})" + (f", smallest over {others}" if others else "")
+    label += "" if rule.name == "mean_loss" else ", %"  # of costs, no rate
     place, title = _choice(results, criterion)
     ax = new_axes() if ax is None else ax
     labels = value_labels(results[columns].values)
@@ -142,7 +144,7 @@ def _choice(
     certificate = choice.certificate
     said = certificate.headline().split(":")[0]
     if not certificate.certified:
-        said = f"{choice.estimate:.3g}, an estimate"
+        said = f"{certificate.amount(choice.estimate)}, an estimate"
     return (
         {dim: int(place) for dim, place in zip(dims, places, strict=True)},
         f"{params_text(choice.params)}\n{said}",
@@ -157,12 +159,15 @@ def _draw_map(
     *,
     label: str,
 ) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import LogNorm
     from matplotlib.patches import Rectangle
+    from matplotlib.ticker import LogLocator, NullLocator
 
     finite = np.where(np.isfinite(values), values, np.nan)
     norm = _scale(finite)
-    image = ax.imshow(finite, origin="lower", aspect="auto", cmap=COLORMAP, norm=norm)
-    ax.set_facecolor(GREY)
+    shades = colormaps[COLORMAP].with_extremes(bad=GREY)
+    image = ax.imshow(finite, origin="lower", aspect="auto", cmap=shades, norm=norm)
 
     def frame(row: int, column: int, **style: Any) -> None:
         corner = (column - 0.5, row - 0.5)
@@ -177,11 +182,13 @@ def _draw_map(
             lines = ("white", 0.6) if is_dark else (ON_PALE, 0.35)
             frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
         if values.shape[1] <= MOST_NUMBERS:
-            text = f"{value:.3f}" if is_known else "failed" if value > 0 else "?"
-            if "bound" in label and is_known:
-                text = at_most(value, decimals=3)
+            text = "failed" if value > 0 else "?"
+            if is_known and label.endswith("%"):
+                text = (in_percent if "bound" in label else about_percent)(value)
+            elif is_known:
+                text = f"{value:.3f}"
             ax.text(
-                column, row, text.removeprefix("0"), ha="center", va="center",
+                column, row, text.removesuffix(" %"), ha="center", va="center",
                 fontsize=7, color="white" if is_dark else ON_PALE,
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
@@ -191,8 +198,10 @@ def _draw_map(
     bar.set_label(label, color=INK)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
-    bar.ax.yaxis.set_major_formatter("{x:g}")
-    bar.ax.yaxis.set_minor_formatter("{x:g}")
+    if isinstance(norm, LogNorm):
+        bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    bar.ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
+    bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
 def _scale(values: NDArray[np.float64]) -> Any:
@@ -228,4 +237,5 @@ def _draw_points(
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
     ax.set_ylim(0, 1.25 * values[np.isfinite(values)].max(initial=0.01))
     ax.set_ylabel(label)
+    ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
     ax.legend(frameon=False, fontsize=8)

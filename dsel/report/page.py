@@ -19,7 +19,7 @@ from dsel.results import Choice
 from dsel.results.certificate import params_text
 from dsel.results.cube import evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
-from dsel.results.texts import in_percent
+from dsel.results.texts import about_percent, in_percent
 from dsel.search.select import select, terms_of
 
 FOLDER: Final = Path(__file__).parent
@@ -82,8 +82,8 @@ def report_html(results: xr.Dataset) -> str:
             "failed": int(np.sum(status == names.STATUS_FAILED)),
         },
         has_pool=n_pool > 0,
-        certificates=_svg(partial(plot_certificates, results), height=2.6),
-        surface=_svg(partial(plot_surface, results), height=4.6),
+        certificates=_svg(partial(plot_certificates, results), height=2.4),
+        surface=_svg(partial(plot_surface, results), height=3.4),
         best=_best(results, choice),
         terms=_terms(results),
         failures=_failures(results, status),
@@ -135,13 +135,13 @@ def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
 def _percent(value: float, is_bound: bool) -> str:
     if not np.isfinite(value):
         return ""
-    return in_percent(value) if is_bound else f"{100 * value:.1f} %"
+    return in_percent(value) if is_bound else about_percent(value)
 
 
 def _terms(results: xr.Dataset) -> str:
     """Return the figure of the bounds of all candidates; "" where they have none."""
     try:
-        return _svg(partial(plot_terms, results), height=4.0)
+        return _svg(partial(plot_terms, results), height=4.2)
     except ValueError:
         return ""
 
@@ -154,10 +154,11 @@ def _failures(results: xr.Dataset, status: Any) -> list[list[Any]]:
     return [[int(n), params_text(params[n]), str(messages[n])] for n in failed]
 
 
-def _svg(draw: Callable[..., Any], *, height: float, width: float = 7.2) -> str:
+def _svg(draw: Callable[..., Any], *, height: float, width: float = 4.6) -> str:
     """Return what `draw` puts on a fresh pair of axes, its `ax`, as an SVG element.
 
-    Texts and axes have the page's own text colour, so a dark page can show it too.
+    Texts and axes have the page's own text colour, so a dark page can show it too. The
+    width is that of a telephone, where letters can be read without scrolling.
     """
     try:
         from matplotlib import rc_context
@@ -176,5 +177,5 @@ def _svg(draw: Callable[..., Any], *, height: float, width: float = 7.2) -> str:
     element = "<svg" + file.getvalue().partition("<svg")[2]
     for ink in (INK, "#000000"):
         element = element.replace(ink, "currentColor")
-    size = f'fill="currentColor" style="max-width:{100 * width:.0f}px"'
+    size = f'fill="currentColor" style="max-width:{140 * width:.0f}px"'
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

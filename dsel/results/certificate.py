@@ -17,7 +17,7 @@ import xarray as xr
 from dsel import names
 from dsel.checks import check_choice, check_probability
 from dsel.results.certified_report import CertifiedReport
-from dsel.results.texts import at_most, confidence, in_percent
+from dsel.results.texts import about_percent, at_most, confidence, in_percent
 
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
@@ -36,6 +36,8 @@ DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 STATES: Final = ("by design", "checked", DECLARED, VIOLATED)
 
+CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
+"""Criteria that bound the error; numbers of all others are estimates."""
 ONE_FOLD: Final = "one_fold"
 ALL_ROWS: Final = "all_rows"
 DEPLOYMENTS: Final = (ONE_FOLD, ALL_ROWS)
@@ -170,7 +172,7 @@ class Certificate(Told):
     delta: float
     """Probability with which the bound may fail."""
     criterion: str
-    """``nested``, ``cv_bound``, ``best_fold``, ``holdout``, or that of an estimate."""
+    """One of `CERTIFICATES`, or that of an estimate."""
     deploy: str
     """Which model it is about: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
@@ -267,7 +269,8 @@ class Certificate(Told):
         """Return a value of the loss as text: rates in percent, costs as they are."""
         if self.loss.startswith("cost"):
             return at_most(value, decimals=3)
-        return in_percent(value)
+        is_limit = self.criterion in CERTIFICATES
+        return in_percent(value) if is_limit else about_percent(value)
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts, which all renderings show; the first has no name."""

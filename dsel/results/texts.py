@@ -33,6 +33,17 @@ def in_percent(rate: float) -> str:
     return f"{_rounded(rate, 2, 1)} %"
 
 
+def about_percent(rate: float) -> str:
+    """Return what is no limit in percent, with as many digits as a limit.
+
+    Examples
+    --------
+    >>> about_percent(0.1501)
+    '15.0 %'
+    """
+    return f"{100 * rate:.1f} %"
+
+
 def floor_percent(rate: float) -> str:
     """Return a lower limit in percent with one digit.
 

@@ -40,7 +40,7 @@ from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.losses import count_by_class
-from dsel.results.certificate import Assumption
+from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD, Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
 from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows
@@ -58,9 +58,6 @@ from dsel.search.folds import (
 from dsel.search.read_out import hopes
 from dsel.search.tasks import Group, Work, fit_splits
 
-CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
-ONE_FOLD: Final = "one_fold"
-ALL_ROWS: Final = "all_rows"
 DEFAULT_FOLDS: Final = 5
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 PRUNE: Final = ("halving", "exact", False)

@@ -166,15 +166,23 @@ def terms_of(
     Raises ValueError where the counts that it needs were not made.
     """
     check_cube(cube)
+    if names.REGULARIZATION in cube.dims:
+        raise ValueError(
+            "`results` are of a least-squares search, which bounds nothing: "
+            "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
+        )
     counts = evidence(cube)
     rule = get_criterion(criterion or str(cube[names.CRITERION].values[0]))
-    if rule.by_halves and names.HALF not in cube.dims:
+    kind = "certificate" if rule.is_guarantee else "criterion"
+    reads_splits = rule.by_halves or names.FOLD_ERRORS in rule.needs
+    if reads_splits and rule.by_halves != (names.HALF in cube.dims):
+        splits = ("folds", "random halvings")
         raise ValueError(
-            f"{rule.name!r} needs random halvings, and `results` are of folds; run "
-            f"plan_search(..., criterion={rule.name!r}), with an `out` of its own."
+            f"{rule.name!r} needs {splits[rule.by_halves]}, and `results` are of "
+            f"{splits[not rule.by_halves]}; run plan_search(..., "
+            f"{kind}={rule.name!r}), with an `out` of its own."
         )
     if missing := [name for name in rule.needs if name not in counts]:
-        kind = "certificate" if rule.is_guarantee else "criterion"
         raise ValueError(
             f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
             f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "

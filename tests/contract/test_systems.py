@@ -83,6 +83,11 @@ def test_covalidate__goes_on_from_its_out(tmp_path):
         assert again[name].equals(cube[name])
 
 
+def test_covalidate__has_no_folds_to_choose_by():
+    with pytest.raises(ValueError, match="needs folds, and `results` are of random"):
+        dsel.select(covalidate("tree"), "cv_error")
+
+
 @pytest.mark.cluster
 def test_covalidate__worker_processes_count_the_same(processes):
     cube, found = covalidate("tree"), covalidate("tree", client=processes)

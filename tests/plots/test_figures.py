@@ -71,7 +71,7 @@ def test_plot_surface__of_a_nested_search_shows_estimates(nested):
     ax = plot_surface(nested)
     ax.figure.canvas.draw()
     (image,) = ax.images
-    assert image.colorbar.ax.get_ylabel() == "cv_error (estimate)"
+    assert image.colorbar.ax.get_ylabel() == "cv_error (estimate), %"
     assert np.isfinite(image.get_array()).all()
 
 
@@ -99,12 +99,17 @@ def test_plot_surface__refuses_other_dimensions(bounded):
 def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     ax = plot_certificates(nested)
     choice = nested.dsel.select()
-    labels = [each.get_text() for each in ax.get_yticklabels()]
-    models = [each.model for each in choice.certificates.values()]
-    assert labels == [*models, "a held-out fifth, about"]
-    bounds = [each.bound for each in choice.certificates.values()]
-    shown = [in_percent(bound) for bound in [*bounds, choice.held_out_fifth]]
-    assert texts(ax) == shown
+    assert texts(ax) == [
+        *(
+            f"{each.model}: at most {in_percent(each.bound)}, "
+            f"{100 * each.estimate:.1f} % seen"
+            for each in choice.certificates.values()
+        ),
+        f"a held-out fifth: about {in_percent(choice.held_out_fifth)}",
+    ]
+    marks = ax.lines[0].get_xdata()
+    errors = [each.estimate for each in choice.certificates.values()]
+    np.testing.assert_array_equal(marks, [*errors, np.nan])
 
 
 def test_plot_terms__adds_up_best_first(bounded):
@@ -150,9 +155,28 @@ def test_plot_loss_curves__draws_every_estimate(rng):
     assert ax.lines[0].get_xdata().tolist() == [1e-3, 1e-1, 10.0]
 
 
+def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
+    X = rng.uniform(-2, 2, (30, 1))
+    cube = LeastSquaresSearch([0.3], [1e-3, 1e-1]).fit(X, np.sin(X[:, 0])).results_
+    assert cube.dsel.plot().get_ylabel() == "estimated squared error"
+    for name in ("surface", "certificates", "terms"):
+        with pytest.raises(ValueError, match="a least-squares search, which bounds"):
+            getattr(cube.dsel.plot, name)()
+
+
 def test_plot_loss_curves__refuses_a_search_of_classifiers(bounded):
     with pytest.raises(ValueError, match="those of a LeastSquaresSearch"):
         plot_loss_curves(bounded)
+    with pytest.raises(TypeError, match=r"must be an xarray.Dataset .* got int"):
+        plot_loss_curves(5)
+
+
+def test_plots__say_of_estimates_that_nothing_is_guaranteed():
+    estimated = run(criterion="cv_error")
+    estimate = estimated.dsel.select().estimate
+    (text,) = texts(plot_certificates(estimated))
+    assert f"no guarantee, about {100 * estimate:.1f} %" in text
+    assert f"{100 * estimate:.1f} %, an" in plot_surface(estimated).get_title("left")
 
 
 def test_plot_audit_failures__shows_the_shares():
