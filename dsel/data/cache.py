@@ -2,12 +2,10 @@
 
 import threading
 import time
-import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psutil
 from scipy import sparse
@@ -20,8 +18,7 @@ OWN: Final = "own-"
 """What keys begin with whose values only the fits of one group of candidates need."""
 
 
-@dataclass
-class _Entry:
+class _Entry(NamedTuple):
     value: Any
     nbytes: int
     group: str
@@ -36,22 +33,15 @@ class ByteCache:
     """
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
-        self._limit, self._idle_seconds = limit, idle_seconds
-        self._values: OrderedDict[str, _Entry] = OrderedDict()
-        self._held = 0
+        self.limit = limit
+        """Bytes that cached arrays and a task's own work arrays may take."""
+        self.held = 0
+        """Bytes of the values kept now."""
+        self._idle_seconds = idle_seconds
+        self._values: dict[str, _Entry] = {}  # the oldest use first
         self._is_watched = False
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
-
-    @property
-    def limit(self) -> int:
-        """Bytes that cached arrays and a task's own work arrays may take."""
-        return self._limit
-
-    @property
-    def held(self) -> int:
-        """Bytes of the values kept now."""
-        return self._held
 
     def get(self, key: str, make: Callable[[], Any], *, group: str = "") -> Any:
         """Return what is stored under `key`, or make it and keep it if it fits.
@@ -63,10 +53,9 @@ class ByteCache:
             making = self._making.setdefault(key, threading.Lock())
         with making:
             with self._lock:
-                entry = self._values.get(key)
+                entry = self._values.pop(key, None)
                 if entry is not None:
-                    self._values.move_to_end(key)
-                    entry.used = time.monotonic()
+                    self._values[key] = entry._replace(used=time.monotonic())
             value = make() if entry is None else entry.value
             if entry is None:
                 self._keep(key, value, group)
@@ -74,51 +63,43 @@ class ByteCache:
             self._making.pop(key, None)
         return value
 
-    def forget(self, keys: Collection[str]) -> None:
+    def forget(self, keys: Iterable[str]) -> None:
         """Drop the values of some keys, as far as they are there."""
         with self._lock:
-            for key in self._values.keys() & keys:
-                self._drop(key)
+            self._drop(key for key in keys if key in self._values)
 
     def _keep(self, key: str, value: Any, group: str) -> None:
         entry = _Entry(value, nbytes_of(value), group, time.monotonic())
         with self._lock:
-            others = [
-                k for k, e in self._values.items() if not e.group or e.group != group
-            ]
-            free = self._limit - self._held
-            if entry.nbytes > free + sum(self._values[k].nbytes for k in others):
+            missing, others = entry.nbytes - (self.limit - self.held), []
+            for other, held in self._values.items():
+                if missing > 0 and not (group and held.group == group):
+                    others.append(other)
+                    missing -= held.nbytes
+            if missing > 0:
                 return
-            for other in others:
-                if entry.nbytes <= self._limit - self._held:
-                    break
-                self._drop(other)
+            self._drop(others)
             self._values[key] = entry
-            self._held += entry.nbytes
+            self.held += entry.nbytes
             self._watch()
 
-    def _drop(self, key: str) -> None:
-        self._held -= self._values.pop(key).nbytes
+    def _drop(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.held -= self._values.pop(key).nbytes
 
     def _watch(self) -> None:
         """Look again after a while, as long as anything is kept."""
-        if self._idle_seconds is None or self._is_watched or not self._values:
-            return
-        # The timer must not keep the values of a cache that nobody has any more.
-        drop_idle = weakref.WeakMethod(self._drop_idle)
-        timer = threading.Timer(
-            self._idle_seconds, lambda: (method := drop_idle()) and method()
-        )
-        timer.daemon = True
-        timer.start()
-        self._is_watched = True
+        if self._idle_seconds is not None and self._values and not self._is_watched:
+            timer = threading.Timer(self._idle_seconds, self._drop_idle)
+            timer.daemon = True
+            timer.start()
+            self._is_watched = True
 
     def _drop_idle(self) -> None:
         assert self._idle_seconds is not None
         latest = time.monotonic() - self._idle_seconds
         with self._lock:
-            for key in [k for k, e in self._values.items() if e.used <= latest]:
-                self._drop(key)
+            self._drop([k for k, e in self._values.items() if e.used <= latest])
             self._is_watched = False
             self._watch()
 

@@ -34,8 +34,9 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
     X, schema = encoded(labeled.X), pool.frames
     if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats
         X = np.array(X)
-        for place in np.flatnonzero([column.is_single for column in schema.columns]):
-            X[:, place] = X[:, place].astype(np.float32)
+        for place, column in enumerate(schema.columns):
+            if column.dtype.lower() in ("float32", "float[pyarrow]"):
+                X[:, place] = X[:, place].astype(np.float32)
     is_frame = pool.dtype.kind == "O"
     dtype = np.dtype(np.float64) if is_frame else _coarser(X.dtype, pool.dtype)
     if sparse.issparse(X) and not pool.is_sparse:

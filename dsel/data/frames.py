@@ -55,11 +55,6 @@ class Column:
         return self.kind in (NUMBER, TRUTH)
 
     @property
-    def is_single(self) -> bool:
-        """Whether it holds floats of four bytes."""
-        return self.dtype.lower() in ("float32", "float[pyarrow]")
-
-    @property
     def number_type(self) -> np.dtype[Any]:
         """Numpy's type of its numbers: float64 where it has none."""
         try:
@@ -297,15 +292,12 @@ def unchangeable(rows: Any) -> Any:
         rows = type(rows)(parts, shape=rows.shape, copy=False)
         if not rows.has_sorted_indices:  # of words, say; an SVC sorts in place
             rows = rows.sorted_indices()
-        rows.data = _read_only(rows.data)
-        return rows
-    return _read_only(rows) if isinstance(rows, np.ndarray) else rows
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    view = values.view()
-    view.flags.writeable = False
-    return view
+        rows.data = rows.data.view()
+        rows.data.flags.writeable = False
+    elif isinstance(rows, np.ndarray):
+        rows = rows.view()
+        rows.flags.writeable = False
+    return rows
 
 
 def numbers(rows: Any) -> Any:

@@ -31,7 +31,6 @@ NEVER_AGAIN: Final = "of this plan only"
 _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
 _PLAIN: Final = "biufcSUM"
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
-_AT_ONCE: Final = 2**24
 _HASH_SEED: Final = 0x64_73_65_6C
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _OF_CLASSES: Final = frozenset({
@@ -94,11 +93,9 @@ def content_hash(*tables: Any) -> str:
             digest.update(f"{[part.dtype.str for part in parts]}".encode())
         else:
             parts = [array]
-        for part in map(np.atleast_1d, parts):
-            # In slices: an array that is not contiguous is not copied whole.
-            step = max(_AT_ONCE * len(part) // max(part.nbytes, 1), 1)
-            for first in range(0, len(part) if part.size else 0, step):
-                rows = np.ascontiguousarray(part[first : first + step])
+        for part in parts:
+            if part.size:
+                rows = np.ascontiguousarray(np.atleast_1d(part))
                 digest.update(rows.view(np.uint8).data)
     return digest.hexdigest()[:32]
 

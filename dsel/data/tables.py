@@ -6,10 +6,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -97,11 +96,7 @@ def csv_frames(
 
 
 def _read_csv(path: str, **options: Any) -> Any:
-    return pd.read_csv(path, sep=_separator(path), **options)
-
-
-def _separator(path: str) -> str:
-    return "\t" if ".tsv" in path.lower() else ","
+    return pd.read_csv(path, sep="\t" if ".tsv" in path.lower() else ",", **options)
 
 
 def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
@@ -111,12 +106,11 @@ def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
     by a separator at the end of each line every value would move by one column.
     """
     if frame.size and frame.iloc[:, -1].isna().all():
-        separator = _separator(path)
-        line = pd.read_csv(path, sep=separator, header=None, skiprows=1, nrows=1)
+        line = _read_csv(path, header=None, skiprows=1, nrows=1)
         if line.shape[1] > frame.shape[1]:
             raise ValueError(
-                f"its lines end in {separator!r} and its head does not, so that every "
-                f"value would stand in another column; take it away, or write it there"
+                "its lines end in a separator and its head does not, so that every "
+                "value would stand in another column; take it away, or write it there"
             )
     return frame.set_axis(list(map(str, frame.columns)), axis=1)
 
@@ -132,59 +126,26 @@ def parquet_module() -> Any:
     return parquet
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+class Table(NamedTuple):
     """Rows, labels and column names of a file."""
 
     X: Any
-    """Features, shape (n_rows, n_columns), numeric array or CSR; a data frame where a
-    column of CSV or Parquet holds something else."""
+    """Features: numeric array or CSR; a data frame where a column of CSV or Parquet
+    holds something else."""
     y: NDArray[Any] | None
-    """Labels, shape (n_rows,), as written, or class names where the file has them; None
-    where no target was named or found."""
-    columns: tuple[str, ...] | None
-    """Names of the columns of `X`; None where the file has none."""
-    split: NDArray[Any] | None = None
-    """Official division of the rows (0 train, 1 test), where the file has one."""
+    """Labels as written, or class names where the file has them; None without any."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns of `X`."""
 
 
 def read_table(path: str | Path, *, target: str | None = None) -> Table:
-    r"""Read a table into memory.
+    """Read a CSV, TSV, Parquet, npz, svmlight or zarr table into memory.
 
-    Parameters
-    ----------
-    path
-        A CSV, TSV, Parquet, npz or svmlight file, or a zarr group with ``X`` and
-        ``y``. npz files and groups may hold ``classes`` (distinct names of the codes
-        0, 1, ... in y), ``feature_names`` and ``split``. An npz file of scipy's
-        `save_npz` is unlabeled. Nothing is ever unpickled.
-    target
-        Name of the column, or array, of labels. Without it a CSV or Parquet file is
-        unlabeled, and npz and zarr take ``y``. Lines of svmlight files begin with the
-        label, so they need none.
-
-    Returns
-    -------
-    Table
-        ``X``, ``y`` (None where unlabeled), ``columns`` and ``split``.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is nothing at the path.
-    ValueError
-        Where the kind of file is unknown, the target is not in it, or a code in ``y``
-        is none of its classes.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "table.csv"
-    ...     _ = path.write_text("age,label\n41,stays\n35,leaves\n")
-    ...     table = read_table(path, target="label")
-    >>> table.columns, table.y.tolist()
-    (('age',), ['stays', 'leaves'])
+    npz files and zarr groups have arrays ``X`` and ``y``, and may have ``classes``
+    (distinct names of the codes 0, 1, ... in y) and ``feature_names``; an npz file of
+    scipy's `save_npz` is unlabeled. `target` is the column, or array, of labels:
+    without it CSV and Parquet are unlabeled. Nothing is ever unpickled. Raises
+    FileNotFoundError or ValueError, which names the file.
     """
     location = str(path)
     if not os.path.exists(location):
@@ -206,13 +167,13 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
                 np.load(file, allow_pickle=False) as arrays,
             ):
                 if "indptr" in arrays and target is None:
-                    return Table(sparse.load_npz(location).tocsr(), None, None)
+                    return Table(sparse.load_npz(location).tocsr(), None)
                 return _from_arrays(arrays, target, location)
         if lower.endswith(SVMLIGHT):
             from sklearn.datasets import load_svmlight_file  # takes a while to import
 
             X, y = load_svmlight_file(location)
-            return Table(X, _as_integers(y), None)
+            return Table(X, _as_integers(y))
         return _from_zarr(location, target)
 
 
@@ -235,10 +196,9 @@ def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Ta
     y = np.asarray(arrays[name]) if name in arrays else None
     if y is not None and name == "y" and "classes" in arrays:
         y = _class_names(y, np.asarray(arrays["classes"]), path)
-    split = np.asarray(arrays["split"]) if "split" in arrays else None
     names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
     columns = None if names is None else tuple(map(str, np.asarray(names)))
-    return Table(np.asarray(arrays["X"]), y, columns, split)
+    return Table(np.asarray(arrays["X"]), y, columns)
 
 
 def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
@@ -285,7 +245,7 @@ def _from_zarr(path: str, target: str | None) -> Table:
         check_array(array)
     table = _from_arrays(arrays, target, path)
     names = table.columns or stored_columns(group.attrs, repr(path))
-    return replace(table, columns=names)
+    return table._replace(columns=names)
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

@@ -42,7 +42,6 @@ def from_zarr(
     `url` is where it is, if that is known. Options for fsspec may hold secrets: they
     are neither shown nor stored, nor part of a graph.
     """
-    check_array(array)
     where = f"`pool` at {array.store}"
     packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
     if packed != (1, 0):  # by which xarray says that values stand for others
@@ -53,6 +52,7 @@ def from_zarr(
         )
     if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
+    check_array(array)
     n_rows, n_columns = array.shape
     row_nbytes = n_columns * array.dtype.itemsize
     edges = edges_of_blocks(n_rows, array.chunks[0], row_nbytes)

@@ -1,5 +1,4 @@
 import threading
-import weakref
 
 import numpy as np
 from scipy import sparse
@@ -59,15 +58,6 @@ def test_get__drops_what_nobody_asked_for_in_a_while():
         cache.get("idle", lambda: bytes(10))
         assert cache.held == 10
         wait_until(lambda: cache.held == 0, what="idle values to be dropped")
-
-
-def test_get__keeps_nothing_for_a_cache_that_is_gone():
-    cache = ByteCache(100, idle_seconds=600)
-    value = weakref.ref(cache.get("held", lambda: np.zeros(10)))
-
-    del cache
-
-    assert value() is None
 
 
 def test_nbytes_of__counts_each_array_once():

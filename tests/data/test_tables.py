@@ -21,8 +21,7 @@ def read_to_write(path, *, target):
 
 def to_npz(path):
     names, codes = np.array(["no", "yes"]), np.array([0, 1, 1, 0])
-    np.savez(path, X=X, y=codes, classes=names, feature_names=np.array(list("abc")),
-             split=np.array([0, 0, 1, 1]))  # fmt: skip
+    np.savez(path, X=X, y=codes, classes=names, feature_names=np.array(list("abc")))
 
 
 def to_zarr(path):
@@ -49,8 +48,6 @@ def test_read_table__takes(name, write, target, tmp_path):
     assert (table.X == X).all()
     assert (table.y == ((LABELS == "yes") if name == "t.zarr" else LABELS)).all()
     assert table.columns == ("a", "b", "c")
-    if name == "t.npz":
-        assert table.split.tolist() == [0, 0, 1, 1]
 
 
 def test_read_table__takes_svmlight(tmp_path):
@@ -76,14 +73,6 @@ def test_read_table__reads_missing_values_as_nan(tmp_path):
     (tmp_path / "t.csv").write_text("a,label\n1,x\n,y\n")
 
     assert np.isnan(read_table(tmp_path / "t.csv", target="label").X[1, 0])
-
-
-def test_read_table__reads_the_benchmark_sets(data_dir):
-    table = read_table(data_dir / "satimage.npz")
-
-    assert table.X.shape == (6435, 36)
-    assert (table.split == 0).sum() == 4435
-    assert len(set(table.y)) == 6
 
 
 @pytest.mark.parametrize(
