@@ -72,15 +72,3 @@ def test_open_pool__of_others_refuses_rows_that_were_never_written(X, tmp_path, 
     assert open_pool(zarr.open_array(path, mode="r")).n_rows == 100
     array[90, 3] = 1.0  # chunks of some columns may be left out
     assert open_pool(path).reduce(total, np.add) == pytest.approx(X[:80].sum() + 1.0)
-
-
-def test_open_pool__names_rows_lost_in_object_storage(storage_options, X):
-    from s3fs import S3FileSystem
-
-    place = "s3://dsel/lost.zarr"
-    pool = write_pool(X, place, chunk_rows=20, storage_options=storage_options)
-    S3FileSystem(**storage_options).rm(f"{place}/c/3/0")
-    with pytest.raises(ValueError, match=r"is damaged: .*c/3/0 is missing\); write"):
-        pool.reduce(total, np.add)
-    with pytest.raises(ValueError, match="nothing is stored for rows 60 to 79"):
-        open_pool(place, storage_options=storage_options)

@@ -6,7 +6,6 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
-from dsel.data.labeled import labeled_rows, matching_pool
 
 
 def test_open_pool__takes_names_from_a_frame_or_the_caller():
@@ -19,34 +18,16 @@ def test_open_pool__takes_names_from_a_frame_or_the_caller():
     assert open_pool(array).columns == ("a", "b")
 
 
-@pytest.mark.parametrize("text", [{}, {"t": "u"}], ids=["numbers", "text"])
-@pytest.mark.parametrize("names", [["b", "a"], ["a", "c"]])
-def test_open_pool__refuses_a_dask_frame_with_other_columns_in_a_part(text, names):
-    dataframe = pytest.importorskip("dask.dataframe")
-    frame = pd.DataFrame(np.arange(10.0).reshape(5, 2), columns=["a", "b"])
-
-    def part(number):
-        changed = frame.set_axis(names, axis=1) if number else frame
-        return changed.assign(**text)
-
-    rows = dataframe.from_map(part, [0, 1], meta=part(0).iloc[:0])
-    with pytest.raises(ValueError, match=f"a, b.* in every partition.*{names[0]}, "):
-        matching_pool(open_pool(rows), labeled_rows(part(0)[["a", "b"]], range(5)))
-
-
 @pytest.mark.parametrize("dtypes", [{"a": bool}, {"a": int, "b": bool}, {"a": "Int64"}])
 def test_open_pool__takes_a_frame_of_several_types(dtypes):
     frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
     assert open_pool(frame).dtype == np.float64
 
 
-def test_open_pool__refuses_packed_numbers(tmp_path, rng):
+def test_open_pool__takes_packed_numbers_that_xarray_opened(tmp_path, rng):
     values = xr.Dataset({"v": (("row", "column"), rng.normal(size=(20, 3)))})
     packed = {"dtype": "int16", "scale_factor": 1e-3, "_FillValue": -32768}
     values.to_zarr(tmp_path / "z", encoding={"v": packed}, consolidated=False)
-
-    with pytest.raises(ValueError, match="holds packed numbers"):
-        open_pool(tmp_path / "z")
 
     opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
     (X,) = open_pool(opened).reduce(lambda X, rows: [X], lambda a, b: a + b)

@@ -4,6 +4,7 @@ import json
 import re
 
 import dask.array as da
+import dask.dataframe as dd
 import fsspec
 import numpy as np
 import pandas as pd
@@ -53,6 +54,11 @@ def with_head(folder, head=None, **changes):
 def member_of_a_group(folder):
     (group_of_two(folder) / "a" / "zarr.json").write_text("{")
     return folder / "g.zarr"
+
+
+def of_other_parts():
+    parts = [pd.DataFrame(X, columns=list(names)) for names in ("ab", "ba")]
+    return dd.from_map(parts.__getitem__, [0, 1], meta=parts[0].iloc[:0])
 
 
 def parquet_of(folder, **columns):
@@ -133,6 +139,13 @@ OPENING = {
     "no rows": (lambda _: open_pool(X[:0]).reduce(len, max), "must have rows for a p"),
     "rows": (lambda _: of_zeros().excluding([2, 5]), "the pool, 0 to 4, got 2 to 5"),
     "limits": (lambda _: of_zeros().part(0.5, 0.2, seed=1), r"limits in \[0, 1\]"),
+    "packed": (
+        lambda f: open_pool(with_attributes(f, scale_factor=1e-3)), "packed numbers",
+    ),
+    "parts": (
+        lambda _: open_pool(of_other_parts()).reduce(len, max),
+        "`pool` .* the columns a, b in every partition, but one has b, a",
+    ),
     "group": (lambda f: open_pool(member_of_a_group(f)), "g.zarr' .*zarr.json cannot"),
     "no list": (
         lambda f: open_pool(with_head(f, also={"columns": 5})),

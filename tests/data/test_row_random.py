@@ -66,13 +66,10 @@ def test_hashed_seed__is_the_same_in_every_process():
     assert hashed_seed(7, {"C": 1.0, "kernel": "rbf"}, "fold-3") == 316827923
 
 
-def test_canonical_text__is_equal_for_equal_numbers():
+def test_canonical_text__is_equal_for_equal_values():
     assert canonical_text(np.float32(2)) == canonical_text(2) == "2"
     assert canonical_text(True) == "true"
     assert canonical_text([0.1, None, float("inf")]) == "[0.1,null,inf]"
-
-
-def test_canonical_text__names_class_and_parameters_and_no_addresses():
     text = canonical_text(SVC(C=3))
     assert text.startswith("<sklearn.svm._classes.SVC{")
     assert '"C":3,' in text
