@@ -5,7 +5,7 @@ import pytest
 
 from dsel import names
 from dsel.bounds import error_from_disagreement
-from dsel.criteria import CRITERIA, Settings, get_criterion
+from dsel.criteria import Settings, get_criterion
 from dsel.errors import AllFitsFailedError
 
 SETTINGS = Settings(np.full(4, 0.01))
@@ -65,35 +65,6 @@ def test_dis_error__takes_the_formula_of_the_number_of_classes(rng):
     assert (terms("dis_error", evidence).estimate == 0.5).all()
 
 
-@pytest.mark.parametrize("name", HALVES)
-def test_lower_bound__never_exceeds_the_complete_value(rng, name):
-    criterion = get_criterion(name)
-    complete = make_evidence(rng)
-    partial = dict(complete)
-    for count in criterion.counts:
-        hidden = rng.uniform(size=complete[count].shape) < 0.4
-        partial[count] = np.where(hidden, -1, complete[count])
-
-    lower = criterion.lower_bound(partial, SETTINGS)
-
-    assert (lower <= criterion.evaluate(complete, SETTINGS).estimate).all()
-
-
-@pytest.mark.parametrize("name", HALVES)
-def test_evaluate__knows_only_complete_candidates(rng, name):
-    criterion = get_criterion(name)
-    evidence = make_evidence(rng)
-    for count in criterion.counts:
-        evidence[count][1] = -1
-    evidence[names.STATUS][2] = names.STATUS_FAILED
-
-    found = criterion.evaluate(evidence, SETTINGS).estimate
-
-    assert np.isnan(found[1])
-    assert np.isinf(found[2])
-    assert np.isfinite(found[[0, 3]]).all()
-
-
 def test_max_dt_e__ties_go_to_the_lower_split_error(rng):
     evidence = make_evidence(rng)
     evidence[names.DISAGREEMENTS][:] = 40
@@ -111,8 +82,3 @@ def test_choose__fails_where_nothing_is_known(rng):
 
     with pytest.raises(AllFitsFailedError, match="no candidate has a value"):
         criterion.choose(criterion.evaluate(evidence, SETTINGS), evidence)
-
-
-def test_criteria__of_co_validation_are_no_guarantees():
-    for name in HALVES:
-        assert not CRITERIA[name].is_guarantee

@@ -6,6 +6,7 @@ from dsel.bounds.cross_validation import best_fold, cv_bound
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.shares import uniform_shares
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
+from tests.criteria.test_co_validation import HALVES, make_evidence
 
 N_CANDIDATES, N_FOLDS, POOL = 12, 5, 1000
 SHARE = 0.05 / N_CANDIDATES
@@ -137,9 +138,13 @@ def test_cv_bound__leaves_out_who_did_not_see_the_whole_pool(evidence):
     assert np.flatnonzero(np.isnan(estimate("cv_bound", partial))).tolist() == [4]
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_criteria__know_only_complete_candidates(evidence, name):
-    rule, partial = get_criterion(name), dict(evidence)
+def evidence_for(name, evidence, rng):
+    return make_evidence(rng, N_CANDIDATES) if name in HALVES else evidence
+
+
+@pytest.mark.parametrize("name", [*ALL, *HALVES])
+def test_criteria__know_only_complete_candidates(evidence, name, rng):
+    rule, partial = get_criterion(name), evidence_for(name, evidence, rng)
     for count in rule.counts:
         partial = changed(partial, count, -1, at=1)
 
@@ -148,8 +153,9 @@ def test_criteria__know_only_complete_candidates(evidence, name):
     assert np.flatnonzero(np.isnan(found)).tolist() == [1]
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_criteria__never_choose_a_failed_candidate(evidence, name):
+@pytest.mark.parametrize("name", [*ALL, *HALVES])
+def test_criteria__never_choose_a_failed_candidate(evidence, name, rng):
+    evidence = evidence_for(name, evidence, rng)
     best = chosen(name, evidence)
 
     failed = changed(evidence, names.STATUS, names.STATUS_FAILED, at=best)
@@ -158,8 +164,9 @@ def test_criteria__never_choose_a_failed_candidate(evidence, name):
     assert chosen(name, failed) != best
 
 
-@pytest.mark.parametrize("name", ["cv_bound", "cv_error", "holdout", "loo_error"])
+@pytest.mark.parametrize("name", [*(n for n in ALL if n != "best_fold"), *HALVES])
 def test_criteria__bound_partial_counts_from_below(evidence, name, rng):
+    evidence = evidence_for(name, evidence, rng)
     rule, final = get_criterion(name), estimate(name, evidence)
     for _ in range(20):
         partial = dict(evidence)

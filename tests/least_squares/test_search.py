@@ -168,16 +168,6 @@ def test_fit__extra_sample_is_the_error_on_fresh_rows(table, rng, penalty):
     assert search.choice_.criterion == "extra_sample"
 
 
-def test_select_least_squares__answers_for_every_estimate(table):
-    cube = searched(table).results_
-    for criterion in cube["criterion"].values:
-        choice = select_least_squares(cube, str(criterion))
-        best = float(cube["estimate"].sel(criterion=criterion).min())
-        assert choice.estimate == best
-    with pytest.raises(ValueError, match="`criterion` must be one of 'loo', 'gcv'"):
-        select_least_squares(cube, "extra_sample")
-
-
 def with_estimates(values):
     """A cube over two widths and two regularizations with given leave-one-out."""
     cube = LeastSquaresSearch([0.5, 2.0], [0.1, 1.0], cv=None)
@@ -213,6 +203,8 @@ def test_select_least_squares__holds_out_the_fold_that_is_asked_for(table):
     for fold in range(5):
         choice = select_least_squares(cube, "holdout", fold=fold)
         assert choice.estimate == float(means.isel(fold=fold).min())
+    with pytest.raises(ValueError, match="`criterion` must be one of 'loo', 'gcv'"):
+        select_least_squares(cube, "extra_sample")
     with pytest.raises(ValueError, match="`fold` is for criterion='holdout'"):
         select_least_squares(cube, "loo", fold=1)
     with pytest.raises(ValueError, match=r"`fold` must be in \[0, 4\], got 5"):
@@ -241,14 +233,12 @@ def test_fit__takes_sparse_rows(table):
 
 
 REFUSED = [
-    ({"widths": [1.0, 0.0]}, {}, "`widths` must be positive and finite, got 0.0"),
     ({"widths": []}, {}, "`widths` must be a list of at least one number"),
     ({"widths": ["a"]}, {}, "`widths` must be a positive number"),
     ({"regularizations": [-1.0]}, {}, "`regularizations` must be >= 0 and finite"),
     ({"regularizations": [[1.0, 2.0]]}, {}, "`regularizations` must be a list"),
     ({"regularizations": [1.0, None]}, {}, "`regularizations` must be a number >= 0"),
     ({"penalty": "l1"}, {}, "`penalty` must be one of"),
-    ({"criterion": "cv_bound"}, {}, "`criterion` must be one of 'loo', 'gcv'"),
     ({"criterion": "extra_sample"}, {}, "pass them to `fit` as `X_extra`"),
     ({"criterion": "kfold", "cv": None}, {}, "`cv` must be a number of folds"),
     ({"cv": 34}, {}, r"`cv` must be in \[2, 33\], got 34"),

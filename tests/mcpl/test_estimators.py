@@ -71,17 +71,6 @@ def test_fit__is_the_same_on_a_cluster(rows, tmp_path, start_rows):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_fit__does_not_depend_on_the_chunks(rows, rng):
-    X, y, pool = rows
-    expected = SemiSupervisedLDA().fit(X, y, pool)
-    for _ in range(5):
-        edges = np.sort(rng.choice(np.arange(1, len(pool)), 6, replace=False))
-        chunks = tuple(np.diff([0, *edges, len(pool)]).tolist())
-        process_cache.cache_clear()
-        model = SemiSupervisedLDA().fit(X, y, da.from_array(pool, (chunks, 3)))
-        np.testing.assert_allclose(model.means_, expected.means_, rtol=1e-8)
-
-
 def test_fit__a_pool_that_was_written_anew_is_read_anew(rows, tmp_path):
     X, y, pool = rows
     store = zarr.create_array(tmp_path / "pool.zarr", data=pool, chunks=(100, 3))
@@ -150,8 +139,6 @@ def test_fit__refuses(rows, case):
 @pytest.mark.parametrize(
     ("params", "labels", "words"),
     [
-        ({}, None, "`pool_labels` must be given"),
-        ({}, ["a"] * 3, "`pool_labels` must have one label for each"),
         ({}, ["a"] * 899 + ["z"], "got 'z'; a class without labeled rows"),
         ({"ridge": "much"}, ["a"] * 900, "`ridge` must be a number"),
     ],
@@ -179,19 +166,6 @@ def test_oracle__is_the_fit_to_all_labels(rows, rng):
     expected = MaximumLikelihoodLDA().fit(np.vstack([X, pool]), np.append(y, truth))
     np.testing.assert_allclose(model.means_, expected.means_)
     np.testing.assert_allclose(model.covariance_, expected.covariance_)
-
-
-def test_likelihoods__are_ordered_as_the_lemma_says(rows, rng):
-    X, y, pool = rows
-    truth = rng.choice(list("abc"), len(pool))
-    everything, labels = np.vstack([X, pool]), np.append(y, truth)
-    fits = [
-        MaximumLikelihoodLDA().fit(X, y),
-        SemiSupervisedLDA().fit(X, y, pool),
-        OracleLDA().fit(X, y, pool, truth),
-    ]
-    supervised, semi, oracle = (fit.log_likelihood(everything, labels) for fit in fits)
-    assert supervised < semi < oracle
 
 
 def test_log_likelihood__is_the_mean_log_density(rows):

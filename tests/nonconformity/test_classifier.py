@@ -12,7 +12,6 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dsel.bounds import threshold_bound
 from dsel.data import open_pool
 from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
@@ -194,8 +193,6 @@ def test_fit__candidates_that_score_nan_take_no_part():
 
 MASKED = np.ma.masked_array(np.arange(240) % 2, mask=np.arange(240) == 4)
 REFUSED = [
-    (SVC(), {"ties": "best"}, None, "`ties` must"),
-    (SVC(), {"validation_size": 240}, None, "`validation_size` must be"),
     (SVC(), {"validation_size": 0.2}, None, "`validation_size` must be"),
     (SVC(), {}, np.zeros(240), "at least two classes"),
     (SVC(), {}, MASKED, "row 4 is masked"),
@@ -238,34 +235,6 @@ def test_predict_set__of_a_fixed_model_covers_what_it_says(epsilon):
     # Draws share a validation part for 100 rows each: allow for its variance.
     allowed = epsilon + 3 * np.sqrt(epsilon / (50 * n_draws))
     assert missed / (n_draws * n_test) <= allowed
-
-
-def test_predict_set__the_printed_region_is_smaller():
-    model, X, _ = fitted()
-
-    smoothed = model.predict_set(X, 0.1)
-    printed = model.predict_set(X, 0.1, smoothing=False)
-
-    assert (printed <= smoothed).all()
-
-
-def test_bound_threshold__is_the_bound_at_the_critical_count():
-    model, X, _ = fitted()
-    bounds = model.bound_threshold(X, delta=0.1)
-
-    counts = np.rint(model.critical_epsilon(X) * 28).astype(int)
-    np.testing.assert_array_equal(
-        bounds, threshold_bound(counts, 28, n_models=6, delta=0.1)
-    )
-
-
-def test_certify__bounds_the_composite_classifier():
-    model, X, y = fitted()
-
-    certificate = model.certify(X[140:], y[140:], delta=0.05)
-
-    assert certificate.certified
-    assert certificate.bound > 1 - model.score(X[140:], y[140:])
 
 
 @pytest.mark.parametrize("chunk", [None, 37])
