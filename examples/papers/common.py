@@ -250,10 +250,7 @@ def as_lines(comparisons: Sequence[Comparison]) -> Iterable[str]:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         yield source
         for row in rows:
-            cells = [
-                cell.rjust(width) if 2 <= place <= 4 else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
+            cells = map(str.ljust, row, widths)
             yield f"  {'  '.join(cells)}".rstrip()
         yield ""
     yield in_short(comparisons)

@@ -17,26 +17,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import hardoon2009_numbers as paper
 import numpy as np
 import xarray as xr
 from common import REPETITION, Experiment, Figure, counts_of, fold_errors, main
 from comparison import Comparisons, mean_of
 from drawing import draw_lines, empty
-from hardoon2009_numbers import (
-    DEPARTURES,
-    ERRORS,
-    METHODS,
-    NORMS,
-    OTHER_ROWS,
-    PUBLISHED,
-    PUBLISHED_GAPS,
-    PUBLISHED_GRID,
-    PUBLISHED_OVERALL,
-    PUBLISHED_SECONDS_SAVED,
-    PUBLISHED_SPEED_UP,
-    SIZES,
-    STEADIER,
-)
 from scipy.stats import spearmanr
 from sklearn.svm import SVC
 
@@ -48,7 +34,7 @@ from dsel.nonconformity import NonconformityClassifier
 FOLD_STREAM, HOLDOUT_STREAM = 0, 4
 """Of dsel's random numbers by row: which fold a row is in, and what is held out."""
 N_FOLDS = 10
-ALL_METHODS = (*METHODS, *NORMS)
+ALL_METHODS = (*paper.METHODS, *paper.NORMS)
 """What is run: the paper's, and two more norms of margins."""
 MOST_COUNT = 51
 """Critical counts: 0 to the 50 rows that are held out at most."""
@@ -175,7 +161,8 @@ def run_fold(
     model = by_cross_validation(X[train], y[train], settings)
     answers.append(model.predict(X[outside]))
     seconds.append(clock() - start)
-    for norm in (np.inf, *NORMS.values()):  # of the models that are trained already
+    # Of the models that are trained already.
+    for norm in (np.inf, *paper.NORMS.values()):
         start = clock()
         scores = chooser.models_.scores(X[outside])
         answers.append(by_margins(scores[..., 1] - scores[..., 0], norm))
@@ -267,11 +254,13 @@ class Table3:
     def of(cls, runs: xr.Dataset) -> "Table3":
         """Return the table of one scaling, means over outer folds."""
         n = runs.sizes[REPETITION]
-        here = runs.sel({"method": list(METHODS)}).transpose("data_set", "method", ...)
+        here = runs.sel({"method": list(paper.METHODS)}).transpose(
+            "data_set", "method", ...
+        )
         std = here.error.std(REPETITION, ddof=1).values
         seconds = here.seconds.mean(REPETITION).values
         names = map(str, runs.data_set.values)
-        printed = np.moveaxis([PUBLISHED[name] for name in names], -1, 0)
+        printed = np.moveaxis([paper.PUBLISHED[name] for name in names], -1, 0)
         # Of n normal numbers the standard deviation has this relative error.
         relative = 1.0 / np.sqrt(2.0 * (max(n, 2) - 1))
         errors = np.array([std / np.sqrt(n), relative * std, np.nan * std])
@@ -295,16 +284,16 @@ def compare(results: xr.Dataset) -> Comparisons:
     lines, names = Comparisons(results.sizes[REPETITION]), list(results.data_set.values)
     for name in map(str, names):
         for column, printed in zip(
-            map(str, results.column.values), SIZES[name], strict=True
+            map(str, results.column.values), paper.SIZES[name], strict=True
         ):
             ours = float(results["size"].sel(data_set=name, column=column)[0])
             why = ""
             if name == "votes" and column != "columns":
-                why = OTHER_ROWS
+                why = paper.OTHER_ROWS
             if name == "pima" and ours != printed:
                 why = "a misprint: the set has 268 + 500 rows"
             lines.exact("Table 1", name, column, printed=printed, ours=ours, why=why)
-    for name, numbers in PUBLISHED_GRID.items():
+    for name, numbers in paper.PUBLISHED_GRID.items():
         powers = np.log2(results[name].values)
         for what, printed, ours in zip(
             ("values", "log2 of the smallest value", "log2 of the largest value"),
@@ -314,7 +303,7 @@ def compare(results: xr.Dataset) -> Comparisons:
         ):
             why = "" if ours == printed else "a smaller grid was run"
             lines.exact("Table 2", name, what, printed=printed, ours=ours, why=why)
-    partly = "" if len(names) == len(PUBLISHED) else "not all eight sets"
+    partly = "" if len(names) == len(paper.PUBLISHED) else "not all eight sets"
     # Table 3 has two lines of means, with and without one set.
     others = np.array([name != "haberman" for name in names])
     kept = {"all sets": np.full(len(names), True), "without Haberman": others}
@@ -322,22 +311,32 @@ def compare(results: xr.Dataset) -> Comparisons:
         runs = results.sel(scaling=scaling)
         table = Table3.of(runs)
         for place, name in enumerate(map(str, names)):
-            why = OTHER_ROWS if name == "votes" else ""
+            why = paper.OTHER_ROWS if name == "votes" else ""
             _table_3(lines, table, place, f"{name}, {scaling}", why)
-        for label, printed in PUBLISHED_OVERALL.items():
+        for label, printed in paper.PUBLISHED_OVERALL.items():
             mean = table.mean(kept[label], printed)
             _table_3(lines, mean, 0, f"{label}, {scaling}", partly)
         seconds = runs.seconds.mean([REPETITION, "data_set"])
-        own, crossed, largest = (float(seconds.sel({"method": m})) for m in METHODS)
+        own, crossed, largest = (
+            float(seconds.sel({"method": m})) for m in paper.METHODS
+        )
         for what, printed, ours in (
-            ("cross validation / nonconformity", PUBLISHED_SPEED_UP, crossed / own),
-            ("nonconformity - L-infinity", PUBLISHED_SECONDS_SAVED, own - largest),
+            (
+                "cross validation / nonconformity",
+                paper.PUBLISHED_SPEED_UP,
+                crossed / own,
+            ),
+            (
+                "nonconformity - L-infinity",
+                paper.PUBLISHED_SECONDS_SAVED,
+                own - largest,
+            ),
         ):
             lines.number(
                 "section 5", f"all sets, {scaling}", f"seconds, {what}",
                 printed=printed, ours=(ours, np.nan), spread=np.nan, why=CLOCK,
             )  # fmt: skip
-        for label, first, second, what, printed in PUBLISHED_GAPS:
+        for label, first, second, what, printed in paper.PUBLISHED_GAPS:
             ours = _gap(runs, table, kept[label], first, second, what)
             lines.number(
                 "section 5", f"{label}, {scaling}",
@@ -354,7 +353,7 @@ def _table_3(
     lines: Comparisons, table: Table3, place: int, where: str, why: str
 ) -> None:
     """Compare a line of the table, method by method."""
-    for column, method in enumerate(METHODS):
+    for column, method in enumerate(paper.METHODS):
         for row, what in enumerate(("error", "std", "seconds")):
             at = row, place, column
             lines.number(
@@ -373,7 +372,10 @@ def _gap(
         errors = runs.error.isel(data_set=np.flatnonzero(kept))
         gap = errors.sel({"method": first}) - errors.sel({"method": second})
         return mean_of(gap.mean("data_set").values)
-    pair, n_kept = [METHODS.index(first), METHODS.index(second)], kept.sum() or math.nan
+    pair, n_kept = (
+        [paper.METHODS.index(first), paper.METHODS.index(second)],
+        kept.sum() or math.nan,
+    )
     std, errors = table.ours[1][kept][:, pair], table.errors[1][kept][:, pair]
     means = std.sum(axis=0) / n_kept
     return means[0] - means[1], np.sqrt((errors**2).sum()) / n_kept
@@ -384,13 +386,15 @@ def _claims(
 ) -> None:
     """Compare what section 5 says of a set: gaps between methods, and Figure 2."""
     name = str(here.data_set.values)
-    why = OTHER_ROWS if name == "votes" else ""
-    own, largest = (here.error.sel({"method": METHODS[at]}).values for at in (0, 2))
+    why = paper.OTHER_ROWS if name == "votes" else ""
+    own, largest = (
+        here.error.sel({"method": paper.METHODS[at]}).values for at in (0, 2)
+    )
     pair, gap = "L-infinity - nonconformity", largest - own
     if name == "credit":  # the text's exception
         pair, gap = "nonconformity - L-infinity", own - largest
     lines.order("section 5", where, f"error, {pair}", mean_of(gap), why=why)
-    if name in STEADIER:
+    if name in paper.STEADIER:
         std, error = table.ours[1, place], table.errors[1, place]
         ours = std[1] - std[0], np.hypot(error[0], error[1])
         what = "std, cross validation - nonconformity"
@@ -463,7 +467,7 @@ EXPERIMENT = Experiment(
     paper="Hardoon, Hussain and Shawe-Taylor (2009), nonconformity of all models",
     shows="Tables 1 to 3 and Figure 2: three ways to choose among 110 SVMs",
     duration="about half an hour",
-    sets=tuple(SIZES),
+    sets=tuple(paper.SIZES),
     repetitions=N_FOLDS,
     most_repetitions=N_FOLDS,
     settings=Settings(),
@@ -486,8 +490,8 @@ EXPERIMENT = Experiment(
     measure=measure,
     compare=compare,
     figures=figures,
-    errors=ERRORS,
-    departures=DEPARTURES,
+    errors=paper.ERRORS,
+    departures=paper.DEPARTURES,
 )
 
 if __name__ == "__main__":

@@ -13,24 +13,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import loog2015_numbers as paper
 import numpy as np
 import xarray as xr
 from common import REPETITION, Experiment, main, seed_of
 from comparison import AGREES, DIFFERS, OPEN, Comparison, Comparisons, mean_of, share_of
-from loog2015_numbers import (
-    COMPARISON_COLUMNS,
-    CONSTRAINED,
-    CONSTRAINED_COLUMNS,
-    DEPARTURES,
-    DIFFERENT,
-    ERRORS,
-    LARGEST_LIKELIHOOD,
-    LOG_LIKELIHOODS,
-    MISCLASSIFIED,
-    N_REPEATS,
-    ROUNDED,
-    SINGULAR,
-)
 from loog2015_rivals import (
     Lda,
     density_ratio,
@@ -201,9 +188,9 @@ def _measure(model: Lda, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 # Tables 3 to 5 beside the printed ones.
 
 TABLES = {
-    "Table 3": (COMPARISON_COLUMNS, LOG_LIKELIHOODS),
-    "Table 4": (COMPARISON_COLUMNS, MISCLASSIFIED),
-    "Table 5": (CONSTRAINED_COLUMNS, CONSTRAINED),
+    "Table 3": (paper.COMPARISON_COLUMNS, paper.LOG_LIKELIHOODS),
+    "Table 4": (paper.COMPARISON_COLUMNS, paper.MISCLASSIFIED),
+    "Table 5": (paper.CONSTRAINED_COLUMNS, paper.CONSTRAINED),
 }
 MEASURES = {"Table 3": "log_likelihood", "Table 4": "error"}
 BESIDE = {
@@ -321,7 +308,7 @@ def compare(results: xr.Dataset) -> Comparisons:
                 digit = 1e-3  # the unit of the last of three digits that are printed
                 if abs(number) >= 1.0:
                     digit = 10.0 ** (math.floor(math.log10(abs(number))) - 2)
-                theirs = error * np.sqrt(lines.n / N_REPEATS)
+                theirs = error * np.sqrt(lines.n / paper.N_REPEATS)
                 lines.number(
                     source, name, column.replace("_", " "), printed=float(number),
                     ours=(value, error),
@@ -337,15 +324,17 @@ def compare(results: xr.Dataset) -> Comparisons:
                         why = "; ".join(filter(None, (lines[-1].why, why)))
                         lines[-1] = replace(lines[-1], why=why)
         numbers = (float(len(columns)), 0.0, math.nan)
-        why = f"other data: {DIFFERENT['miniboone']}"
+        why = f"other data: {paper.DIFFERENT['miniboone']}"
         what = "numbers that are compared"
         lines.append(Comparison(source, "miniboone", what, *numbers, OPEN, why))
     for name, measure, part, pair in NO_DIFFERENCE:
         if name in sets:
             margin = p_values[name, measure, part, pair] - LEVEL
             few = lines.few
-            if margin > 0 and lines.n < N_REPEATS:  # few repetitions tell nothing apart
-                few = f"too few to say: {lines.n} of the paper's {N_REPEATS}"
+            if (
+                margin > 0 and lines.n < paper.N_REPEATS
+            ):  # few repetitions tell nothing apart
+                few = f"too few to say: {lines.n} of the paper's {paper.N_REPEATS}"
             verdict = OPEN if few else AGREES if margin > 0 else DIFFERS
             what = f"p-value - {LEVEL:g}: {measure.replace('_', ' ')}, {part}, {pair}"
             why = few or "the paper finds no difference; its level is lost"
@@ -368,11 +357,11 @@ def compare(results: xr.Dataset) -> Comparisons:
 
 def _why_open(source: str, name: str, printed: float = 0.0) -> str:
     """Return why a number cannot be compared; empty where it can."""
-    if source in ("Table 5", "section 6.4") and name in ROUNDED:
+    if source in ("Table 5", "section 6.4") and name in paper.ROUNDED:
         return "set by rounding: the root of singular covariances"
-    if name in DIFFERENT:
-        return f"other data: {DIFFERENT[name]}"
-    if name in SINGULAR and printed < -LARGEST_LIKELIHOOD:
+    if name in paper.DIFFERENT:
+        return f"other data: {paper.DIFFERENT[name]}"
+    if name in paper.SINGULAR and printed < -paper.LARGEST_LIKELIHOOD:
         return "set by rounding: singular covariances"
     return ""
 
@@ -394,8 +383,9 @@ ABOVE_ORACLE = 0.05
 """Section 6.2: share of the runs in which MCPL has the higher test log-likelihood."""
 BEST_OF_CONSTRAINED = tuple(
     name
-    for name, numbers in CONSTRAINED.items()
-    if numbers[2] < MISCLASSIFIED[name][COMPARISON_COLUMNS.index("semi_test")]
+    for name, numbers in paper.CONSTRAINED.items()
+    if numbers[2]
+    < paper.MISCLASSIFIED[name][paper.COMPARISON_COLUMNS.index("semi_test")]
 )
 """Section 6.4: the seven sets on which the constrained fit has the lower test error."""
 CALLED = {"semi": "MCPL", "log_likelihood": "log-likelihood"}
@@ -482,7 +472,7 @@ EXPERIMENT = Experiment(
     shows="Tables 3 to 5: likelihoods, errors and wins of four discriminant analyses",
     duration="about an hour",
     sets=tuple(FILES),
-    repetitions=N_REPEATS,
+    repetitions=paper.N_REPEATS,
     settings=Settings(),
     files=FILES,
     load=load_table,
@@ -495,8 +485,8 @@ EXPERIMENT = Experiment(
     axes=lambda settings: {"classifier": METHODS, "part": PARTS, "growth": GROWTH},
     measure=measure,
     compare=compare,
-    errors=ERRORS,
-    departures=DEPARTURES,
+    errors=paper.ERRORS,
+    departures=paper.DEPARTURES,
     in_processes=True,
 )
 

@@ -9,6 +9,7 @@ noise's variance, and their minimisers are nearly as good as the best candidate.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -191,10 +192,11 @@ def figures(results: xr.Dataset) -> Iterator[Figure]:
     for noise in results.noise.values.tolist():
         at = f"noise {noise:g}"
         for name, panels, caption in (
-            ("homework", (draw_curves, draw_errors), f"Estimates against the truth at "
-             f"n = {size}, and the true error of the choices, {at}."),
-            ("choices", (draw_widths, draw_regularizations), f"Width and "
-             f"regularization that each estimate chooses, medians, {at}."),
+            ("homework", (draw_curves, partial(draw_choices, what="error")),
+             f"Estimates against the truth at n = {size}, and the true error of the "
+             f"choices, {at}."),
+            ("choices", [partial(draw_choices, what=each) for each in CHOSEN[:2]],
+             f"Width and regularization that each estimate chooses, medians, {at}."),
             ("spread", (draw_spreads, draw_biases), f"Hold-out at n = {size}: how much "
              f"it depends on the fold j, and its distance from G + sigma^2, {at}."),
         ):  # fmt: skip
@@ -224,33 +226,20 @@ def draw_curves(ax: Any, shown: xr.Dataset) -> None:
     )  # fmt: skip
 
 
-def draw_errors(ax: Any, shown: xr.Dataset) -> None:
-    """Draw the true error of the choices as samples grow."""
-    mean = shown.chosen_error.mean(REPETITION)
-    _over_samples(ax, mean, "true G of the choice", "true G, mean of repeats")
-
-
-def draw_widths(ax: Any, shown: xr.Dataset) -> None:
-    """Draw the medians of the chosen widths as samples grow."""
-    median = shown.chosen_width.median(REPETITION)
-    _over_samples(ax, median, "chosen width", "width, median of repeats")
-
-
-def draw_regularizations(ax: Any, shown: xr.Dataset) -> None:
-    """Draw the medians of the chosen regularizations as samples grow."""
-    median, name = shown.chosen_regularization.median(REPETITION), "regularization"
-    _over_samples(ax, median, f"chosen {name}", f"{name}, median of repeats")
-
-
-def _over_samples(ax: Any, values: xr.DataArray, title: str, what: str) -> None:
-    sizes, best = values.n_samples.values, "best candidate"
+def draw_choices(ax: Any, shown: xr.Dataset, what: str) -> None:
+    """Draw means of the choices' true errors, or medians of what is chosen."""
+    values, best = shown[f"chosen_{what}"], "best candidate"
+    middle, title, label = values.median(REPETITION), f"chosen {what}", what
+    if what == "error":
+        middle, title, label = values.mean(REPETITION), "true G of the choice", "true G"
+    label = f"{label}, {'mean' if what == 'error' else 'median'} of repeats"
     labels = {best: ORACLE, **{label: name for name, label in LABELS.items()}}
     curves = {
-        label: (sizes, values.sel(criterion=name).values)
+        label: (middle.n_samples.values, middle.sel(criterion=name).values)
         for label, name in labels.items()
     }
     draw_lines(
-        ax, f"{values.data_set.item()}: {title}", "samples", what, curves,
+        ax, f"{shown.data_set.item()}: {title}", "samples", label, curves,
         logarithmic="xy", dashed=(best,),
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ def warm_up():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=None)
-    parser.add_argument("--sets", nargs="+", default=list(hardoon2009.SIZES))
+    parser.add_argument("--sets", nargs="+", default=list(hardoon2009.RECIPES))
     options = parser.parse_args()
     found = []
     warm_up()
