@@ -58,7 +58,7 @@ def member_of_a_group(folder):
 
 def of_other_parts():
     parts = [pd.DataFrame(X, columns=list(names)) for names in ("ab", "ba")]
-    return dd.from_map(parts.__getitem__, [0, 1], meta=parts[0].iloc[:0])
+    return dd.from_map(lambda n: parts[n], [0, 1], meta=parts[0].iloc[:0])
 
 
 def parquet_of(folder, **columns):
