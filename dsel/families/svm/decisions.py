@@ -19,8 +19,8 @@ from dsel.kernels.functions import Kernel, reach_of
 from dsel.kernels.reference_rows import ReferenceRows
 
 EPS: Final = float(np.finfo(np.float64).eps)
-LEAST: Final[dict[Any, float]] = {np.float32: 1e-30, np.float64: 1e-250}
-"""Kernel values below it are as good as 0: a type's smallest numbers are slow."""
+LEAST: Final = 1e-30
+"""Kernel values below it are as good as 0: the smallest of float32 are slow."""
 ROUNDINGS: Final = 9
 """Roundings of a term in float32 beside those of adding it up."""
 
@@ -37,13 +37,12 @@ class KernelBlock:
     base: Floats | None
     """What the kernel is computed from, in float64, where it is known."""
     values: NDArray[Any]
-    """Its values, (n_rows, n_columns), in float32 where votes are counted; less 1 if
-    `less_one`."""
+    """Its values in float32, (n_rows, n_columns); less 1 if `less_one`."""
     peaks: Floats
     """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
     errors: Floats
     """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
-    room: Any = None
+    room: Any
     """What counting votes writes to; see `votes.Room`."""
     less_one: bool = False
     """Whether `values` are the kernel's less 1."""
@@ -76,8 +75,7 @@ def flush_to_peaks(values: NDArray[Any], starts: Integers) -> Floats:
     from dsel.families.svm import votes
 
     peaks = np.zeros((len(starts) - 1, len(values)))
-    number = values.dtype.type
-    votes.flush_to_peaks(values, starts, number(LEAST[number]), peaks)
+    votes.flush_to_peaks(values, starts, np.float32(LEAST), peaks)
     return peaks
 
 
@@ -181,7 +179,7 @@ class DecisionWeights:
         slack = _slack(sums) + 1.2 * unit * (added + ROUNDINGS) * sizes
         both = sums.of_pairs()
         tiny = float(np.finfo(np.float32).tiny)
-        fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST[np.float32] * both.sizes
+        fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST * both.sizes
         bounds = np.zeros((len(offsets), 5, LANES))
         bounds[..., : sizes.shape[2]] = np.stack(
             (offsets, slack[i, j - 1], slack[j, i], both.sizes, fixed), axis=1
@@ -213,8 +211,8 @@ class DecisionWeights:
         By what adding changed, and by the errors of the cells' kernel values.
         """
         sizes = [sums.of_pairs().sizes for _, sums in self.layouts]
-        off = 1.01 * (errors + LEAST[np.float64])
-        return 4.0 * changed + off * np.concatenate(sizes, axis=1)[:, models]
+        off = 1.01 * errors * np.concatenate(sizes, axis=1)[:, models]
+        return 4.0 * changed + off
 
 
 def _slack(sums: Sums) -> Floats:

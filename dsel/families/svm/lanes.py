@@ -350,20 +350,19 @@ def _subtract_rows(
 
 
 def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
-    """Return the larger of two floats of one type, neither of them NaN.
+    """Return the larger of two numbers of float32, neither of them NaN.
 
     A maximum written with `if` stays scalar: LLVM wants flags on the comparison that
     numba does not pass on.
     """
-    number = types.float32 if a == b == types.float32 else types.float64
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.FloatType() if number == types.float32 else REAL
+        kind = ir.FloatType()
         shape = ir.FunctionType(kind, [kind, kind])
         maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], shape)
         return builder.call(maximum, arguments, fastmath=FAST)
 
-    return number(number, number), emit
+    return types.float32(types.float32, types.float32), emit
 
 
 best_partner: Any = intrinsic(_best_partner)

@@ -97,29 +97,21 @@ def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
     return type(kernel).__name__, gamma, repr(kernel)
 
 
-def kernel_blocks(
-    plan: ScoringPlan, seen: Any, *, single: bool
-) -> Iterator[KernelBlock]:
-    """Yield the kernels of a plan for some rows, in float32 if `single`.
-
-    Each is overwritten by the next.
-    """
+def kernel_blocks(plan: ScoringPlan, seen: Any) -> Iterator[KernelBlock]:
+    """Yield the kernels of a plan for some rows; each is overwritten by the next."""
     from dsel.families.svm import votes
 
     bases = {kind: each.base_of(seen) for kind, each in plan.reference.items()}
     farthest = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
     n_rows, starts = seen.shape[0], plan.labeled.starts
-    room = votes.room_for(n_rows, len(starts) - 1) if single else None
+    room = votes.room_for(n_rows, len(starts) - 1)
     into = np.empty((n_rows, len(plan.labeled.numbers)), dtype=np.float32)
     for kernel, _ in plan.by_kernel:
         reference, base = plan.reference[kernel.base], bases[kernel.base]
-        less_one = single and isinstance(kernel, Rbf) and kernel.gamma * farthest <= 1.0
-        values = _in_float32(kernel, base, into, less_one=less_one) if single else (
-            kernel.values(base)
-        )  # fmt: skip
-        peaks = flush_to_peaks(values, starts)
-        least = LEAST[values.dtype.type]  # what was flushed may be off, too
-        largest = 1.0 if less_one else peaks.max(axis=0, initial=least)
+        less_one = isinstance(kernel, Rbf) and kernel.gamma * farthest <= 1.0
+        values = _in_float32(kernel, base, into, less_one=less_one)
+        peaks = flush_to_peaks(values, starts)  # what was flushed may be off, too
+        largest = 1.0 if less_one else peaks.max(axis=0, initial=LEAST)
         if kernel.base == DISTANCES and not less_one:
             # Exponents are rounded: their error is the larger the smaller the value.
             peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / ROUNDINGS
@@ -155,15 +147,16 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     """Return a score for every row, model and class present.
 
     Decisions that rounding could turn round are summed anew in a fixed order, so that
-    the largest score is the class that the machines predict. The block is in float64,
-    the shape (n_rows, n_models, n_present). Two classes have the pair (f, -f); more
-    have votes, and sums of decisions squeezed into (-1/3, 1/3).
+    the largest score is the class that the machines predict. The shape is (n_rows,
+    n_models, n_present). Two classes have the pair (f, -f); more have votes, and sums
+    of decisions squeezed into (-1/3, 1/3).
     """
     present, shape = duals.machines.present, (len(block.values), duals.n_models)
     if len(present) == 1:
         return np.zeros((*shape, 1))
     rows, models = (each.ravel() for each in np.indices(shape))
-    cells, changed = cell_decisions(duals, block.values, rows, models)
+    values = block.precise(np.arange(len(block.values)))
+    cells, changed = cell_decisions(duals, values, rows, models)
     limits = duals.limits(changed, block.errors[rows], models)
     decisions = cells.reshape(-1, *shape)
     doubtful = (np.abs(cells) <= limits).reshape(-1, *shape)
@@ -264,7 +257,7 @@ class PackedSVMs(FittedGroup):
         # The label that was found last, mostly of a neighbouring gamma or training set.
         guess = np.zeros(len(rows), dtype=np.int64)
         for block, duals, query, at, models, places in self._asked(
-            plan, seen, which, rows, single=True
+            plan, seen, which, rows
         ):
             found = decide(block, duals, places, models, guess)
             guess[places] = found[models[len(models) // 2]]
@@ -285,7 +278,7 @@ class PackedSVMs(FittedGroup):
             for rows, seen in plan.blocks(X, np.arange(X.shape[0])):
                 last = None
                 for block, duals, query, at, models, places in self._asked(
-                    plan, seen, which, rows, single=False
+                    plan, seen, which, rows
                 ):
                     if duals is not last:
                         last, values = duals, score_block(duals, block)
@@ -300,8 +293,6 @@ class PackedSVMs(FittedGroup):
         seen: Any,
         which: Sequence[Integers],
         rows: Integers,
-        *,
-        single: bool,
     ) -> Iterator[
         tuple[KernelBlock, DecisionWeights, int, Integers, Integers, Integers]
     ]:
@@ -316,7 +307,7 @@ class PackedSVMs(FittedGroup):
         for query, split, some, places in asked(which, len(every)):
             at = np.arange(len(rows))[places]
             asks.setdefault(split, []).append((query, some, at))
-        blocks = kernel_blocks(plan, seen, single=single)
+        blocks = kernel_blocks(plan, seen)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
                 machines = duals.machines

@@ -120,9 +120,7 @@ def ratios_of(seen, second_row, gammas):
         for gamma in gammas
     ])  # fmt: skip
     worst, less_one = [], []
-    for block, gamma in zip(
-        kernel_blocks(plan, seen, single=True), gammas, strict=True
-    ):
+    for block, gamma in zip(kernel_blocks(plan, seen), gammas, strict=True):
         ((_, (duals,)),) = [each for each in plan.by_kernel if each[0].gamma == gamma]
         less_one.append(block.less_one)
         found, limits = in_float32(
@@ -163,7 +161,7 @@ def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     rows = rng.uniform(0.0, 0.01, (600, 1))
     labeled = rows_as_given(rows, np.arange(600) // 200, 3, "rbf")
     plan = ScoringPlan.of_machines(labeled, [machines])
-    (block,) = kernel_blocks(plan, rows[:N_ROWS], single=True)
+    (block,) = kernel_blocks(plan, rows[:N_ROWS])
     ((_, (duals,)),) = plan.by_kernel
     decisions, limits = in_float32(
         duals, block.values, block.peaks, block.errors, less_one=block.less_one
