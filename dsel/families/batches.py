@@ -18,8 +18,8 @@ ASKED: Final = 64
 
 
 def has_function(estimator: Any) -> bool:
-    """Return whether an estimator, or a part of it, is a `FunctionTransformer`."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
+    """Return whether a part of an estimator is a `FunctionTransformer`."""
+    parts = estimator.get_params(deep=True).values()
     return any(isinstance(each, FunctionTransformer) for each in parts)
 
 

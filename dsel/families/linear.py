@@ -45,12 +45,6 @@ RECOMPUTED_AT_ONCE = 4096
 PRODUCT_NBYTES = 2**20
 
 
-def is_linear(model: Any) -> bool:
-    """Return whether the fitted model predicts by its coefficients alone."""
-    kind = type(model)
-    return kind in LINEAR or bool(vars(kind).get("predicts_by_coefficients"))
-
-
 def stack_linear(
     models: Mapping[tuple[int, int], Any],
     candidates: tuple[int, ...],
@@ -59,8 +53,9 @@ def stack_linear(
 ) -> "LinearStack | None":
     """Stack models, or return None where one is not linear or is missing."""
     keys = [(c, t) for c in candidates for t in splits]
-    if any(not is_linear(models.get(key)) for key in keys):
-        return None
+    for kind in {type(models.get(key)) for key in keys}:
+        if kind not in LINEAR and not vars(kind).get("predicts_by_coefficients"):
+            return None
     parts = [_scores_of(models[key], classes) for key in keys]
     shape = (len(candidates), len(splits), *parts[0][0].shape)
     return LinearStack(

@@ -48,6 +48,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -121,6 +122,9 @@ class Late(BaseEstimator, ClassifierMixin):
         return np.zeros(len(X))
 
 
+ROUNDED = FunctionTransformer(np.round)
+
+
 def steps(*steps, **grid):
     return make_pipeline(*steps), grid
 
@@ -132,6 +136,10 @@ LEARNERS = {
     "stateless": steps(Stateless(), LOGISTIC, stateless__factor=[0.1, 1.0]),
     "stateless, machines": steps(Stateless(), SVC(), svc__C=[0.1, 1.0]),
     "normalizer": steps(Normalizer(), NEAREST, kneighborsclassifier__n_neighbors=[1]),
+    "of the labels": steps(ROUNDED, TargetEncoder(random_state=0), LOGISTIC,
+                           logisticregression__C=[0.1, 1.0]),
+    "of the labels, machines": steps(ROUNDED, TargetEncoder(random_state=0), SVC(),
+                                     svc__C=[0.1, 1.0]),
     "union": steps(make_union(StandardScaler(), Stateless()), NEAREST,
                    kneighborsclassifier__n_neighbors=[1, 5]),
     "columns": steps(make_column_transformer((StandardScaler(), [0, 1]),

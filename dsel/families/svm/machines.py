@@ -90,14 +90,6 @@ class Machines:
         )
 
 
-def dummy_of(machines: Machines, labeled: RowsByClass, classes: NDArray[Any]) -> Any:
-    """Return a classifier that always gives the only label of the training rows."""
-    label = classes[machines.present]
-    model = DummyClassifier(strategy="most_frequent").fit(np.zeros((1, 1)), label)
-    model.n_features_in_ = labeled.n_values or labeled.rows.shape[1]
-    return model
-
-
 def svc_of(
     machines: Machines,
     labeled: RowsByClass,
@@ -108,10 +100,15 @@ def svc_of(
 ) -> Any:
     """Return the fitted SVC or pipeline of one candidate, by number.
 
-    `machines` have two classes or more, `labeled` holds the support vectors, and `rows`
-    are the labeled rows of the split, ascending: ``support_`` counts them, and all
-    labeled rows where the kernel is precomputed.
+    Of one class it is a classifier that always gives its label. `labeled` holds the
+    support vectors, and `rows` are the labeled rows of the split, ascending:
+    ``support_`` counts them, and all labeled rows where the kernel is precomputed.
     """
+    if len(machines.present) < 2:
+        dummy = DummyClassifier(strategy="most_frequent")
+        dummy.fit(np.zeros((1, 1)), classes[machines.present])
+        dummy.n_features_in_ = labeled.n_values or labeled.rows.shape[1]
+        return dummy
     place = machines.candidates.index(candidate)
     model = int(machines.model_of[place])
     coefs = machines.coefs[:, :, model]

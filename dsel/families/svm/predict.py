@@ -25,7 +25,7 @@ from dsel.families.svm.decisions import (
     places_of_pairs,
 )
 from dsel.families.svm.kernel import BLOCK_NBYTES
-from dsel.families.svm.machines import Machines, dummy_of, svc_of
+from dsel.families.svm.machines import Machines, svc_of
 from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, Rbf
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
@@ -322,12 +322,8 @@ class PackedSVMs(FittedGroup):
         """Return the fitted estimator, whose predictions are the group's."""
         for machines in self.machines:
             if machines.split == split and candidate in machines.candidates:
-                labeled = self.row_sets[machines.rows_of]
-                rows = self.train_rows[split]
-                estimator = self.estimators[candidate]
-                if len(machines.present) < 2:
-                    return dummy_of(machines, labeled, self.classes)
                 return svc_of(
-                    machines, labeled, rows, estimator, candidate, self.classes
-                )
+                    machines, self.row_sets[machines.rows_of], self.train_rows[split],
+                    self.estimators[candidate], candidate, self.classes,
+                )  # fmt: skip
         raise KeyError(f"candidate {candidate} has no model of split {split}")
