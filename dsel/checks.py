@@ -85,7 +85,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"`{name}` must be one of {listed}, got {value!r}.")
     return str(value)

@@ -90,6 +90,11 @@ def labeled_rows(
     refused, unless it stays one, `as_frame`. `columns` are names of the features where
     it has none. Infinite values are refused always, missing ones unless `allow_nan`.
     """
+    if X is None or np.isscalar(X):
+        raise TypeError(
+            f"`X` must hold the labeled rows, got {X!r}; pass an array, a data frame "
+            f"or a sparse matrix."
+        )
     if hasattr(X, "to_dask_array"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
@@ -144,6 +149,8 @@ def check_labels(y: Any) -> NDArray[Any]:
             "`y` must hold the labels: `fit` requires y to be passed, but the target y "
             "is None."
         )
+    if np.isscalar(y):
+        raise TypeError(f"`y` must hold a label for each row of `X`, got {y!r}.")
     check_unmasked(y)
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y

@@ -128,8 +128,8 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
     except (TypeError, ValueError) as error:
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
-            f"`cv` {cv!r} does not split these rows: {error} Give other folds: {way}"
-            "a list of (train rows, test rows)."
+            f"`cv` {cv!r} does not split these rows: {str(error).rstrip('.')}. Give "
+            f"other folds: {way}a list of (train rows, test rows)."
         ) from error
     if not pairs:
         raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")

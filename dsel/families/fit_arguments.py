@@ -25,6 +25,12 @@ def cut_to_rows(
 
 def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
     """Return fit parameters; those of another length reach every fit as they are."""
+    is_dict = fit_params is None or hasattr(fit_params, "items")
+    if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
+        raise TypeError(
+            f"`fit_params` must be a dict of arguments of `fit` by their names, such "
+            f"as {{'sample_weight': weights}}, got {fit_params!r}."
+        )
     params = dict(fit_params or {})
     for name, value in params.items():
         is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
@@ -32,6 +38,11 @@ def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[st
             raise ValueError(
                 f"`{name}` must hold one weight for each of the {n_rows} labeled rows, "
                 f"got shape {np.shape(value)}."
+            )
+        if is_weight and np.asarray(value).dtype.kind not in "biuf":
+            raise TypeError(
+                f"`{name}` must hold numbers, got {np.asarray(value).dtype}, such as "
+                f"{np.asarray(value)[0]!r}."
             )
     return params
 

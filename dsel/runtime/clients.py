@@ -3,7 +3,9 @@
 import os
 import sys
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
+
+MOST_THREADS: Final = 4096
 
 
 def resolve_client(client: Any = None) -> Any:
@@ -65,6 +67,11 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError(
             "`n_jobs` must not be 0; None or -1 is one thread for each processor."
+        )
+    if n_jobs > MOST_THREADS:
+        raise ValueError(
+            f"`n_jobs` must be at most {MOST_THREADS}, got {n_jobs}; -1 is one thread "
+            f"for each of the {local_threads()} processors here."
         )
     return int(n_jobs) if n_jobs > 0 else max(1, local_threads() + 1 + int(n_jobs))
 

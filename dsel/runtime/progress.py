@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any
 
+from dsel.checks import check_integer
 from dsel.runtime.tasks import is_task
 
 
@@ -39,6 +41,17 @@ class Progress:
     def __add__(self, later: "Progress") -> "Progress":
         """Return that of two parts of a run, one after the other."""
         return Progress(*map(sum, zip(astuple(self), astuple(later), strict=True)))
+
+
+def check_verbose(verbose: Any) -> bool | None:
+    """Return whether progress is shown, or None; 0 is False, 1 and more are True."""
+    if verbose is None or isinstance(verbose, bool):
+        return verbose
+    if not isinstance(verbose, Integral):
+        raise TypeError(
+            f"`verbose` must be True, False, a number >= 0 or None, got {verbose!r}."
+        )
+    return check_integer(verbose, "verbose", at_least=0) > 0
 
 
 @contextmanager

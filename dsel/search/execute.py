@@ -40,7 +40,7 @@ from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.store import CUBE, PAIRS, open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.processes import Processes
-from dsel.runtime.progress import Progress, run_progress
+from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor, Task
 from dsel.runtime.versions import installed_versions
@@ -162,12 +162,24 @@ def execute(
     storage_options: Mapping[str, Any] | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
-    verbose: bool | None = None,
+    verbose: bool | int | None = None,
     n_jobs: int | None = None,
 ) -> Outcome:
     """Run a plan; see `Plan.run`."""
     check_choice(on_failure, "on_failure", ("record", "raise"))
-    count_threads(n_jobs)  # refused before the pool is read
+    # Refused before the pool is read.
+    count_threads(n_jobs)
+    verbose = check_verbose(verbose)
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(
+            f"`on_progress` must be a function that takes a Progress, got "
+            f"{on_progress!r}; verbose=True shows progress without one."
+        )
+    if not isinstance(storage_options, Mapping | None):
+        raise TypeError(
+            f"`storage_options` must be a dict of options of fsspec, got "
+            f"{storage_options!r}; leave it out where `out` is a folder."
+        )
     client = resolve_client(client)
     run = _Run(plan, client, n_jobs, raise_failures=on_failure == "raise")
     with ExitStack() as stack:

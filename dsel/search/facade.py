@@ -17,7 +17,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.candidates import takes_nan
-from dsel.checks import check_integer
 from dsel.data.frames import frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.certified_report import CertifiedReport
@@ -228,12 +227,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             random_state=self.random_state, fit_params=self._route(fit_params),
             groups=groups, loss=self.loss, report=self.report,
         )  # fmt: skip
-        verbose = self.verbose
-        if verbose is not None and not isinstance(verbose, bool):
-            verbose = check_integer(verbose, "verbose", at_least=0) > 0
         outcome = plan.run(
             out=out, storage_options=storage_options, n_jobs=self.n_jobs,
-            verbose=verbose,
+            verbose=self.verbose,
         )  # fmt: skip
         self.plan_ = plan
         self.results_, self.pair_results_ = outcome.results, outcome.pair_results

@@ -6,6 +6,7 @@ fold j of the model without both, and the other way round. Only what was chosen 
 trained without fold i, and on all rows. Co-validation trains on random halves.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Real
@@ -202,13 +203,14 @@ def number_of_folds(cv: Any, n_rows: int) -> int | None:
     """
     if isinstance(cv, KFold) and cv.shuffle:
         cv = cv.get_n_splits()
-    # Strings have a method of that name, too, and are iterable.
-    if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
+    # Texts have a method of that name, too, and are iterable.
+    is_other = isinstance(cv, str | bytes | Mapping | type)
+    if not is_other and (hasattr(cv, "split") or np.iterable(cv)):
         return None
-    if not isinstance(cv, Real):
+    if is_other or not isinstance(cv, Real):
         raise TypeError(
-            f"`cv` must be a number of folds, a scikit-learn splitter, or a list of "
-            f"(train rows, test rows), got {cv!r}."
+            f"`cv` must be a number of folds, a scikit-learn splitter such as "
+            f"KFold(5), or a list of (train rows, test rows), got {cv!r}."
         )
     n_folds = check_integer(cv, "cv", at_least=2)
     if n_folds > n_rows:

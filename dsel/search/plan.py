@@ -60,7 +60,8 @@ from dsel.search.tasks import Group, Work, fit_splits
 
 DEFAULT_FOLDS: Final = 5
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
-PRUNE: Final = ("halving", "exact", False)
+PRUNE: Final = ("halving", "exact")
+SMALLEST_DELTA: Final = 1e-100
 SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
 WIDTH: Final = 80
@@ -127,7 +128,7 @@ class Plan:
         storage_options: Mapping[str, Any] | None = None,
         on_failure: str = "record",
         on_progress: Callable[[Any], None] | None = None,
-        verbose: bool | None = None,
+        verbose: bool | int | None = None,
         n_jobs: int | None = None,
     ) -> Outcome:
         """Search.
@@ -426,6 +427,11 @@ def plan_search(
     [0, 0]
     """
     delta = check_probability(delta, "delta")
+    if delta < SMALLEST_DELTA:
+        raise ValueError(
+            f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
+            f"that certain: 5 % is written 0.05."
+        )
     seed = seed_from(random_state)
     grid = drawn(param_grid, seed)
     candidates = make_candidates(estimator, grid)
@@ -550,15 +556,16 @@ def _decide(
         )  # fmt: skip
     if certificate == "nested":
         if not is_plain or in_groups:
+            given = "`groups`" if is_plain else f"a {type(cv).__name__}"
             raise ValueError(
-                "`certificate` 'nested' needs plain random folds of independent rows: "
-                "give `cv` as a number, and no `groups`; without a certificate, leave "
-                "`certificate` out."
+                f"`certificate` 'nested' needs plain random folds of independent rows, "
+                f"got {given}; give `cv` as a number, and no `groups`. For estimates "
+                f"by other folds use plan_search without `certificate`."
             )
         rule = get_criterion("cv_error")
     else:
         ranks = "cv_bound" if certificate == "best_fold" else certificate or criterion
-        rule = get_criterion(str(ranks))
+        rule = get_criterion(ranks)  # type: ignore[arg-type]  # one of both is given
         if not certificate and rule.is_guarantee:
             raise ValueError(
                 f"`criterion` is for estimates, got {criterion!r}; write "
@@ -579,7 +586,7 @@ def _decide(
 def _pruning(prune: Any, certificate: str | None) -> str:
     if prune is None:
         return "halving" if certificate == "nested" else "exact"
-    if prune is True or prune not in PRUNE:
+    if prune is not False and (not isinstance(prune, str) or prune not in PRUNE):
         raise ValueError(
             f"`prune` must be 'halving', 'exact' or False, got {prune!r}; None takes "
             f"'halving' for a nested search, else 'exact'."
@@ -596,9 +603,10 @@ def _deployment(deploy: Any, certificate: str | None, *, has_pool: bool) -> str:
         return ONE_FOLD if certificate in ("nested", "holdout") else ALL_ROWS
     check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     if certificate != "nested":
+        given = f"certificate={certificate!r}" if certificate else "an estimate"
         raise ValueError(
-            f"`deploy` is for certificate='nested', which has two models to hand over, "
-            f"got certificate={certificate!r}; leave `deploy` out."
+            f"`deploy` {deploy!r} is for certificate='nested', which has two models to "
+            f"hand over, got {given}; leave `deploy` out."
         )
     if deploy == ALL_ROWS and not has_pool:
         raise ValueError(

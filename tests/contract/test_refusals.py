@@ -81,6 +81,46 @@ PLANS = {
         ValueError,
         "`certificate` 'nest'",
     ),
+    "certificate is a list": (
+        {"certificate": ["nested"]}, ValueError, "`certificate` 'cv_bound' ['nested']",
+    ),
+    "no rows": ({"X": None}, TypeError, "`X` None array frame"),
+    "a path for rows": ({"X": "a.csv"}, TypeError, "`X` 'a.csv' array"),
+    "a number for labels": ({"y": 5}, TypeError, "`y` label `X` 5"),
+    "fit_params is a list": ({"fit_params": [1]}, TypeError, "`fit_params` dict [1]"),
+    "fit_params without names": ({"fit_params": {1: 2}}, TypeError, "`fit_params` {1"),
+    "weights are texts": (
+        {"fit_params": {"sample_weight": ["a"] * 60}}, TypeError, "`sample_weight` 'a'",
+    ),
+    "weights of few": (
+        {"fit_params": {"sample_weight": [1.0]}}, ValueError, "`sample_weight` 60 (1,)",
+    ),
+    "cv is bytes": ({"cv": b"5"}, TypeError, "`cv` folds b'5'"),
+    "cv is a class": ({"cv": GroupKFold}, TypeError, "`cv` KFold(5) GroupKFold"),
+    "cv is a dict": ({"cv": {}}, TypeError, "`cv` list {}"),
+    "cv of no pairs": (
+        {"cv": [5], "certificate": None}, ValueError, "`cv` pairs split 0",
+    ),
+    "cv is no whole number": ({"cv": 2.5}, TypeError, "`cv` integer 2.5"),
+    "nested by other folds": (
+        {"cv": GroupKFold(3), "certificate": "nested"}, ValueError, "`cv` GroupKFold",
+    ),
+    "delta is a list": ({"delta": [0.05]}, TypeError, "`delta` number [0.05]"),
+    "delta is NaN": ({"delta": np.nan}, ValueError, "`delta` between nan 0.05"),
+    "delta is tiny": ({"delta": 1e-300}, ValueError, "`delta` 1e-100 1e-300 0.05"),
+    "deploy of a holdout": (
+        {"deploy": "all_rows", "certificate": "holdout"},
+        ValueError,
+        "`deploy` 'all_rows' 'nested' 'holdout' leave out",
+    ),
+    "deploy of an estimate": (
+        {"deploy": "one_fold", "cv": GroupKFold(3), "certificate": None},
+        ValueError,
+        "`deploy` 'one_fold' estimate",
+    ),
+    "deploy is a list": ({"deploy": ["one_fold"]}, ValueError, "`deploy` ['one_fold']"),
+    "prune is an array": ({"prune": np.arange(2)}, ValueError, "`prune` halving array"),
+    "rows of the pool": ({"max_pool_rows": 1e3}, TypeError, "`max_pool_rows` 1000.0"),
     "parameter": ({"grid": {"c": [1]}}, ValueError, "'c' SVC C gamma"),
     "grid of nothing": ({"grid": {}}, ValueError, "parameter"),
     "parameter of no values": ({"grid": {"C": []}}, ValueError, "'C' values"),
@@ -112,7 +152,7 @@ PLANS = {
         ValueError,
         "`pool` None",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -125,8 +165,14 @@ RUNS = {
     "infinite pool": ({"pool": INFINITE}, {}, ValueError, "`pool` finite row inf"),
     "on_failure": ({}, {"on_failure": "no"}, ValueError, "`on_failure` 'record' 'no'"),
     "n_jobs": ({}, {"n_jobs": 0}, ValueError, "`n_jobs` 0"),
+    "many jobs": ({}, {"n_jobs": 10**7}, ValueError, "`n_jobs` 4096 10000000 -1"),
+    "on_progress": ({}, {"on_progress": 5}, TypeError, "`on_progress` function 5 verb"),
+    "verbose": ({}, {"verbose": "abc"}, TypeError, "`verbose` True None 'abc'"),
+    "storage_options": (
+        {}, {"storage_options": 5}, TypeError, "`storage_options` dict 5 `out`",
+    ),
     "client": ({}, {"client": "tcp://a:1"}, TypeError, "`client` Client 'tcp://a:1'"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RUNS)
