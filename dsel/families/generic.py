@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from dsel.arrays import Integers
@@ -35,6 +37,26 @@ from dsel.families.prefixes import (
 )
 
 _LIBSVM_DRAWS = threading.Lock()
+_SHOWN: dict[Any, Any] = {}  # warnings that were shown once
+
+
+@contextmanager
+def _noticing() -> Iterator[list[str]]:
+    """Give what a fit says that stops before it converges, in the place of a warning.
+
+    It would be shown for each of many fits, and on a worker to nobody.
+    """
+    stopped: list[str] = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield stopped
+    for each in told:
+        if issubclass(each.category, ConvergenceWarning):
+            stopped.append(f"ConvergenceWarning: {each.message}".splitlines()[0])
+        else:
+            warnings.warn_explicit(
+                each.message, each.category, each.filename, each.lineno, registry=_SHOWN
+            )
 
 
 @dataclass(frozen=True)
@@ -76,7 +98,10 @@ class ScikitLearnFamily(Family):
                 started = time.perf_counter()
                 key = (candidate.number, split.number)
                 try:
-                    model, seen = self._fit_one(candidate, X, y, split, pool, budget)
+                    with _noticing() as stopped:
+                        model, seen = self._fit_one(
+                            candidate, X, y, split, pool, budget
+                        )
                 except Exception as error:
                     counts.failed(*key, error)
                 else:
@@ -85,6 +110,8 @@ class ScikitLearnFamily(Family):
                         model, X, y, split, self.classes, seen
                     )
                     counts.record((i, j), *errors)
+                    if stopped:
+                        counts.messages[key] = stopped[0]
                     if failure is not None:
                         counts.failed(*key, failure)
                 counts.seconds[i, j] = time.perf_counter() - started

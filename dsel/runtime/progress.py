@@ -19,23 +19,23 @@ from dsel.runtime.tasks import is_task
 class Progress:
     """How much of a run is done."""
 
-    fits_done: int
+    fits_done: int = 0
     """Fits counted."""
-    fits_total: int
+    fits_total: int = 0
     """Fits of the exhaustive search."""
-    fits_dropped: int
+    fits_dropped: int = 0
     """Fits that pruning made unnecessary."""
-    candidates_active: int
+    candidates_active: int = 0
     """Candidates that may still win and are not completely counted."""
-    candidates_pruned: int
+    candidates_pruned: int = 0
     """Candidates that cannot win any more."""
-    spans_done: int
+    spans_done: int = 0
     """Spans of the pool that are counted, over all rounds."""
-    spans_total: int
+    spans_total: int = 0
     """Spans of all rounds that have begun."""
-    pool_rows_done: int
+    pool_rows_done: int = 0
     """Rows of the pool compared, over all rounds."""
-    seconds: float
+    seconds: float = 0.0
     """Time since the run began."""
 
     def __add__(self, later: "Progress") -> "Progress":

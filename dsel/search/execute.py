@@ -10,6 +10,7 @@ The pass over the pool gets these objects, so no task of it depends on a fit tha
 run twice, and what is handed over is what was counted, whatever the learner draws.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,7 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
-from dsel.search.fits import Fitting, attempts
+from dsel.search.fits import Fitting, attempts, task_name
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.read_out import (
     ReadOut,
@@ -62,6 +63,7 @@ from dsel.search.tasks import FitJob, count_chosen, fit_chosen
 if TYPE_CHECKING:
     from dsel.search.plan import Plan
 
+NOTHING_DONE: Final = Progress()
 FACTS: Final = "pool/facts"
 """Key of the record of the pass that looks at the pool."""
 WORDS: Final = {
@@ -128,7 +130,7 @@ class Outcome:
         return self.choice.report(deploy)
 
     def __repr__(self) -> str:
-        return f"Outcome of a search:\n{self.choice}"
+        return str(self.choice)
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ class ChosenCounts:
     """Fitted estimators by fold; that of all rows under `n_folds`."""
     messages: tuple[str, ...]
     """What went wrong in a fit."""
+    stopped: Mapping[int, str]
+    """By candidate, what a fit said that was done, such as that it did not converge."""
     confusions: NDArray[np.int64] | None = None
     """Rows of each fold by true class and answer, where they are asked for."""
     pairs: NDArray[np.int64] | None = None
@@ -273,7 +277,25 @@ class _Run:
             table, executor, self.store, race.best_first, self.raise_failures,
             keeps_models=reads_pool,
         )  # fmt: skip
-        return Driver(table, race, executor, fitting, plan.pool, self.on_progress)
+        report = self.on_progress
+        if plan.layout.is_nested and report is not None:
+            report = self.report  # what will be done after it is not done yet
+        return Driver(table, race, executor, fitting, plan.pool, report)
+
+    def report(
+        self, before: Progress, fits: int = 0, spans: int = 0, seconds: float = 0.0
+    ) -> None:
+        """Tell what is done before and of the last step of a nested search."""
+        pool, n_spans = self.plan.pool, len(self.plan.spans)
+        if self.on_progress is not None:
+            self.on_progress(before + Progress(
+                fits_done=fits,
+                fits_total=self.plan.layout.n_folds + (pool is not None),
+                spans_done=spans,
+                spans_total=n_spans,
+                pool_rows_done=0 if pool is None else pool.n_rows * spans // n_spans,
+                seconds=seconds,
+            ))  # fmt: skip
 
     def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
         """Return what no task counts."""
@@ -323,7 +345,9 @@ class _Run:
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
         self._check_failures(evidence)
-        counts = self.last_step(race.choices(driver.table))
+        counts = self.last_step(race.choices(driver.table), driver.progress())
+        for number, why in counts.stopped.items():
+            evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
         k = plan.layout.n_folds
         if plan.n_candidates == 1:  # nothing else was counted
             evidence[names.FOLD_ERRORS] = counts.errors[np.newaxis]
@@ -355,7 +379,9 @@ class _Run:
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, pairs, lambda: models)
 
-    def last_step(self, chosen: list[int]) -> ChosenCounts:
+    def last_step(
+        self, chosen: list[int], before: Progress = NOTHING_DONE
+    ) -> ChosenCounts:
         """Fit what was chosen, and count it; by all rows first, then without each fold.
 
         Raises AllFitsFailedError where no model of a fold could be fitted.
@@ -367,27 +393,37 @@ class _Run:
             FitJob(work.group_of(number).number, (number,), split)
             for split, number in enumerate(candidates[: k + 1 if plan.spans else k])
         ]
-        serial = count(1)
+        serial, started = count(1), time.perf_counter()
+        made: dict[FitJob, Any] = {}
+        counted: dict[Span, NDArray[np.int64]] = {}
+
+        def report() -> None:
+            passed = time.perf_counter() - started
+            self.report(before, len(made), len(counted), passed)
 
         def task_of(jobs: list[FitJob]) -> Task:
-            name = layout.folds[jobs[0].split].name.replace("fold-", "fold=")
-            return Task(f"fit-chosen-{name}-{next(serial)}", fit_chosen, (jobs[0],))
+            group, name = work.groups[jobs[0].group], layout.folds[jobs[0].split].name
+            key = f"fit-chosen-{group.label}-{task_name(name)}-{next(serial)}"
+            # Spread over the workers, as the first fits are.
+            return Task(key, fit_chosen, (jobs[0],), place=jobs[0].split)
 
+        waiting = ([job] for job in jobs)
         with closing(self.make_executor(work)) as executor:
-            made = {
-                job: record
-                for [job], record in attempts(executor, ([j] for j in jobs), task_of)
-            }
+            for [job], record in attempts(executor, waiting, task_of, on_turn=report):
+                made[job] = record
         rows = layout.fold_rows
         errors = rows.copy()  # of a model that does not exist every row counts as wrong
         models, messages, fitted = {}, [], {}
         confusions = [made[job][2] for job in jobs[:k]]
+        stopped: dict[int, str] = {}
         for job in jobs:
             (group, *_), split, [number] = made[job], job.split, job.candidates
             if group.counts.status[0, 0] != FIT_DONE:
                 why = group.counts.messages.get((number, split), "the fit failed")
                 messages.append(f"{layout.folds[split].name}: {why}")
                 continue
+            if told := group.counts.messages.get((number, split)):
+                stopped.setdefault(number, f"{layout.folds[split].name}: {told}")
             fitted[job] = group
             models[split] = group.model(number, split)
             if split < k:
@@ -396,17 +432,19 @@ class _Run:
             raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
         disagreements = pairs = None
         if k in models:
-            told = f"{[(job, made[job][1]) for job in jobs]}"
-            token = blake2b(told.encode(), digest_size=12).hexdigest()
-            disagreements, pairs = self._disagreements(fitted, token)
+            fits = f"{[(job, made[job][1]) for job in jobs]}"
+            token = blake2b(fits.encode(), digest_size=12).hexdigest()
+            disagreements, pairs = self._disagreements(fitted, token, counted, report)
+        report()
         return ChosenCounts(
-            candidates, errors, rows, disagreements, models, tuple(messages),
+            candidates, errors, rows, disagreements, models, tuple(messages), stopped,
             None if work.by_class is None else np.stack(confusions), pairs,
         )  # fmt: skip
 
     def _disagreements(
-        self, fitted: Mapping[FitJob, FittedGroup], token: str
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        self, fitted: Mapping[FitJob, FittedGroup], token: str,
+        counted: dict[Span, NDArray[np.int64]], report: Callable[[], None],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:  # fmt: skip
         """Count the pool rows on which each fold's model and the full one differ.
 
         Beside these, where classes are counted, are the pairs of answers of both.
@@ -416,11 +454,9 @@ class _Run:
         assert pool is not None  # else there is no model of all rows
         keys = {span: f"last/{span.start}-{span.stop}/{token}" for span in spans}
         known = {} if self.store is None else self.store.records
-        counted = {
-            span: known[key]["differences"]
-            for span, key in keys.items()
-            if key in known
-        }
+        for span, key in keys.items():
+            if key in known:
+                counted[span] = known[key]["differences"]
         together: dict[int, list[FitJob]] = {}  # they share work when they answer
         for job in fitted:
             together.setdefault(job.candidates[0], []).append(job)
@@ -440,7 +476,7 @@ class _Run:
             return Task(key, count_chosen, arguments, sources)
 
         with closing(self.make_executor(models)) as executor:
-            for [span], found in attempts(executor, waiting, task_of):
+            for [span], found in attempts(executor, waiting, task_of, on_turn=report):
                 counted[span] = found
                 if self.store is not None:
                     self.store.append(keys[span], {"differences": found})

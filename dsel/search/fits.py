@@ -59,6 +59,13 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
+def task_name(split: str) -> str:
+    """Return the name of a split as those of tasks have it, as in ``folds=0,1``."""
+    kind, _, numbers = split.partition("-")
+    names = {"fold": "fold=", "pair": "folds="}
+    return f"{names[kind]}{numbers.replace('-', ',')}" if kind in names else split
+
+
 def attempts(
     executor: Executor,
     jobs_of_tasks: Iterator[list[Any]],
@@ -226,9 +233,9 @@ class Fitting:
     def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
         """Return jobs as one task, and count them as running."""
         first, layout = jobs[0], self.table.layout
-        label = self.table.groups[first.group].label or f"group-{first.group}"
-        name = layout.splits[first.split].name
-        key = f"fit-{label}-{name.replace('fold-', 'fold=')}-{next(self.serial)}"
+        label = self.table.groups[first.group].label
+        name = task_name(layout.splits[first.split].name)
+        key = f"fit-{label}-{name}-{next(self.serial)}"
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place

@@ -679,7 +679,7 @@ def _groups(
                 for each in members
             )
             label = ",".join(text for text in first if all(text in o for o in others))
-            label = label if len(label) <= 60 else ""  # for names of tasks
+            label = label if 0 < len(label) <= 60 else f"group={len(groups)}"
             groups.append(Group(len(groups), family, members, keys, label))
         n = sum(map(len, assigned.groups))
         plural = "s" if n != 1 else ""

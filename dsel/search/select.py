@@ -255,11 +255,14 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
     if n_failed:
         remarks.append(f"{n_failed} candidates failed")
     messages = cube.get(names.MESSAGE, xr.DataArray([])).values.ravel().tolist()
-    stopped = [text for text in messages if "ConvergenceWarning" in str(text)]
-    if stopped:
+    n_stopped = sum(
+        "ConvergenceWarning" in str(text) or "The solver stopped" in str(text)
+        for text in messages
+    )
+    if n_stopped:
         remarks.append(
-            f"fits of {len(stopped)} candidates stopped before they converged; a "
-            f"larger `max_iter` may help"
+            f"fits of {n_stopped} candidate{'s' * (n_stopped > 1)} stopped before they "
+            f"converged; scale the features, or raise `max_iter`"
         )
     if names.OUTER_DISAGREEMENTS in counts:
         # Two models that differ on a row cannot both be right there: half of the lower

@@ -45,7 +45,7 @@ class Group:
     """In the order of their numbers."""
     keys: tuple[str, ...]
     """For each candidate a hash of all that its fit depends on besides the rows."""
-    label: str = ""
+    label: str
     """What the candidates have in common, for names of tasks: ``gamma=0.01``."""
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:

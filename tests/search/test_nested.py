@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -11,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.errors import StoreMismatchError
+from dsel.runtime.local import LocalExecutor
+from tests.executors import FaultyExecutor
 
 X, Y = make_classification(
     900, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=0
@@ -148,6 +151,40 @@ def test_changed_cube__keeps_its_numbers_and_certifies_nothing():
     cut = outcome.results.isel(max_depth=[0, 1])
     assert not dsel.select(cut).certificate.certified
     assert "changed after the run" in dsel.select(cut).certificate.reasons[0]
+
+
+def test_progress__ends_with_the_last_step_done():
+    told = []
+    plan().run(on_progress=told.append)
+    last, first = told[-1], told[0]
+    assert last.fits_done == last.fits_total - last.fits_dropped
+    assert last.spans_done == last.spans_total == first.spans_total > 0
+    assert last.pool_rows_done == len(POOL)
+    assert first.fits_total == last.fits_total == 70 + 6
+
+
+def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
+    tasks = []
+
+    def client(work):
+        executor = FaultyExecutor(LocalExecutor(work, 2))
+        executor.submitted = tasks
+        return executor
+
+    plan(SVC(), {"C": [1, 8], "gamma": [0.1, 0.2]}).run(client)
+    names = [task.key.rpartition("-")[0] for task in tasks]
+    assert {"fit-gamma=0.1-folds=0,1", "fit-gamma=0.2-folds=2,3"} <= {*names}
+    assert sum(name.startswith("fit-chosen-gamma=0.") for name in names) == 6
+    assert sum(name.endswith("-fold=3") for name in names) == 1
+    first = [task.place for task in tasks if task.key.startswith("fit-gamma")]
+    assert {*first[:2]} == {0, 1}
+    assert len({task.place for task in tasks if "chosen" in task.key}) == 6
+
+
+def test_fits__that_stopped_early_are_a_remark_and_no_warning():
+    learner = LogisticRegression(max_iter=2)
+    choice = plan(learner, {"C": [1.0]}).run().choice
+    assert "1 candidate stopped before they converged" in " ".join(choice.remarks)
 
 
 def test_without_a_pool__one_fold_alone_has_the_whole_delta():
