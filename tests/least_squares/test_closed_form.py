@@ -16,7 +16,6 @@ from dsel.least_squares.closed_form import (
 )
 from dsel.least_squares.kernel import (
     Spectrum,
-    check_memory,
     decompose_gram,
     gaussian_kernel,
     whitening,
@@ -273,9 +272,3 @@ def test_whitening__drops_the_null_space_of_duplicate_centers(rng):
     root, gram = whitening(centers, width=0.8), gaussian_gram(centers, width=0.8)
     np.testing.assert_allclose(root @ root.T @ gram, np.eye(6), atol=1e-10)
     assert whitening(centers[[0, 0, 1]], width=0.8).shape == (3, 2)
-
-
-def test_check_memory__names_the_size_and_the_way_out():
-    check_memory(1000)
-    with pytest.raises(ValueError, match=r"2000000 rows.* 32000 GB.*n_centers"):
-        check_memory(2_000_000)

@@ -102,38 +102,6 @@ def test_fit__takes_sparse_rows(table):
     np.testing.assert_allclose(model.predict(sparse), dense.predict(X), rtol=1e-10)
 
 
-LINE = np.array([[0.0], [0.0], [1.0]])
-ZERO = {"regularization": 0.0}
-REFUSED = [
-    ({"width": 0.0}, "`width` must be positive and finite, got 0.0"),
-    ({"width": -1}, "`width` must be positive"),
-    ({"regularization": -0.5}, "`regularization` must be >= 0 and finite"),
-    ({"penalty": "l1"}, "`penalty` must be one of 'coefficients', 'rkhs'"),
-    ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
-    ({"centers": np.zeros((4, 3))}, "`centers` must have the 1 columns of `X`"),
-    ({"centers": np.zeros((4, 1)), "n_centers": 4}, "set one of both"),
-    (ZERO, "kernel matrix is singular"),
-    (ZERO | {"penalty": "rkhs"}, "kernel matrix is singular"),
-    (ZERO | {"centers": np.arange(4.0)[:, np.newaxis]}, "kernel matrix is singular"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "message"), REFUSED)
-def test_fit__refuses_parameters_out_of_range(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        KernelLeastSquares(**parameters).fit(LINE, [1.0, 2.0, 3.0])
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"penalty": "coefficients"}, {"fit_intercept": True}, {"n_centers": 5}],
-)
-def test_to_kernel_ridge__refuses_models_that_it_lacks(parameters):
-    model = KernelLeastSquares(**({"penalty": "rkhs"} | parameters))
-    with pytest.raises(ValueError, match="`KernelRidge` needs penalty='rkhs'"):
-        model.to_kernel_ridge()
-
-
 def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):
     model = KernelLeastSquares(5.0, 1e-16, penalty="rkhs", fit_intercept=True)
     with pytest.warns(GuaranteeWarning, match="below the rounding of the kernel"):

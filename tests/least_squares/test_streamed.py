@@ -127,29 +127,6 @@ def test_fit__takes_several_outputs(table):
     assert both.predict(X).shape == (311, 2)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"criterion": "kfold"}, "`criterion` must be one of 'loo', 'gcv'"),
-        ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
-        ({"centers": np.zeros((3, 5))}, "`centers` must have the 2 columns of `X`"),
-        ({"centers": np.full((3, 2), np.nan)}, "`centers` contains NaN"),
-        ({"centers": np.zeros((0, 2))}, r"0 sample\(s\)"),
-        ({"widths": [-1.0]}, "`widths` must be positive"),
-    ],
-)
-def test_fit__refuses_what_cannot_be_searched(table, options, message):
-    grid = {"widths": WIDTHS, "regularizations": LAMS, "n_centers": 10}
-    with pytest.raises(ValueError, match=message):
-        StreamedLeastSquaresSearch(**(grid | options)).fit(*table)
-
-
-def test_fit__wants_as_many_targets_as_rows(table):
-    X, y = table
-    with pytest.raises(ValueError, match=r"`y` must have its rows.*\(311, 2\)"):
-        searched(da.from_array(X), y[:-1], X[:3])
-
-
 def test_fit__forgets_the_names_of_an_earlier_table(table):
     X, y = table
     search = StreamedLeastSquaresSearch([1.0], [0.1], n_centers=5, random_state=0)

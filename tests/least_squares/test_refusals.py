@@ -1,0 +1,70 @@
+"""What the estimators and searches refuse, and in which words."""
+
+import re
+from functools import partial
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from dsel.least_squares import (
+    KernelLeastSquares,
+    LeastSquaresSearch,
+    StreamedLeastSquaresSearch,
+)
+
+X, Y = np.linspace(-2, 2, 33)[:, np.newaxis], np.linspace(-1, 1, 33)
+TWICE = {"X": np.array([[0.0], [0.0], [1.0]]), "y": [1.0, 2.0, 3.0]}
+MODEL = KernelLeastSquares
+SEARCH = partial(LeastSquaresSearch, widths=[0.3, 1.0], regularizations=[1e-3, 1.0])
+STREAMED = partial(
+    StreamedLeastSquaresSearch, widths=[0.5], regularizations=[0.1], n_centers=10
+)
+REFUSED = [
+    (MODEL, {"width": 0.0}, {}, "`width` must be positive and finite, got 0.0"),
+    (MODEL, {"width": -1}, {}, "`width` must be positive"),
+    (MODEL, {"regularization": -0.5}, {}, "`regularization` must be >= 0 and finite"),
+    (MODEL, {"penalty": "l1"}, {}, "`penalty` must be one of 'coefficients', 'rkhs'"),
+    (MODEL, {"n_centers": 0}, {}, "`n_centers` must be >= 1, got 0"),
+    (MODEL, {"centers": np.zeros((4, 3))}, {}, "`centers` must have the 1 columns of"),
+    (MODEL, {"centers": np.zeros((4, 1)), "n_centers": 4}, {}, "set one of both"),
+    *((MODEL, {"regularization": 0.0, **options}, TWICE, "kernel matrix is singular")
+      for options in ({}, {"penalty": "rkhs"}, {"centers": X[:4]})),
+    (SEARCH, {"widths": []}, {}, "`widths` must be a list of at least one number"),
+    (SEARCH, {"widths": ["a"]}, {}, "`widths` must be a positive number"),
+    (SEARCH, {"regularizations": [-1.0]}, {}, "`regularizations` must be >= 0 and fin"),
+    (SEARCH, {"regularizations": [[1.0, 2.0]]}, {}, "`regularizations` must be a list"),
+    (SEARCH, {"regularizations": [1.0, None]}, {}, "`regularizations` must be a numb"),
+    (SEARCH, {"penalty": "l1"}, {}, "`penalty` must be one of"),
+    (SEARCH, {"criterion": "extra_sample"}, {}, "pass them to `fit` as `X_extra`"),
+    (SEARCH, {"criterion": "kfold", "cv": None}, {}, "`cv` must be a number of folds"),
+    (SEARCH, {"cv": 34}, {}, "`cv` must be in [2, 33], got 34"),
+    (SEARCH, {}, {"X_extra": X, "y_extra": Y[:-1]}, "`y_extra` must have the shape (3"),
+    (SEARCH, {}, {"X_extra": X}, "`X_extra` and `y_extra` belong together"),
+    (SEARCH, {}, {"y": np.ma.masked_array(Y, mask=np.arange(33) == 3)}, "row 3 is mas"),
+    (SEARCH, {}, {"y": np.where(Y > 0, "up", "down")}, "KernelLeastSquaresClassifier"),
+    (STREAMED, {"criterion": "kfold"}, {}, "`criterion` must be one of 'loo', 'gcv'"),
+    (STREAMED, {"n_centers": 0}, {}, "`n_centers` must be >= 1, got 0"),
+    (STREAMED, {"centers": np.zeros((3, 5))}, {}, "`centers` must have the 1 columns"),
+    (STREAMED, {"centers": np.full((3, 1), np.nan)}, {}, "`centers` contains NaN"),
+    (STREAMED, {"centers": np.zeros((0, 1))}, {}, "0 sample(s)"),
+    (STREAMED, {"widths": [-1.0]}, {}, "`widths` must be positive"),
+    (STREAMED, {"n_centers": 3}, {"X": da.from_array(X), "y": Y[:-1]},
+     "`y` must have its rows"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "options", "arguments", "words"), REFUSED)
+def test_fit__refuses(kind, options, arguments, words):
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        kind(**options).fit(**{"X": X, "y": Y, **arguments})
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"penalty": "coefficients"}, {"fit_intercept": True}, {"n_centers": 5}],
+)
+def test_to_kernel_ridge__refuses_models_that_it_lacks(parameters):
+    model = KernelLeastSquares(**({"penalty": "rkhs"} | parameters))
+    with pytest.raises(ValueError, match="`KernelRidge` needs penalty='rkhs'"):
+        model.to_kernel_ridge()
