@@ -3,8 +3,7 @@
     python -m tests.benchmarks.bench_svm PART... [--repeat 5] [--batches 4]
 
 Parts: digits, pruned, satimage, scoring, threads (two threads against one); `floors` is
-all of them. Ours runs on two threads of this process and on two worker processes with
-the environment of those that dsel starts; scikit-learn's is
+all of them. Ours runs on two threads of this process; scikit-learn's is
 `GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed on a sample of
 its cells in batches and scaled up. The sides take turns. Printed are medians of wall
 seconds with standard errors, processor seconds of all processes together, and the
@@ -18,10 +17,8 @@ import os
 import pstats
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import numpy as np
-from dask import config
 from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
@@ -29,13 +26,12 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import dsel
-from dsel.cluster import FREED_MEMORY, ONE_THREAD, SPAWN_ENVIRONMENT
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, random_folds
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.runtime.threads import single_threaded
-from tests.benchmarks.measuring import in_turn, two_workers
+from tests.benchmarks.measuring import in_turn
 
 C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
@@ -71,15 +67,6 @@ def alone(function, *names):
         profile.runcall(function)
     stats = pstats.Stats(profile).stats
     return sum(line[2] for (_, _, name), line in stats.items() if name in names)
-
-
-@contextmanager
-def two_processes():
-    """A client of two worker processes of one thread each; not the current client."""
-    environment = ONE_THREAD | FREED_MEMORY
-    names = {f"{SPAWN_ENVIRONMENT}.{name}": text for name, text in environment.items()}
-    with config.set(names), two_workers() as client:
-        yield client
 
 
 def digits():
@@ -154,12 +141,13 @@ def peer_batches(X, y, k, n_points, n_batches):
     return search
 
 
-def forget():
-    process_cache.cache_clear()
+def start_peers():
+    """Start joblib's processes before anything is timed."""
+    Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))
 
 
 def against(title, table, floor, options, *, prune, n_points):
-    """Time a search of the whole grid on threads and on processes, and the peer's."""
+    """Time a search of the whole grid, and the peer's."""
     X, y, k = table
     plan = dsel.plan_search(
         SVC(), GRID, X, y, criterion="cv_error", cv=k, prune=prune and "exact",
@@ -167,21 +155,18 @@ def against(title, table, floor, options, *, prune, n_points):
     )  # fmt: skip
     chosen = set()
 
-    def run(client):
-        client.run(forget) if client else forget()  # Gram matrices of the run before
-        outcome = plan.run(client, n_jobs=None if client else CORES)
-        chosen.add(str(outcome.choice.params))
+    def run(_):
+        process_cache.cache_clear()  # Gram matrices of the run before
+        chosen.add(str(plan.run(n_jobs=CORES).choice.params))
 
-    with two_processes() as client:
-        run(client), run(None)  # they load what was compiled
-        sides = {
-            "threads": (lambda _: run(None), options.repeat),
-            "processes": (lambda _: run(client), options.repeat),
-            "scikit-learn": (peer_batches(X, y, k, n_points, options.batches),
-                             options.batches),
-        }  # fmt: skip
-        Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))  # starts them
-        found = in_turn(sides, max(options.repeat, options.batches))
+    run(0)  # it loads what was compiled
+    batches = options.batches
+    sides = {
+        "threads": (run, options.repeat),
+        "scikit-learn": (peer_batches(X, y, k, n_points, batches), batches),
+    }
+    start_peers()
+    found = in_turn(sides, max(options.repeat, batches))
     assert len(chosen) == 1, chosen
     if prune:
         limits = {"its fits": np.nansum(plan.run(n_jobs=1).results.fit_seconds)}
@@ -235,27 +220,14 @@ def score(title, fits, k, pool, floor, options, *, n_models):
         Parallel(n_jobs=CORES)(delayed(model.predict)(rows) for model in some)
         return 2 * len(joined.candidates) / len(some) * len(pool) / len(rows)
 
-    def on_processes(_):
-        client.gather([
-            client.submit(predict_blocks, held, part, k, workers=[address], pure=False)
-            for part, address in zip(parts, workers, strict=True)
-        ])  # fmt: skip
-
     def on_threads(_):
         list(threads.map(predict_blocks, [joined] * CORES, mine, [k] * CORES))
 
-    with two_processes() as client, ThreadPoolExecutor(CORES) as threads:
-        held = client.scatter(joined, broadcast=True)
-        workers = list(client.scheduler_info()["workers"])
-        parts = [
-            client.scatter([part], workers=[address])[0]
-            for part, address in zip(mine, workers, strict=True)
-        ]
-        Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))  # starts them
-        on_threads(0), on_processes(0)  # they lay out the machines
+    with ThreadPoolExecutor(CORES) as threads:
+        start_peers()
+        on_threads(0)  # it lays out the machines
         sides = {
             "threads": (on_threads, options.repeat),
-            "processes": (on_processes, options.repeat),
             "scikit-learn": (theirs, options.batches),
         }
         found = in_turn(sides, max(options.repeat, options.batches))
@@ -293,6 +265,10 @@ def part_threads(options):
     pieces = [(pool[s : s + 10_000], drawn[s : s + 10_000])
               for s in range(0, len(pool), 10_000)]  # fmt: skip
 
+    def fit(n_threads):
+        process_cache.cache_clear()
+        plan.run(n_jobs=n_threads)
+
     def predict(n_threads):
         with ThreadPoolExecutor(n_threads) as threads:
             mine = [pieces[core::n_threads] for core in range(n_threads)]
@@ -300,7 +276,7 @@ def part_threads(options):
 
     predict(CORES)
     for title, function in (
-        ("fits", lambda n_threads: (forget(), plan.run(n_jobs=n_threads))),
+        ("fits", fit),
         ("scoring", predict),
     ):  # fmt: skip
         sides = {n: lambda _, n=n, f=function: f(n) for n in (1, CORES)}
