@@ -2,10 +2,9 @@
 
     python -m tests.benchmarks.house [FOLDER]
 
-FOLDER is another checkout, to compare with. Lines are divided into code, docstrings,
-comments and blank ones; functions are those with a name of their own, methods too. The
-fit is ``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, pool=)`` with defaults, the
-second in its process, so that imports and compilation do not count.
+FOLDER is another checkout, to compare with. Functions are those with a name of their
+own, methods too. The fit is ``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, pool=)``
+with defaults, the second in its process, so that imports and compilation do not count.
 """
 
 import argparse
@@ -17,39 +16,24 @@ import re
 import subprocess
 import sys
 import threading
-import tokenize
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COLUMNS = ("lines", "code", "docstrings", "comments", "modules", "classes", "functions")
+COLUMNS = ("lines", "modules", "classes", "functions")
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def count_module(path):
     """Return the counts of one file, and its test functions."""
     source = path.read_text()
-    tree = ast.parse(source)
-    strings, comments = set(), set()
-    for node in ast.walk(tree):
-        # The text below a name is its docstring, too.
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            strings |= set(range(node.lineno, node.end_lineno + 1))
-    with path.open("rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
-                comments.add(token.start[0])
-    lines = source.splitlines()
-    blank = {n for n, line in enumerate(lines, 1) if not line.strip()} - strings
-    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
     return Counter(
-        lines=len(lines),
-        code=len(lines) - len(strings) - len(comments) - len(blank),
-        docstrings=len(strings),
-        comments=len(comments),
+        lines=len(source.splitlines()),
         modules=1,
-        classes=sum(isinstance(node, ast.ClassDef) for node in ast.walk(tree)),
+        classes=sum(isinstance(node, ast.ClassDef) for node in nodes),
         functions=len(functions),
         tests=sum(each.name.startswith("test_") for each in functions),
     )
