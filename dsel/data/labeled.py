@@ -104,6 +104,8 @@ def labeled_rows(
     if names is not None and len(getattr(X, "shape", ())) == 2:
         check_names(names, X.shape[1])
     features = frame if as_frame and frame is not None else _numbers(X, frame)
+    if not features.shape[0]:
+        raise ValueError("`X` must have rows, got none; label some.")
     labels = check_labels(y)
     if len(labels) != features.shape[0]:
         raise ValueError(

@@ -27,6 +27,8 @@ SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 
 UNREADABLE: Final = (
     EOFError,
+    KeyError,  # pyarrow, of what pandas wrote about columns
+    RuntimeError,  # of the decoders of zarr
     SyntaxError,  # numpy reads the header of an array as Python's own text
     TokenError,
     ValueError,
@@ -172,6 +174,11 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         if lower.endswith(SVMLIGHT):
             from sklearn.datasets import load_svmlight_file  # takes a while to import
 
+            if target is not None:
+                raise ValueError(
+                    f"`target` names no column of {location!r}, whose lines begin with "
+                    f"their label, got {target!r}; leave it out."
+                )
             X, y = load_svmlight_file(location)
             return Table(X, _as_integers(y))
         return _from_zarr(location, target)
@@ -188,11 +195,11 @@ def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
 
 
 def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
-    name = target or "y"
+    name = "y" if target is None else target
     if "X" not in arrays or (target is not None and target not in arrays):
         missing = "X" if "X" not in arrays else target
         found = ", ".join(arrays) or "nothing"
-        raise ValueError(f"{path!r} must hold an array {missing}, found {found}.")
+        raise ValueError(f"{path!r} must hold an array {missing!r}, found {found}.")
     y = np.asarray(arrays[name]) if name in arrays else None
     if y is not None and name == "y" and "classes" in arrays:
         y = _class_names(y, np.asarray(arrays["classes"]), path)

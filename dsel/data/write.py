@@ -137,6 +137,11 @@ def write_pool(
                 f"the path is no URL, got {path!r}; leave out the ending to write "
                 f"a zarr pool."
             )
+        if dtype is not None or chunk_rows is not None:
+            raise ValueError(
+                "`dtype` and `chunk_rows` are for zarr pools; leave them out where "
+                "`path` ends in .parquet."
+            )
         _write_parquet(str(source), target, path, report)
         return open_pool(path)
     place = rooted(path)
@@ -277,8 +282,16 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
         stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
         region = (slice(start, stop), slice(None))
-        with dask.config.set(**scheduler):
-            da.store(rows[start:stop], array, regions=region, lock=False)
+        try:
+            with dask.config.set(**scheduler):
+                da.store(rows[start:stop], array, regions=region, lock=False)
+        except (RuntimeError, ValueError) as error:
+            if "`" in str(error):  # our own words
+                raise
+            raise ValueError(
+                f"{pool.where} is damaged: some of the rows {start} to {stop - 1} "
+                f"cannot be read ({error}); write it again."
+            ) from error
         report(stop, pool.n_rows)
 
 

@@ -318,6 +318,6 @@ def _needed(
     if not is_enough(high):
         return -1
     while high > low * 1.01 + 1:
-        middle = int(np.sqrt(max(low, 1) * high)) + (low == 0)
+        middle = max(low + 1, int(np.sqrt(low * high)))
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high

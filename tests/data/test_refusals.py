@@ -80,6 +80,12 @@ def objects(folder, name):
     return folder / name
 
 
+def damaged(folder):
+    zarr.create_group(folder / "g.zarr").create_array("X", data=X)
+    (folder / "g.zarr" / "X" / "c" / "0" / "0").write_bytes(b"no zstd")
+    return folder / "g.zarr"
+
+
 def codes(folder, y, classes):
     np.savez(folder / "t.npz", X=X, y=np.array(y), classes=np.array(classes))
     return folder / "t.npz"
@@ -213,6 +219,7 @@ LABELED = {
         lambda _: labeled_rows([["red"], ["blue"]], [0, 1]),
         "`X` must be a table of numbers.*data frame.*ColumnTransformer.*string",
     ),
+    "no rows": (lambda _: labeled_rows(TEXT[:0], [], as_frame=True), "`X` must have r"),
     "texts": (lambda _: labeled_rows(["red", "blue"], [0, 1]), "make a data frame of"),
     "text of a pool": (lambda _: matching(TEXT), "column 'colour' holds text"),
     "numbers of a pool": (
@@ -248,7 +255,15 @@ TABLES = {
         "`target` .* got 'class'; it has a, b",
     ),
     "no table": (lambda f: read_table(f / "none.csv"), "there is nothing at"),
+    "target of svmlight": (
+        lambda f: read_table(text_file(f, "t.svm", "1 1:2\n"), target="label"),
+        "begin with their label, got 'label'; leave it out",
+    ),
     "ending": (lambda f: read_table(text_file(f, "t.doc", "")), r"must end in one of"),
+    "damaged": (
+        lambda f: read_table(damaged(f)),
+        "g.zarr' cannot be read .*Zstd",
+    ),
     "pickles": (lambda f: read_table(objects(f, "t.npz")), "allow_pickle=False"),
 } | {
     f"codes {y}": (lambda f, y=y, names=names: read_table(codes(f, y, names)), words)
@@ -267,6 +282,13 @@ WRITING = {
         "`path` must be free, .* holds another pool",
     ),
     "a folder": (lambda f: write_pool(X, text_file(f, "n", "").parent), "is no pool"),
+    "type of Parquet": (
+        lambda f: write_pool(
+            text_file(f, "t.csv", "a,b\n1,2\n"), f / "t.parquet", dtype="float32"
+        ),
+        "`dtype` and `chunk_rows` are for zarr pools",
+    ),
+    "damaged": (lambda f: write(damaged(f), f), "rows 0 to 3 cannot be read"),
     "sparse": (lambda f: write(sparse.csr_matrix(X), f), "sparse rows.* as the pool"),
     "nothing": (lambda f: write(f / "t.csv", f), "`source` .*nothing is at"),
     "into a pool": (

@@ -127,6 +127,12 @@ def test_plan_bound__finds_the_labels_that_a_wanted_bound_needs(certificate):
     assert bound(enough, certificate) <= 0.2 < bound(fewer, certificate)
 
 
+def test_plan_bound__finds_that_few_rows_are_enough():
+    plan = plan_bound(500, 1000, n_candidates=225, error=0.1, cv=2, wanted=0.9)
+    needed = plan.labels_needed.sel(certificate=["one_fold", "all_rows"])
+    assert needed.values.ravel().tolist() == [3, 5]
+
+
 def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
     plan = plan_bound(2000, 100, wanted=0.17, **GIVEN)
     needs = plan.pool_rows_needed.sel(n_folds=5)
