@@ -5,8 +5,8 @@ import pytest
 from tests.chaos.fuzz import fuzz
 
 
-@pytest.mark.parametrize("tenth", range(10))
-def test_main__of_spoilt_files_ends_with_one_line_or_what_is_right(tenth):
-    n_done, failed = fuzz(range(30 * tenth, 30 * (tenth + 1)), seed=0)
+@pytest.mark.parametrize("part", range(4))
+def test_main__of_odd_files_ends_with_one_line_or_what_is_right(part):
+    n_done, failed = fuzz(range(25 * part, 25 * (part + 1)), seed=0)
     assert failed == []
-    assert n_done > 3
+    assert n_done > 2
