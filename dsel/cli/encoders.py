@@ -51,7 +51,10 @@ def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
         ("left out", "drop", kinds[""], "nothing but gaps"),
     ]
     used = [part for part in parts if part[2]]
-    columns = ColumnTransformer([part[:3] for part in used if part[1] != "drop"])
+    encoded = [part[:3] for part in used if part[1] != "drop"]
+    if not encoded:
+        raise ValueError(f"no column holds a value: {_listed(kinds[''])}.")
+    columns = ColumnTransformer(encoded)
     facts = [(name, f"{_listed(listed)}: {text}") for name, _, listed, text in used]
     return [("columns", columns)], facts
 

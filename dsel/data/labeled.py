@@ -104,8 +104,11 @@ def labeled_rows(
     if names is not None and len(getattr(X, "shape", ())) == 2:
         check_names(names, X.shape[1])
     features = frame if as_frame and frame is not None else _numbers(X, frame)
-    if not features.shape[0]:
-        raise ValueError("`X` must have rows, got none; label some.")
+    if 0 in features.shape:
+        n_rows, n_columns = features.shape
+        raise ValueError(
+            f"`X` must have rows and columns, got {n_rows} rows of {n_columns} columns."
+        )
     labels = check_labels(y)
     if len(labels) != features.shape[0]:
         raise ValueError(

@@ -235,6 +235,7 @@ def notes(n):
     return pd.Series([f"note {number}" for number in range(n)])
 
 
+COLUMNS = ("age", "visits", "city", "kind", "member", "since")
 REFUSED = [
     (["--model", "magic"], {}, 2, "'magic' is none of svm, logistic, forest, boosting"),
     (["--model", "no.module:object"], {}, 2, "'no.module:object' cannot be imported"),
@@ -252,6 +253,7 @@ REFUSED = [
     (["--workers", "0"], {}, 2, "0 is not in the range"),
     (["--workers", "1", "--scheduler", "tcp://a:1"], {}, 2, "leave --workers out"),
     (["--target", "other"], {}, 1, "`target` must be a column"),
+    ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
     ([], {"note": notes(150)}, 1, "column 'note' holds 150 different texts"),
     ([], {"list": pd.Series([[1, 2]] * 150)}, 1, "column 'list' holds "),
 ]

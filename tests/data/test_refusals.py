@@ -219,7 +219,12 @@ LABELED = {
         lambda _: labeled_rows([["red"], ["blue"]], [0, 1]),
         "`X` must be a table of numbers.*data frame.*ColumnTransformer.*string",
     ),
-    "no rows": (lambda _: labeled_rows(TEXT[:0], [], as_frame=True), "`X` must have r"),
+    "no rows": (
+        lambda _: labeled_rows(TEXT[:0], [], as_frame=True), "got 0 rows of 2 columns"
+    ),
+    "no columns": (
+        lambda _: labeled_rows(GAPS[[]], [0, 1], as_frame=True), "2 rows of 0 columns"
+    ),
     "texts": (lambda _: labeled_rows(["red", "blue"], [0, 1]), "make a data frame of"),
     "text of a pool": (lambda _: matching(TEXT), "column 'colour' holds text"),
     "numbers of a pool": (
