@@ -98,11 +98,13 @@ def labeled_rows(
     if hasattr(X, "to_dask_array"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
+    what = "`columns`"
     if columns is None and hasattr(X, "columns"):
+        what = "columns of `X`"
         columns = list(X.columns) if frame is None else frame.schema.names
     names = None if columns is None else tuple(map(str, columns))
     if names is not None and len(getattr(X, "shape", ())) == 2:
-        check_names(names, X.shape[1])
+        check_names(names, X.shape[1], what)
     features = frame if as_frame and frame is not None else _numbers(X, frame)
     if 0 in features.shape:
         n_rows, n_columns = features.shape
