@@ -75,22 +75,6 @@ def test_candidate_path__differs_by_family_kind_and_values():
     assert len(paths) == 6
 
 
-def test_candidate_path__is_the_same_in_another_process():
-    script = (
-        "from sklearn.svm import SVC\n"
-        "from dsel.families.family import Candidate\n"
-        "from dsel.candidates import candidate_key, candidate_texts\n"
-        "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
-        "print(candidate_key('svm', one, candidate_texts([one])[0]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    one = Candidate(0, {}, SVC(C=2.0, kernel="linear"))
-    here = candidate_key("svm", one, candidate_texts([one])[0])
-    assert done.stdout.strip() == here
-
-
 OWN = """
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -117,6 +101,19 @@ def text_of(script, seed):
         command, capture_output=True, text=True, check=True, env=environment
     )
     return done.stdout
+
+
+def test_candidate_path__is_the_same_in_another_process():
+    script = """
+from sklearn.svm import SVC
+from dsel.candidates import candidate_key, candidate_texts
+from dsel.families.family import Candidate
+one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))
+key = candidate_key('svm', one, candidate_texts([one])[0])
+"""
+    here = {}
+    exec(script, here)
+    assert text_of(script + "print(key)", "1").strip() == here["key"]
 
 
 def test_exact_text__of_own_code_is_the_same_wherever_it_stands():

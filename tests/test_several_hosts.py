@@ -37,26 +37,19 @@ class Network:
         self.processes = []
 
     def build(self):
-        switch = self._add("switch")
+        for host in ("switch", *HOSTS):
+            _ip("netns", "add", self.prefix + host)
+            _ip("-n", self.prefix + host, "link", "set", "lo", "up")
+        switch = self.prefix + "switch"
         _ip("-n", switch, "link", "add", "bridge", "type", "bridge")
         _ip("-n", switch, "link", "set", "bridge", "up")
         for host, address in HOSTS.items():
-            name = self._add(host)
-            self._plug(switch, host, name, address)
-
-    def _add(self, host):
-        name = self.prefix + host
-        _ip("netns", "add", name)
-        _ip("-n", name, "link", "set", "lo", "up")
-        return name
-
-    def _plug(self, switch, host, name, address):
-        port = f"to-{host}"
-        peer = ["peer", "eth0", "netns", name]
-        _ip("-n", switch, "link", "add", port, "type", "veth", *peer)
-        _ip("-n", switch, "link", "set", port, "master", "bridge", "up")
-        _ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
-        _ip("-n", name, "link", "set", "eth0", "up")
+            name, port = self.prefix + host, f"to-{host}"
+            peer = ["peer", "eth0", "netns", name]
+            _ip("-n", switch, "link", "add", port, "type", "veth", *peer)
+            _ip("-n", switch, "link", "set", port, "master", "bridge", "up")
+            _ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
+            _ip("-n", name, "link", "set", "eth0", "up")
 
     def cut(self, host):
         """Pull the plug of a host."""
@@ -124,33 +117,18 @@ def running(network):
     return network
 
 
-def _job(network):
-    return network.start(
-        "client", "-m", "tests.job", network.scheduler, str(network.folder)
-    )
-
-
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_several_hosts__count_what_threads_count(running):
-    job = _job(running)
+@pytest.mark.parametrize("is_cut", [False, True], ids=["all", "one is cut off"])
+def test_several_hosts__count_what_threads_count(running, is_cut):
+    log = running.folder / "log.txt"
+    command = ("-m", "tests.job", running.scheduler, str(running.folder))
+    job = running.start("client", *command)
+    if is_cut:
+        wait_until(lambda: log.exists() and "fit" in log.read_text(), 120, "a fit")
+        running.cut("two")
     assert job.wait(timeout=240) == 0, running.log("client")
+    if is_cut:
+        wait_until(lambda: "Remove worker" in running.log("scheduler"), 60, "the loss")
     found = json.loads((running.folder / "cube.json").read_text())
     assert found == counts_of(make_plan().run().results)
-
-
-@pytest.mark.cluster
-@pytest.mark.timeout(300)
-def test_several_hosts__go_on_when_one_is_cut_off(running):
-    job = _job(running)
-    wait_until(lambda: "connected" in running.log("client"), 60, "the client")
-    wait_until(lambda: "fit" in _lines(running.folder / "log.txt"), 60, "the first fit")
-    running.cut("two")
-    assert job.wait(timeout=240) == 0, running.log("client")
-    wait_until(lambda: "Remove worker" in running.log("scheduler"), 60, "the loss")
-    found = json.loads((running.folder / "cube.json").read_text())
-    assert found == counts_of(make_plan().run().results)
-
-
-def _lines(path):
-    return path.read_text() if path.exists() else ""
