@@ -3,14 +3,13 @@
     python -m tests.job SCHEDULER FOLDER [--prune] [--in-memory] [--out PLACE]
 
 writes the cube to FOLDER/cube.json (counts only) and a line for each finished task to
-FOLDER/log.txt. Without a scheduler ("local") it runs on threads.
+FOLDER/log.txt.
 """
 
 import argparse
 import json
 import logging
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -83,10 +82,8 @@ def main():
         level=logging.INFO,
         format="%(message)s",
     )
-    is_local = given.scheduler == "local"
     try:
-        there = nullcontext() if is_local else connect(given.scheduler, timeout=600)
-        with there as client:
+        with connect(given.scheduler, timeout=600) as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
             plan = make_short_plan(given.prune) if given.in_memory else make_plan()
