@@ -1,7 +1,7 @@
 """The inverse of the binomial tail: Clopper-Pearson limits, rounded the safe way."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -119,16 +119,6 @@ def binomial_tail_inversion_lower(
     counts, rows = checks.check_counts_of(n_errors, n_samples, "n_errors", "n_samples")
     shares = checks.check_probabilities(delta, "delta")
     return lower_limits(counts, rows, shares)
-
-
-def upper_limits(counts: ArrayLike, rows: ArrayLike, shares: ArrayLike) -> Floats:
-    """Upper limits of counts that were checked; all arguments broadcast."""
-    return _look_up(_upper_direct, counts, rows, shares)
-
-
-def lower_limits(counts: ArrayLike, rows: ArrayLike, shares: ArrayLike) -> Floats:
-    """Lower limits of counts that were checked; all arguments broadcast."""
-    return _look_up(_lower_direct, counts, rows, shares)
 
 
 _Direct = Callable[[Floats, Floats, Floats], Floats]
@@ -291,3 +281,9 @@ def _solve(
             break
     # Without convergence the end of the bracket on the safe side is returned.
     return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)
+
+
+upper_limits = partial(_look_up, _upper_direct)
+"""Upper limits of counts that were checked, rows and shares; all are broadcast."""
+lower_limits = partial(_look_up, _lower_direct)
+"""Lower limits of the same."""

@@ -70,8 +70,7 @@ from dsel.results.store import CUBE, Store, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import completed, make_executor
-from dsel.runtime.tasks import Task
-from dsel.runtime.threads import single_threaded
+from dsel.runtime.tasks import Task, single_threaded
 from dsel.runtime.versions import installed_versions
 
 Sum = TypeVar("Sum", Moments, Losses)

@@ -20,8 +20,8 @@ from dsel.runtime.tasks import (
     Task,
     TaskFunction,
     check_alive,
+    run_here,
 )
-from dsel.runtime.threads import run_here
 from dsel.runtime.versions import check_here, check_versions
 from dsel.runtime.workers import GO_ON, Workers
 

@@ -17,8 +17,7 @@ from dsel.runtime.processes import (
     SentWork,
     WorkMissingError,
 )
-from dsel.runtime.tasks import Finished, Task
-from dsel.runtime.threads import run_here, single_threaded
+from dsel.runtime.tasks import Finished, Task, run_here, single_threaded
 from dsel.runtime.workers import GO_ON
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from sklearn import get_config
 
 from dsel.runtime.clients import current_worker
-from dsel.runtime.tasks import Task, is_task
-from dsel.runtime.threads import run_here
+from dsel.runtime.tasks import Task, is_task, run_here
 
 PATIENCE_SECONDS: Final = 1.0  # about what a process takes to begin
 IDLE_SECONDS: Final = 60.0  # without a task, after which processes end

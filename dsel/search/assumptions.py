@@ -60,20 +60,6 @@ class PoolFacts:
     p_value: float = 1.0
     """Probability that chance alone does as well."""
 
-    @property
-    def finding(self) -> str:
-        """What was found, in words."""
-        equal = f"{self.equal_rows:,} pool rows equal a labeled row"
-        if not self.equal_rows:
-            equal = "no pool row equals a labeled row"
-        if np.isnan(self.auc):
-            return f"{equal}; too few rows for a two-sample test"
-        found = "tells" if self.p_value <= ALARM else "does not tell"
-        return (
-            f"{equal}; a classifier {found} labeled rows from pool rows "
-            f"(AUC {self.auc:.2f}, p = {self.p_value:.2g})"
-        )
-
 
 def look_at_pool(
     pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
@@ -171,8 +157,18 @@ def with_pool_facts(
 ) -> tuple[Assumption, ...]:
     """Return the assumptions with what the pass over the pool showed about A1."""
     shifted = facts.p_value <= ALARM  # probably the rows are not of one population
+    finding = f"{facts.equal_rows:,} pool rows equal a labeled row"
+    if not facts.equal_rows:
+        finding = "no pool row equals a labeled row"
+    if np.isnan(facts.auc):
+        finding += "; too few rows for a two-sample test"
+    else:
+        finding += (
+            f"; a classifier {'tells' if shifted else 'does not tell'} labeled rows "
+            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g})"
+        )
     return tuple(
-        Assumption("A1", VIOLATED if shifted else each.state, facts.finding)
+        Assumption("A1", VIOLATED if shifted else each.state, finding)
         if each.name == "A1" and (shifted or not each.is_violated)
         else each
         for each in assumptions

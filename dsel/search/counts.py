@@ -59,6 +59,7 @@ class CountTable:
         self.visited = np.zeros((n, len(self.spans)), bool)
         # Fits that may be made: all at first, unless candidates go by rounds.
         self.allowed = np.ones(fits, bool)
+        self.submitted = np.zeros(fits, bool)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
         self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
         # Of every candidate in the store, by its number.
@@ -163,8 +164,8 @@ class CountTable:
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
-        """Fits that are needed and not done, (n_candidates, n_splits)."""
-        unknown = (self.fit_status == UNKNOWN) & self.allowed
+        """Fits that are needed and not submitted, (n_candidates, n_splits)."""
+        unknown = (self.fit_status == UNKNOWN) & self.allowed & ~self.submitted
         return np.asarray(unknown & self.active[:, np.newaxis])
 
     @property

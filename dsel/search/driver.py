@@ -63,8 +63,8 @@ class Driver:
                 self._count(members)
 
     def _begin_turn(self) -> None:
-        self._report()
         self.lower = self.race.prune(self.table)
+        self._report()
 
     def _next_fit(self) -> Task | None:
         if not self.fitting.again and self._next_members():

@@ -341,7 +341,6 @@ class _Run:
         by_loss = by_class is not None and by_class.loss is not None
         race = NestedRace(plan.layout, plan.prune, by_loss)
         driver = self.driver(executor, race)
-        race.begin(driver.table)
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
         self._check_failures(evidence)

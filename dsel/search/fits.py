@@ -127,7 +127,6 @@ class Fitting:
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
         )
-        self.submitted = np.zeros(self.table.fit_status.shape, bool)
         # Lower bounds of all candidates before anything was counted.
         self.floor: NDArray[np.float64] | None = None
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
@@ -151,25 +150,20 @@ class Fitting:
     @property
     def is_over(self) -> bool:
         """Whether no fit is running and none is needed."""
-        return not (self.running or self.again or self.open_fits.any())
-
-    @property
-    def open_fits(self) -> NDArray[np.bool_]:
-        """Fits that are needed and not submitted, (n_candidates, n_splits)."""
-        return np.asarray(self.table.open_fits & ~self.submitted)
+        return not (self.running or self.again or self.table.open_fits.any())
 
     def next_task(self, lower: NDArray[np.float64]) -> Task | None:
         """Return the next task, of the best open fits; None where there is none."""
         if self.again:
             return self._task(self.again.popleft())
-        open_fits, n_slots = self.open_fits, self.executor.n_slots
+        open_fits, n_slots = self.table.open_fits, self.executor.n_slots
         n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
         jobs: list[FitJob] = []
         for group, split in self._in_order(open_fits, lower, n_slots):
             # They may be in a job of another candidate of the group already.
-            wanted = open_fits[:, split] & ~self.submitted[:, split]
+            wanted = open_fits[:, split] & ~self.table.submitted[:, split]
             jobs += self._jobs_of_group(group, split, wanted)
             if len(jobs) >= size:
                 break
@@ -181,7 +175,7 @@ class Fitting:
         """Return the job of a group's wanted candidates; none where it has none."""
         members = self.members[group]
         mine = members[wanted[members]]
-        self.submitted[mine, split] = True
+        self.table.submitted[mine, split] = True
         return [FitJob(group, tuple(mine.tolist()), split)] if len(mine) else []
 
     def _in_order(
@@ -190,7 +184,7 @@ class Fitting:
         """Yield group and split of the open fits, in the order of submission."""
         numbers = np.flatnonzero(open_fits.any(axis=1))
         unknown = self.table.fit_status == UNKNOWN
-        waiting = (self.submitted & unknown).sum(axis=1)
+        waiting = (self.table.submitted & unknown).sum(axis=1)
         if not self.best_first:
             groups = list(dict.fromkeys(self.group_of[numbers].tolist()))
             # Slots work at different groups: none waits for what another one makes.
@@ -239,7 +233,7 @@ class Fitting:
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
-        still_open = set(self.group_of[self.open_fits.any(axis=1)].tolist())
+        still_open = set(self.group_of[self.table.open_fits.any(axis=1)].tolist())
         ending = {job.group for job in jobs} - still_open
         arguments = (jobs, self.keeps_models, ending)
         return Task(
@@ -278,7 +272,7 @@ class Fitting:
 
     def forget(self, number: int) -> None:
         """Fit a candidate again: its models are lost, or were others than counted."""
-        self.submitted[number] = False
+        self.table.submitted[number] = False
         kept = self.model_keys.items()
         self.model_keys = {at: key for at, key in kept if at[0] != number}
 

@@ -42,7 +42,7 @@ from dsel.families.fit_arguments import check_pool_learners, checked_params, tak
 from dsel.losses import count_by_class
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD, Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
-from dsel.runtime.threads import single_threaded
+from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import Outcome, execute

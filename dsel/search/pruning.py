@@ -13,7 +13,6 @@ than the exhaustive search.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from dsel.criteria.base import Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.search.counts import UNKNOWN, CountTable
-from dsel.search.folds import InnerTest, Layout
+from dsel.search.folds import Layout
 
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune."""
@@ -128,22 +127,20 @@ class NestedRace:
         """Whether counts decide what is fitted next."""
         return self.prune_by == "exact"
 
-    @cached_property
-    def tests(self) -> list[list[InnerTest]]:
-        """What each search reads: that of all folds first, then without each fold."""
-        everything = list(self.layout.inner_tests)
-        folds = range(self.layout.n_folds)
-        return [everything, *([t for t in everything if t.search == f] for f in folds)]
-
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing errors at 0, and where none is missing.
 
-        Both (n_searches, n_candidates). A score is the mean of the error rates over the
-        tests of the search, times a constant; infinity where a fit failed.
+        Both (n_searches, n_candidates), the search by all folds first. A score is the
+        mean of the error rates over the tests of the search, times a constant; infinity
+        where a fit failed.
         """
-        found = np.zeros((len(self.tests), table.n_candidates))
+        everything = self.layout.inner_tests
+        found = np.zeros((1 + self.layout.n_folds, table.n_candidates))
         complete = np.ones(found.shape, bool)
-        for score, is_complete, tests in zip(found, complete, self.tests, strict=True):
+        for search, (score, is_complete) in enumerate(
+            zip(found, complete, strict=True), start=-1
+        ):
+            tests = [t for t in everything if search in (-1, t.search)]
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
@@ -160,16 +157,12 @@ class NestedRace:
             is_complete[:] = (status == FIT_DONE).all(axis=1)
         return found, complete
 
-    def begin(self, table: CountTable) -> None:
-        """Allow the fits of the first round."""
-        if self.prune_by == "halving":
-            table.allowed[:] = False
-            table.allowed[:, list(self.layout.first)] = True
-
     def prune(self, table: CountTable) -> Floats:
         """Drop candidates, or begin the second round; return the smallest scores."""
         if self.prune_by == "halving":
             first = list(self.layout.first)
+            table.allowed[:] = False
+            table.allowed[:, first] = True
             if not (table.fit_status[:, first] == UNKNOWN).any():
                 kept = self.survivors(table)
                 for split in range(len(first), len(self.layout.splits)):

@@ -30,7 +30,7 @@ from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, random_folds
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.family import KernelSVMFamily
-from dsel.runtime.threads import single_threaded
+from dsel.runtime.tasks import single_threaded
 from tests.benchmarks.measuring import in_turn
 
 C_VALUES = 2.0 ** np.arange(-2, 13)

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dsel
-from dsel.runtime.threads import single_threaded
+from dsel.runtime.tasks import single_threaded
 
 
 class TellsThreads(ClassifierMixin, BaseEstimator):
