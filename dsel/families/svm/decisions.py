@@ -42,8 +42,6 @@ class KernelBlock:
     """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
     errors: Floats
     """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
-    room: Any
-    """What counting votes writes to; see `votes.Room`."""
     less_one: bool = False
     """Whether `values` are the kernel's less 1."""
 
@@ -247,7 +245,7 @@ def decide(
         end = first + sums.sizes.shape[2]
         votes.settle(
             values, places, layout, peaks, block.errors, guess, present,
-            codes[first:end], block.room,
+            codes[first:end],
         )  # fmt: skip
         first = end
     if codes.min(initial=0) < 0:

@@ -39,8 +39,6 @@ class LabeledKernel:
 
     def block(self, places: Integers) -> KernelBlock:
         """Return kernel values of some rows, as predicted, with all rows."""
-        from dsel.families.svm import votes
-
         seen = self.labeled.rows_at_predict[places]
         if self.labeled.rows_at_predict is self.labeled.rows:
             values = self.gram[places]
@@ -51,7 +49,6 @@ class LabeledKernel:
             self.kernel, self.reference, seen, None, values,
             flush_to_peaks(values, self.labeled.starts),
             relative * self.largest + absolute,
-            votes.room_for(len(places), len(self.labeled.starts) - 1),
         )  # fmt: skip
 
     @property

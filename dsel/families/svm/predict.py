@@ -99,12 +99,9 @@ def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
 
 def kernel_blocks(plan: ScoringPlan, seen: Any) -> Iterator[KernelBlock]:
     """Yield the kernels of a plan for some rows; each is overwritten by the next."""
-    from dsel.families.svm import votes
-
     bases = {kind: each.base_of(seen) for kind, each in plan.reference.items()}
     farthest = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
     n_rows, starts = seen.shape[0], plan.labeled.starts
-    room = votes.room_for(n_rows, len(starts) - 1)
     into = np.empty((n_rows, len(plan.labeled.numbers)), dtype=np.float32)
     for kernel, _ in plan.by_kernel:
         reference, base = plan.reference[kernel.base], bases[kernel.base]
@@ -118,7 +115,7 @@ def kernel_blocks(plan: ScoringPlan, seen: Any) -> Iterator[KernelBlock]:
         relative, absolute = errors_of(kernel, reference, seen)
         yield KernelBlock(
             kernel, reference, seen, base, values, peaks,
-            (relative + 4.0 * EPS) * largest + absolute, room, less_one,
+            (relative + 4.0 * EPS) * largest + absolute, less_one,
         )  # fmt: skip
 
 

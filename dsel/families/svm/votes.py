@@ -60,17 +60,13 @@ def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
 
 
 class Room(NamedTuple):
-    """What `settle` writes to, with room for the rows of a block."""
+    """What `settle` knows of the rows that are asked, and what it works with."""
 
     fewest: Any
     """Fewest pairs that each class may win, (n_rows, n_classes, LANES)."""
     most: Any
     tried: Any
     """Whether each class was compared with all others, (n_rows, n_classes)."""
-    following: Any
-    """The class that each row is compared with next, -1 for none."""
-    queue: Any
-    """Rows that are compared with one class."""
     terms: Any
     """What each class of a pair adds to the decisions, (2, ROWS * LANES)."""
     rivals: Any
@@ -81,24 +77,6 @@ class Room(NamedTuple):
     """Peaks of both classes, and the error of the row."""
     places: Any
     """Rows of the block of which products are taken, (ROWS,)."""
-
-
-def room_for(n_rows: int, n_classes: int) -> Room:
-    """Return what `settle` writes to for blocks of so many rows."""
-    fewest, most = np.empty((2, n_rows, n_classes, LANES), dtype=np.int16)
-    following, queue = np.empty((2, n_rows + ROWS), dtype=np.int64)
-    return Room(
-        fewest,
-        most,
-        np.empty((n_rows, n_classes), dtype=np.bool_),
-        following,
-        queue,
-        np.empty((2, ROWS * LANES), dtype=np.float32),
-        np.empty((ROWS, LANES), dtype=np.int16),
-        np.empty((ROWS, LANES)),
-        np.empty(3),
-        np.empty(ROWS, dtype=np.int64),
-    )
 
 
 @compiled()
@@ -129,22 +107,10 @@ def lay_out(
     return size
 
 
-@compiled(inline="always")
-def begin(rows: Any, guess: Any, present: Any, room: Any) -> Any:
-    """Write that nothing is known, and which class each row is compared with first."""
-    for t in range(len(rows)):
-        room.following[t] = 0
-        for i in range(len(present)):
-            room.following[t] += i > 0 and present[i] <= guess[rows[t]]
-            room.tried[t, i] = False
-            for m in range(LANES):
-                room.fewest[t, i, m], room.most[t, i, m] = 0, len(present) - 1
-
-
 @compiled()
 def settle(
     values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any,
-    present: Any, codes: Any, room: Any,
+    present: Any, codes: Any,
 ) -> Any:  # fmt: skip
     """Find winners of rows and of up to LANES models as far as nothing can change them.
 
@@ -158,12 +124,24 @@ def settle(
     -1 where a winner is asked for, and written there; they stay -1 where rounding could
     make another one.
     """
-    following, queue = room.following, room.queue
-    begin(rows, guess, present, room)
-    left = len(rows)
+    left, n_classes = len(rows), len(present)
+    following, queue = np.zeros((2, left + ROWS), dtype=np.int64)
+    room = Room(
+        np.zeros((left, n_classes, LANES), dtype=np.int16),
+        np.full((left, n_classes, LANES), n_classes - 1, dtype=np.int16),
+        np.zeros((left, n_classes), dtype=np.bool_),
+        np.empty((2, ROWS * LANES), dtype=np.float32),
+        np.empty((ROWS, LANES), dtype=np.int16),
+        np.empty((ROWS, LANES)),
+        np.empty(3),
+        np.empty(ROWS, dtype=np.int64),
+    )
+    for t in range(left):
+        for i in range(1, n_classes):
+            following[t] += present[i] <= guess[rows[t]]
     while left:
         left = 0
-        for winner in range(len(present)):
+        for winner in range(n_classes):
             size = 0
             for t in range(len(rows)):
                 if following[t] == winner:
