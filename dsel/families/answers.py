@@ -49,19 +49,20 @@ def count_errors(
     returned, too. Else the rows of one part would decide whether a model is counted on
     another one: then what is chosen without a fold depends on this fold.
 
-    `tests` are the parts as the last step of a pipeline sees them, None where it cannot
-    be known.
+    `tests` are the parts as the last step of a pipeline sees them, or what an earlier
+    one raised; none where they are not known.
     """
     counted, failure = [], None
     for part, rows in enumerate(split.tests):
-        is_known = part < len(tests) and tests[part] is not None
         try:
             if not len(rows):
                 codes = rows
-            elif is_known:
-                codes = predict_codes(model[-1], tests[part], classes)
-            else:
+            elif not tests:
                 codes = predict_codes(model, X[rows], classes)
+            elif isinstance(tests[part], Exception):
+                raise tests[part]
+            else:
+                codes = predict_codes(model[-1], tests[part], classes)
             counted.append(int(np.sum(codes != y[rows])))
         except Exception as error:
             counted.append(len(rows))

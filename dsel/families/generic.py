@@ -180,7 +180,7 @@ class ScikitLearnFamily(Family):
             if given or not has_prefix(model):
                 return model.fit(native(X[rows]), labels, **given), ()
             steps, train, tests = fitted_prefix(
-                model, X, y, self.classes, split, seed=self.seed, cache=cache
+                model[:-1], X, y, self.classes, split, seed=self.seed, cache=cache
             )
             last = model[-1].fit(train, labels)
             model.steps = [*steps, (model.steps[-1][0], last)]

@@ -44,7 +44,7 @@ def first_step(estimator: Any) -> Any:
 
 
 def fitted_prefix(
-    estimator: Pipeline,
+    steps: Pipeline,
     X: Any,
     y: Integers,
     labels: NDArray[Any],
@@ -53,18 +53,21 @@ def fitted_prefix(
     seed: int,
     cache: Cache,
 ) -> tuple[Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
-    """Return the fitted steps before the classifier, from the cache where it has them.
+    """Return steps before a classifier, fitted, from the cache where it has them.
 
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
     Beside the steps is what `fit_transform` made of the training rows, and each part of
-    the test rows as they leave it: None where it is empty or a step refuses it.
+    the test rows as they leave it: None where it is empty, what a step raised where it
+    refuses it.
     """
-    front = with_seeds(cloned(estimator[:-1]), seed, split.name)
+    front = with_seeds(cloned(steps), seed, split.name)
 
     def seen(rows: Integers) -> Any:
-        with suppress(Exception):  # each candidate's `predict` will say why
+        try:
             return transformed(front.steps, native(X[rows])) if len(rows) else None
+        except Exception as error:
+            return error
 
     def make() -> Any:
         train = split.train_rows

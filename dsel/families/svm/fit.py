@@ -117,7 +117,8 @@ class GroupFit:
         labeled, refusals = self.budget.get(
             f"svm-rows-{key}",
             lambda: rows_of_split(
-                self.steps, self.X, self.y, classes, split, kernel=kernel, seed=seed,
+                self.steps, self.X, self.y, classes, split,
+                kernel=kernel, seed=seed, cache=self.budget,
                 origin=blake2b(key.encode(), digest_size=16).hexdigest(),
             ),
         )  # fmt: skip

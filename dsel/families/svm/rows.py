@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Integers, as_floats
-from dsel.data.frames import Frame, native, unchangeable
+from dsel.data.frames import Frame, unchangeable
 from dsel.data.splits import Split
-from dsel.families.prefixes import cloned, transformed, with_seeds
+from dsel.families.family import Cache
+from dsel.families.prefixes import fitted_prefix, transformed
 from dsel.kernels.reference_rows import is_sparse, squared_lengths
 
 if TYPE_CHECKING:
@@ -97,41 +98,41 @@ def rows_of_split(
     *,
     kernel: str,
     seed: int,
+    cache: Cache,
     origin: str,
 ) -> tuple[RowsByClass, tuple[Exception | None, ...]]:
-    """Fit the steps before an SVC on one training set and pass all rows through them.
+    """Return all rows as they leave the steps before an SVC, fitted on a training set.
 
     `labels` are those of the class codes `y`, `kernel` is the SVC's, and `origin` a
-    text that other steps, rows or training rows do not have. Steps whose `random_state`
-    is None get a hash of `seed`. Rows that the split does not name are zeros, and so
-    are the parts of its test rows that were refused. Beside the rows is what was raised
-    on each part, None where nothing was.
+    text that other steps, rows or training rows do not have. Rows that the split does
+    not name are zeros, and so are the parts of its test rows that were refused. Beside
+    the rows is what was raised on each part, None where nothing was.
     """
-    front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
-    train = split.train_rows
-    fitted_on = usable(front.fit_transform(native(X[train]), labels[y[train]]), kernel)
-    seen, tables, refusals = [train], [], []
-    tables.append(usable(transformed(front.steps, unchangeable(X[train])), kernel))
-    for part in split.tests:
-        refusal = None
-        if len(part) and part is not train:
-            try:
-                table = usable(transformed(front.steps, unchangeable(X[part])), kernel)
-            except Exception as error:
-                refusal = error
-            else:
-                seen.append(part)
-                tables.append(table)
-        refusals.append(refusal)
+    fitted, train, tests = fitted_prefix(
+        Pipeline(steps), X, y, labels, split, seed=seed, cache=cache
+    )
+    seen, tables = [split.train_rows], [usable(train, kernel)]
+    refusals: list[Exception | None] = []
+    predicted = tables[0]
+    for part, table in zip(split.tests, tests, strict=True):
+        refusals.append(table if isinstance(table, Exception) else None)
+        try:
+            table = None if refusals[-1] or table is None else usable(table, kernel)
+        except ValueError as error:
+            refusals[-1], table = error, None
+        if part is split.train_rows and table is not None:
+            predicted = table
+        elif table is not None:
+            seen.append(part)
+            tables.append(table)
     numbers, starts = _class_by_class(y, len(labels))
-    at_predict = _by_number(seen, tables, len(y))[numbers]
-    rows = at_predict
-    if not _equal(tables[0], fitted_on):
-        rows = _by_number(seen, [fitted_on, *tables[1:]], len(y))[numbers]
-    is_frame = isinstance(X, Frame)
+    rows = at_predict = _by_number(seen, tables, len(y))[numbers]
+    if not _equal(predicted, tables[0]):
+        at_predict = _by_number(seen, [predicted, *tables[1:]], len(y))[numbers]
     return RowsByClass(
-        origin, front, numbers, starts, rows, at_predict, takes_frames=is_frame
-    ), tuple(refusals)
+        origin, Pipeline(fitted), numbers, starts, rows, at_predict,
+        takes_frames=isinstance(X, Frame),
+    ), tuple(refusals)  # fmt: skip
 
 
 def _by_number(seen: Sequence[Integers], tables: Sequence[Any], n_rows: int) -> Any:
