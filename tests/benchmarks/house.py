@@ -9,7 +9,6 @@ with defaults, the second in its process, so that imports and compilation do not
 
 import argparse
 import ast
-import inspect
 import json
 import os
 import re
@@ -97,7 +96,7 @@ def one_fit():
     sys.setprofile(None)
     threading.setprofile(None)
     named = {each for each in entered if not each[2].startswith("<")}
-    parameters = set(inspect.signature(type(search)).parameters)
+    parameters = set(search.get_params(deep=False))
     print(json.dumps({
         "functions that one default fit enters": len(named),
         "files that it enters": len({file for file, *_ in named}),
