@@ -12,8 +12,10 @@ from dsel.cli.running import numbers, wrap
 @click.argument("settings", nargs=-1)
 @click.option("--delta", default="0.5,0.2,0.05", show_default=True, help="One or more.")
 @click.option("--draws", default=500, show_default=True, help="Of each setting.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, help="Processes, 1 by default."
+)
 def command(
     settings: tuple[str, ...], delta: str, draws: int, seed: int, jobs: int
 ) -> None:

@@ -41,9 +41,7 @@ cluster_options = adding(
 
 run_options = adding(
     click.option("--quiet", is_flag=True, help="Print the verdict alone."),
-    click.option(
-        "--seed", type=int, default=0, show_default=True, help="Of all that is random."
-    ),
+    click.option("--seed", type=click.IntRange(0), default=0, help="0 by default."),
     cluster_options,
     click.option(
         "--out", help="Keep results there; the same command goes on from them."
