@@ -91,16 +91,6 @@ def binomial_tail_inversion_lower(
 
     .. math:: \min\{p : P(\mathrm{Bin}(m, p) \ge c) \ge \delta\}.
 
-    Parameters
-    ----------
-    n_errors, n_samples, delta
-        As :func:`binomial_tail_inversion` takes them, with the same errors.
-
-    Returns
-    -------
-    ndarray
-        Bounds in ``[0, 1)``, in the broadcast shape; 0 where no row erred.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the draw of the

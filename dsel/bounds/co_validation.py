@@ -80,26 +80,9 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
 
     Where :math:`s_c` of :math:`B` models predict label :math:`c`, it is
     :math:`d_x = 1 - \sum_c s_c (s_c - 1) / (B (B - 1))`. Half of it estimates the
-    variance of the 0/1 error at the row.
+    variance of the 0/1 error at the row. The last axis is the label, and every row sums
+    to the same B >= 2.
 
-    Parameters
-    ----------
-    label_counts
-        Number of models that predict each label. Integers, shape
-        ``(..., n_classes)``; every row sums to the same B >= 2.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], shape ``(...)``.
-
-    Raises
-    ------
-    ValueError
-        Where the rows sum to different numbers, or to less than two.
-
-    Notes
-    -----
     Guarantee: none at one row; unbiased for the probability that two models trained on
     independent samples differ there. Half of it is unbiased for the variance of the
     error with two classes; with more classes its expectation is at least that variance.
@@ -107,11 +90,6 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
     different halvings of one table are not independent.
     Source: Madani, Pennock and Flake (2004), equation (2); it equals the average over
     all pairs of models, and needs only one count for each label.
-
-    Examples
-    --------
-    >>> row_disagreement([[4, 0], [2, 2]]).round(4).tolist()
-    [0.0, 0.6667]
     """
     counts = check_counts(label_counts, "label_counts")
     totals = counts.sum(axis=-1)

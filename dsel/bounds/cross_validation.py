@@ -212,29 +212,8 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 
     Where the sizes of the folds differ by at most one and the larger folds come first,
     this fold also has the smallest limit, whatever ``delta`` is. So disagreements that
-    were counted against its model can be used with another ``delta``.
-
-    Parameters
-    ----------
-    fold_errors, fold_rows
-        As :func:`cv_bound` takes them, with the same errors.
-
-    Returns
-    -------
-    ndarray
-        Numbers of folds, from 0, in the shape of the candidates.
-
-    Notes
-    -----
-    Guarantee: none of its own; it picks the limit that :func:`best_fold` reports.
-    Assumes: it is called before the pool is read, so that the pool is fresh; any
-    other function of the labeled rows would do as well.
-    Source: as :func:`best_fold`.
-
-    Examples
-    --------
-    >>> int(best_fold_number([6, 4, 4], [100, 100, 100]))
-    1
+    were counted against its model can be used with another ``delta``. It is called
+    before the pool is read, so that the pool is fresh.
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
     # Rates of folds of n and n + 1 rows differ by far more than they round. A fold

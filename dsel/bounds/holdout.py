@@ -55,34 +55,8 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     .. math:: E\, B(C, n, \delta), \qquad C \sim \mathrm{Bin}(n, p).
 
     It answers what holding out `n_rows` labeled rows would give, without holding them
-    out: for a fifth of them, at the error rate of cross-validation.
-
-    Parameters
-    ----------
-    error_rate
-        Error rate :math:`p` of the model that would be tested, in ``[0, 1]``.
-    n_rows
-        Rows that would be held out, :math:`n`. At least 0.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``.
-
-    Returns
-    -------
-    float
-        The average bound, in ``(0, 1]``.
-
-    Raises
-    ------
-    TypeError
-        Where `n_rows` is no integer.
-    ValueError
-        Where it is negative, or a rate or probability lies outside its range.
-
-    Notes
-    -----
-    Guarantee: none; a bound of this size is what to expect, not one that was found.
-    Assumes: independent rows, on each of which the model errs with probability `p`.
-    Source: the average of the test-set bound over its binomial count.
+    out: for a fifth of them, at the error rate of cross-validation. No guarantee; a
+    bound of this size is what to expect, not one that was found.
 
     Examples
     --------

@@ -32,23 +32,11 @@ def count_not_above(
 def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     r"""Conformity by margin: :math:`a(y) = f_y - \max_{c \ne y} f_c`.
 
-    Parameters
-    ----------
-    scores
-        Scores of the classes, shape ``(..., n_classes)``, larger is more likely;
-        -inf for a class that the model does not know. At least two classes.
+    `scores` have the classes on their last axis, two at least; -inf for one that the
+    model does not know, whose conformity is -inf, too, and that of the only known one
+    +inf. Two-class margins f are given as the pair (-f, f), so the conformity is
+    (-2f, 2f), which changes no p-value.
 
-    Returns
-    -------
-    ndarray
-        Conformity to every class, in the same shape; -inf for unknown classes, and
-        +inf for the only known one. Two-class margins f are given as the pair (-f, f),
-        so the conformity is (-2f, 2f), which changes no p-value.
-
-    Notes
-    -----
-    Guarantee: none by itself; it is a measure for p-values.
-    Assumes: nothing.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (3), with the usual
     extension to more than two classes.
 

@@ -34,30 +34,7 @@ CRITERIA: Final[dict[str, Criterion]] = {rule.name: rule for rule in _MEMBERS}
 
 
 def get_criterion(name: str, argument: str = "criterion") -> Criterion:
-    """Return the criterion of that name.
-
-    Parameters
-    ----------
-    name
-        Key of ``CRITERIA``, such as ``"cv_bound"``.
-    argument
-        Name of the argument that messages are about.
-
-    Returns
-    -------
-    Criterion
-        A `Bound`, which is a guarantee, or an `Estimate`, which is none.
-
-    Raises
-    ------
-    ValueError
-        Where there is no criterion of that name; the message lists all names.
-
-    Examples
-    --------
-    >>> get_criterion("cv_bound").is_guarantee, get_criterion("cv_error").is_guarantee
-    (True, False)
-    """
+    """Return the criterion of that name; `argument` is what messages are about."""
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
