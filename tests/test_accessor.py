@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import dsel
 import dsel.accessor
 from dsel.least_squares import LeastSquaresSearch
+from dsel.report.page import report_html
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
@@ -162,3 +163,51 @@ def test_repr__of_a_least_squares_search_says_what_was_chosen(rng):
     table = cube.dsel.table()
     assert table.gcv.idxmin() == choice.candidate
     assert table.width[choice.candidate] == choice.params["width"]
+
+
+CHANGED = [
+    (lambda cube: cube.assign_attrs(choice=5), "attribute choice = '5'"),
+    (lambda cube: cube.assign_attrs(choice="{}"), "attribute choice = '{}'"),
+    (lambda cube: cube.assign_attrs(choice="torn"), "attribute choice = 'torn'"),
+    (lambda cube: cube.isel(n_neighbors=0, weights=0), "no dimension of candidates"),
+    (lambda cube: cube.isel(n_neighbors=[]), "or none along it"),
+    (lambda cube: cube.assign(status=cube.status + 9), "status = 9; the largest is 3"),
+    (lambda cube: cube.mean("fold"), "has fold_errors over"),
+    (lambda cube: cube.drop_vars("status"), "it lacks status"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGED)
+@pytest.mark.parametrize("ask", [dsel.select, report_html])
+def test_verbs__say_in_one_line_what_a_changed_cube_lacks(results, ask, change, words):
+    with pytest.raises(ValueError, match=words) as raised:
+        ask(change(results))
+    assert "\n" not in str(raised.value)
+
+
+LOST = [
+    ({"delta": "x"}, "attribute delta = 'x'"),
+    ({"assumptions": '[{"name": "A9"}]'}, "attribute assumptions = "),
+    ({"objections": "torn"}, "attribute objections = 'torn'"),
+]
+
+
+@pytest.mark.parametrize(("attrs", "words"), LOST)
+def test_select__by_a_criterion_names_a_damaged_attribute(results, attrs, words):
+    with pytest.raises(ValueError, match=words):
+        dsel.select(results.assign_attrs(attrs), "cv_bound")
+
+
+def test_select__certifies_nothing_where_delta_was_lost(results):
+    attrs = {key: text for key, text in results.attrs.items() if key != "delta"}
+    lost = results.drop_attrs().assign_attrs(attrs)
+    (reason, *_) = dsel.select(lost, "cv_bound").certificate.reasons
+    assert reason == "the results lost the delta that the plan declared"
+
+
+def test_verbs__without_the_dimension_of_criteria_ask_for_one(results):
+    counted = results.drop_dims("criterion")
+    assert "cv_bound" not in counted.dsel.table()
+    assert counted.dsel.select("cv_error") == results.dsel.select("cv_error")
+    with pytest.raises(ValueError, match=r"lack criterion, .* name one"):
+        counted.dsel.bound()

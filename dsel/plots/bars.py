@@ -125,7 +125,7 @@ def plot_terms(
     >>> ax.get_xlabel()
     '%; dark: from labeled rows, pale: from the pool, mark: error seen'
     """
-    declared = results.attrs.get("certificate")
+    declared = str(results.attrs.get("certificate"))
     if criterion is None and declared in ("cv_bound", "best_fold"):
         criterion = declared
     rule, terms = terms_of(results, criterion)

@@ -17,10 +17,10 @@ from dsel.plots import plot_certificates, plot_surface, plot_terms
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import params_text
-from dsel.results.cube import evidence
+from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.results.texts import about_percent, in_percent
-from dsel.search.select import select, terms_of
+from dsel.search.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
 N_ROWS: Final = 10
@@ -60,6 +60,7 @@ def report_html(results: xr.Dataset) -> str:
     >>> report_html(plan.run().results)[:15]
     '<!DOCTYPE html>'
     """
+    check_cube(results)
     results = results.load()
     choice, counts = select(results), evidence(results)
     status = counts[names.STATUS]
@@ -75,7 +76,7 @@ def report_html(results: xr.Dataset) -> str:
         numbers={
             "labeled rows": int(counts[names.N_LABELED]),
             "rows in the pool": n_pool,
-            "classes": int(counts[names.N_CLASSES]),
+            "classes": int(counts.get(names.N_CLASSES, 0)),
             "folds": results.sizes.get(names.FOLD, 0),
             "candidates": int(counts[names.N_CANDIDATES]),
             "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
@@ -113,7 +114,7 @@ def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
 def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
     """Return head, rows and marked row of the table of the best candidates."""
     table = candidate_table(results)
-    criterion = str(results[names.CRITERION].values[0])
+    criterion = first_criterion(results)
     is_bound = terms_of(results)[0].is_guarantee
     params = all_params(results)
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]

@@ -5,11 +5,11 @@ An upper limit rounds up, so that what is shown is a bound, too.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite, isnan, nan
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -19,6 +19,7 @@ from dsel.checks import check_choice, check_probability
 from dsel.results.certified_report import CertifiedReport
 from dsel.results.texts import about_percent, at_most, confidence, in_percent
 
+T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
     "A3": "your code sees only the rows that it is given",
@@ -109,8 +110,26 @@ def full_list(
 
 def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
     """Return the list that stands in a cube; empty where its attributes were lost."""
-    stored = json.loads(cube.attrs.get(names.ASSUMPTIONS, "[]"))
-    return tuple(Assumption(**each) for each in stored)
+    return attribute(
+        cube,
+        names.ASSUMPTIONS,
+        lambda text: tuple(Assumption(**each) for each in json.loads(text)),
+        (),
+    )
+
+
+def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T) -> T:
+    """Return an attribute of a cube; ValueError where dsel cannot have written it."""
+    if name not in cube.attrs:
+        return default
+    try:
+        return read(cube.attrs[name])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"`results` has the attribute {name} = {str(cube.attrs[name])[:40]!r}, "
+            f"which no run has written; take the results that the run returned, or "
+            f"open them again."
+        ) from error
 
 
 class Told:
@@ -418,7 +437,9 @@ class Choice(Told):
             deploy: CertifiedReport.from_dict(each)
             for deploy, each in told.get("reports", {}).items()
         }
-        return cls(**told)
+        choice = cls(**told)
+        str(choice)  # raises where a part is of a wrong kind
+        return choice
 
     def __repr__(self) -> str:
         return (

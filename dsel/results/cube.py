@@ -379,16 +379,28 @@ def check_cube(results: Any) -> None:
             f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
             f"or `open_results` returned, with all its variables."
         )
+    dims = candidate_dims(results)
+    if not dims or not results[names.STATUS].size:
+        raise ValueError(
+            "`results` has no dimension of candidates, or none along it; select whole "
+            "candidates as lists, such as results.isel(C=[0])."
+        )
+    status = results[names.STATUS].values
+    if status.dtype.kind in "iuf" and np.nanmax(status, initial=0) >= len(names.STATES):
+        raise ValueError(
+            f"`results` has {names.STATUS} = {np.nanmax(status):g}; the largest is "
+            f"{len(names.STATES) - 1}, {names.STATES[-1]}."
+        )
     halves = (names.REPEAT, names.HALF)
     splits = halves if names.REPEAT in results.dims else (names.FOLD,)
-    parts = _parts(candidate_dims(results), splits)
+    parts = _parts(dims, splits)
     for spec in names.VARIABLES:
         if spec.name not in results.data_vars:
             continue
-        array, dims = results[spec.name], _dims(spec, parts)
-        if array.dims != dims:
+        array, expected = results[spec.name], _dims(spec, parts)
+        if array.dims != expected:
             raise ValueError(
-                f"`results` has {spec.name} over {array.dims}, expected {dims}; "
+                f"`results` has {spec.name} over {array.dims}, expected {expected}; "
                 f"transpose or select whole candidates only."
             )
         if (spec.kind != "text") != (array.dtype.kind in "iuf"):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from zipfile import BadZipFile
 
+from dsel.results.cube import is_list
 from dsel.results.place import (
     MAKE_ANEW,
     PLAIN,
@@ -16,6 +17,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
+from dsel.stores import BAD_HEADER
 
 FOLDER: Final = "models"
 DEPLOY: Final = "deploy"
@@ -115,7 +117,7 @@ def open_model(
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
         kept, handed_over = outcome["models"], outcome["said"].get(DEPLOY)
-    wanted = name or handed_over
+    wanted = str(name or handed_over)
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else "it has none"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
@@ -131,20 +133,25 @@ def write_model(place: Place, name: str, model: Any) -> str:
 
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
+    if not (is_list(trusted) and all(isinstance(each, str) for each in trusted)):
+        raise TypeError(f"`trusted` must list full names of types, got {trusted!r}.")
     may_build = {*TRUSTED, *trusted}
-    payload = unseal(place.read(f"{FOLDER}/{file}"))
+    payload = unseal(place.read(f"{FOLDER}/{file}")) or b""
+    skops, damaged = _skops(), f"the model {file} at {place} is damaged; {MAKE_ANEW}."
     try:
-        types = _skops().get_untrusted_types(data=payload or b"")
-    except (BadZipFile, KeyError, ValueError) as error:
-        text = f"the model {file} at {place} is damaged; {MAKE_ANEW}."
-        raise ValueError(text) from error
+        types = skops.get_untrusted_types(data=payload)
+    except (BadZipFile, *BAD_HEADER) as error:
+        raise ValueError(damaged) from error
     unknown = sorted(set(types) - may_build)
     if unknown:
         raise ValueError(
             f"the model at {place} has types that nobody said to trust: "
             f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
         )
-    return _skops().loads(payload, trusted=sorted(may_build))
+    try:
+        return skops.loads(payload, trusted=sorted(may_build))
+    except (BadZipFile, *BAD_HEADER) as error:
+        raise ValueError(damaged) from error
 
 
 def _skops() -> Any:

@@ -177,11 +177,13 @@ def stamp() -> str:
     return f"{time.time_ns():020d}-{uuid.uuid4().hex}"
 
 
-def read_journal(place: Place) -> Iterator[list[str]]:
-    """Yield the lines of each whole file of records; the first is the head."""
+def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield head and records of each whole file; those of others are made anew."""
     for content in place.read_all(f"{JOURNAL}/{name}" for name in place.files(JOURNAL)):
-        if (body := unseal(content)) is not None:
-            yield body.decode().split("\n")
+        with suppress(TypeError, ValueError):
+            if (body := unseal(content)) is not None:
+                head, *lines = body.decode().split("\n")
+                yield head, dict(map(json.loads, lines))
 
 
 def read_head(place: Place) -> dict[str, Any] | None:
@@ -193,7 +195,7 @@ def read_head(place: Place) -> dict[str, Any] | None:
         Where another version of dsel wrote there.
     """
     head: str | bytes | None = unseal(place.read(HEAD))
-    head = head or next((lines[0] for lines in read_journal(place)), None)
+    head = head or next((theirs for theirs, _ in read_journal(place)), None)
     if head is None:
         if b"dsel_schema_version" in (place.read("zarr.json") or b""):
             raise ValueError(
@@ -201,13 +203,13 @@ def read_head(place: Place) -> dict[str, Any] | None:
                 f"does not read; choose another place and run the search again."
             )
         return None
-    found: dict[str, Any] = json.loads(head)
+    found = _read_json(place, HEAD, head, {"format": object})
     if found["format"] != FORMAT:
         raise ValueError(
             f"`{place.name}` {place} has format {found['format']} and this dsel reads "
             f"{FORMAT}; open it by the version that wrote it."
         )
-    return found
+    return _read_json(place, HEAD, head, {"kind": str})
 
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
@@ -281,5 +283,23 @@ def read_outcome(place: Place) -> dict[str, Any] | None:
             f"{OUTCOME} in {place} is damaged, and a certificate that was written is "
             f"not made anew; bring it back from a copy, or choose another place."
         )
-    outcome: dict[str, Any] = json.loads(body)
-    return outcome
+    return _read_json(
+        place, OUTCOME, body, {"said": dict, "datasets": dict, "models": dict}
+    )
+
+
+def _read_json(
+    place: Place, file: str, text: str | bytes, parts: Mapping[str, type]
+) -> dict[str, Any]:
+    """Return what dsel wrote to a file; ValueError where somebody else wrote it."""
+    with suppress(ValueError):
+        found = json.loads(text)
+        if isinstance(found, dict) and all(
+            name in found and isinstance(found[name], kind)
+            for name, kind in parts.items()
+        ):
+            return found
+    raise ValueError(
+        f"{file} in `{place.name}` {place} is not what dsel wrote there; bring it back "
+        f"from a copy, or choose another place."
+    )

@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +36,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.stores import check_codecs
+from dsel.stores import BAD_HEADER, check_codecs
 
 CUBE: Final = "cube"
 PAIRS: Final = "pairs"
@@ -137,9 +137,16 @@ def open_results(
         )
     final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
     try:
-        return read_dataset(where, CUBE, final)
+        cube = read_dataset(where, CUBE, final)
     except ValueError:  # it may have been replaced while it was read
-        return read_dataset(where, CUBE, final)
+        cube = read_dataset(where, CUBE, final)
+    try:
+        check_cube(cube)
+    except ValueError as error:
+        raise ValueError(
+            f"the cube at {where} is not what dsel wrote there: {error}"
+        ) from error
+    return cube
 
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
@@ -185,20 +192,33 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
     files = [each for each in place.files(name) if each.endswith(".json")]
     marks = [each.removesuffix(".json") for each in reversed(files)]
     for mark in dict.fromkeys([final, *marks] if final else marks):
-        sums = json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}")
+        sums = _sums(place.read(f"{name}/{mark}.json"))
         contents = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
         found: dict[str, Any] = dict(zip(sums, contents, strict=True))
         if sums and all(
             content is not None and zlib.crc32(content) == sums[key]
             for key, content in found.items()
         ):
-            return _opened(found)
+            try:
+                return _opened(found)
+            except BAD_HEADER as error:  # whole, and of somebody else
+                said = " ".join(str(error).split())
+                text = f"the {name} at {place} is damaged ({said}); {MAKE_ANEW}."
+                raise ValueError(text) from error
     if final is None and not marks:
         raise FileNotFoundError(
             f"{place} holds a run that has not ended; run the same command again to go "
             f"on with it."
         )
     raise ValueError(f"the {name} at {place} is damaged; {MAKE_ANEW}.")
+
+
+def _sums(content: bytes | None) -> dict[str, int]:
+    with suppress(ValueError):
+        sums = json.loads(unseal(content) or "{}")
+        if isinstance(sums, dict):
+            return sums
+    return {}
 
 
 def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
@@ -237,9 +257,9 @@ class Store(AbstractContextManager["Store"]):
         self._timer: threading.Timer | None = None
         self._is_late = False
         self._began = time.monotonic()
-        for theirs, *lines in read_journal(place):
+        for theirs, records in read_journal(place):
             if theirs == head:  # and not of another plan that came at the same time
-                self.records = dict(map(json.loads, lines)) | self.records
+                self.records = records | self.records
         self._final = read_outcome(place)
         self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
         if self._final is None:

@@ -130,14 +130,15 @@ def _judged(cube: xr.Dataset) -> dict[str, Any]:
     """Return what happened to each candidate, and what each criterion says of it."""
     status = evidence(cube[[names.STATUS]])[names.STATUS].ravel()
     table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}
-    if names.FOLD_ERRORS in cube:
+    if names.FOLD_ERRORS in cube and names.FOLD_ROWS in cube:
         table[CV_ERROR] = _fold_rates(cube).mean(axis=1)
     criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
     for number, name in enumerate(criteria):
         judged = cube.isel({names.CRITERION: number})
-        table[str(name)] = judged[names.ESTIMATE].values.ravel()
-        has_terms = names.DISAGREEMENT_TERM in judged
-        if has_terms and judged[names.DISAGREEMENT_TERM].notnull().any():
-            for term in (names.LABEL_TERM, names.DISAGREEMENT_TERM):
+        if names.ESTIMATE in judged:
+            table[str(name)] = judged[names.ESTIMATE].values.ravel()
+        terms = [t for t in (names.LABEL_TERM, names.DISAGREEMENT_TERM) if t in judged]
+        if len(terms) == 2 and judged[terms[1]].notnull().any():
+            for term in terms:
                 table[f"{name}_{term}"] = judged[term].values.ravel()
     return table

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from math import nan
+from math import isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from dsel.checks import check_probability
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import BEST_FOLD, FIRST_FOLD, Criterion, Terms
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
 from dsel.results.cube import check_cube, evidence, with_criteria
 from dsel.results.tables import all_params, content_token
 from dsel.search.pruning import ROUNDING
@@ -77,16 +77,16 @@ def select(
     """
     results = getattr(results, "results", results)
     check_cube(results)
-    if criterion is None and delta is None and CHOICE in results.attrs:
-        choice = Choice.from_json(results.attrs[CHOICE])
-        if results.attrs.get(TOKEN) == content_token(results):
+    choice = attribute(results, CHOICE, Choice.from_json, None)
+    if criterion is None and delta is None and choice is not None:
+        if str(results.attrs.get(TOKEN)) == content_token(results):
             return choice
         certificates = {  # the numbers stay, and are estimates
             deploy: replace(each, objections=(CHANGED, *each.objections))
             for deploy, each in choice.certificates.items()
         }
         return replace(choice, certificates=certificates)
-    name = criterion or str(results[names.CRITERION].values[0])
+    name = criterion or first_criterion(results)
     certificate = str(results.attrs.get("certificate", ""))
     return choose(results, name, certificate=certificate, delta=delta)
 
@@ -108,8 +108,8 @@ def choose(
     reported, own = (
         terms_of(cube, "best_fold", delta=delta) if of_best else (rule, terms)
     )
-    counts, declared = evidence(cube), float(cube.attrs["delta"])
-    delta = declared if delta is None else delta
+    counts, declared = evidence(cube), attribute(cube, names.DELTA, _delta, nan)
+    delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
     _check_exact(rule, counts, _settings(counts, delta), terms, number)
     fold = None
@@ -119,7 +119,7 @@ def choose(
         errors, rows = counts[names.FOLD_ERRORS][number], counts[names.FOLD_ROWS]
         fold = int(best_fold_number(errors, rows))
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    objections = list(json.loads(cube.attrs.get("objections", "[]")))
+    objections: list[str] = attribute(cube, "objections", _texts, [])
     if not reported.is_guarantee:
         objections.insert(0, f"{reported.name} is an estimate, not a bound")
     elif reported.name != certificate:
@@ -128,8 +128,10 @@ def choose(
             f"with certificate={reported.name!r} and an `out` of its own gives one"
         ))  # fmt: skip
     elif delta != declared:
-        objections.insert(0, f"the plan declared delta={declared:g}")
-    elif cube.attrs.get(TOKEN) != content_token(cube):
+        lost = "the results lost the delta that the plan declared"
+        said = f"the plan declared delta={declared:g}"
+        objections.insert(0, lost if isnan(declared) else said)
+    elif str(cube.attrs.get(TOKEN)) != content_token(cube):
         objections.insert(0, CHANGED)
     found = certificate_of(
         cube, float(own.estimate[number]), delta, reported.name, deploy,
@@ -172,7 +174,7 @@ def terms_of(
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
     counts = evidence(cube)
-    rule = get_criterion(criterion or str(cube[names.CRITERION].values[0]))
+    rule = get_criterion(criterion or first_criterion(cube))
     kind = "certificate" if rule.is_guarantee else "criterion"
     reads_splits = rule.by_halves or names.FOLD_ERRORS in rule.needs
     if reads_splits and rule.by_halves != (names.HALF in cube.dims):
@@ -182,15 +184,40 @@ def terms_of(
             f"{splits[not rule.by_halves]}; run plan_search(..., "
             f"{kind}={rule.name!r}), with an `out` of its own."
         )
-    if missing := [name for name in rule.needs if name not in counts]:
+    sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
+    if missing := [name for name in (*rule.needs, *sizes) if name not in counts]:
         raise ValueError(
             f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
             f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
             f"an `out` of its own."
         )
-    declared = float(cube.attrs.get("delta", 0.05))
-    delta = declared if delta is None else check_probability(delta, "delta")
+    delta = _delta_of(cube) if delta is None else check_probability(delta, "delta")
     return rule, rule.evaluate(counts, _settings(counts, delta))
+
+
+def first_criterion(cube: xr.Dataset) -> str:
+    """Return the criterion of a search, the first of those in its cube.
+
+    Raises ValueError where the cube has none.
+    """
+    if not cube.sizes.get(names.CRITERION):
+        raise ValueError(
+            f"`results` lack {names.CRITERION}, which says how to choose; name one, "
+            f"such as 'cv_error', or take the results that the run returned."
+        )
+    return str(cube[names.CRITERION].values[0])
+
+
+def _delta(value: Any) -> float:
+    return check_probability(float(value), names.DELTA)
+
+
+def _delta_of(cube: xr.Dataset) -> float:
+    return attribute(cube, names.DELTA, _delta, 0.05)
+
+
+def _texts(text: str) -> list[str]:
+    return [*map(str, json.loads(text))]
 
 
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
@@ -264,7 +291,7 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
             f"fits of {n_stopped} candidate{'s' * (n_stopped > 1)} stopped before they "
             f"converged; scale the features, or raise `max_iter`"
         )
-    if names.OUTER_DISAGREEMENTS in counts:
+    if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
         # Two models that differ on a row cannot both be right there: half of the lower
         # limit of their disagreement is one of their mean error, and needs no label.
         pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]

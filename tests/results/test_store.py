@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
 from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
-from dsel.results.store import open_store
+from dsel.results.store import CUBE, open_store, write_dataset
 from tests.object_store import BUCKET
 
 PLAN = {"data": "d1", "cv": "5"}
@@ -108,7 +109,7 @@ def test_store__writes_by_itself(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from dsel.results.store import open_store
+from dsel.results.store import CUBE, open_store, write_dataset
 store = open_store(sys.argv[1], kind="search", plan={"data": "d1", "cv": "5"})
 for n in range(300):
     store.append(str(n), {"n": n})
@@ -360,6 +361,24 @@ StoreMachine.TestCase.settings = settings(
 TestStore = StoreMachine.TestCase
 
 
+@pytest.mark.parametrize("line", ["5", "[]", '["0"]', "torn"])
+def test_open_store__makes_records_anew_that_it_cannot_read(line, tmp_path):
+    with open_plan(tmp_path) as store:
+        store.append("0", {"errors": 1})
+    head = unseal((tmp_path / HEAD).read_bytes()).decode()
+    forged = seal(f"{head}\n{line}".encode())
+    (tmp_path / JOURNAL / "z.json").write_bytes(forged)
+    assert open_plan(tmp_path).records == {"0": {"errors": 1}}
+
+
+def test_open_results__refuses_a_whole_cube_of_another_shape(cube, tmp_path):
+    save_results(cube, tmp_path)
+    place = Place(tmp_path)
+    write_dataset(place, CUBE, cube.mean("fold"))
+    with pytest.raises(ValueError, match=r"cube at .* is not what dsel wrote there: "):
+        open_results(tmp_path)
+
+
 def strange(out, name="notes.txt", text="mine"):
     out.mkdir()
     (out / name).write_text(text)
@@ -368,6 +387,13 @@ def strange(out, name="notes.txt", text="mine"):
 
 def of_version(out, version):
     open_plan(out).place.write({HEAD: seal(b'{"format": %d}' % version)})
+    return out
+
+
+def forged(out, name, text):
+    """Return a place in which a file holds another text, with a right checksum."""
+    open_plan(out).save_outcome({})
+    (out / name).write_bytes(seal(text.encode()))
     return out
 
 
@@ -388,6 +414,20 @@ A_PLACE = [
     (lambda out: strange(out, *OLD), ValueError, "was written by dsel 0.1"),
     (lambda out: of_version(out, 99), ValueError, "has format 99 and this dsel reads"),
     (with_damaged_outcome, ValueError, "is damaged, and a certificate that was"),
+    *(
+        (
+            partial(forged, name=name, text=text),
+            ValueError,
+            f"{name} in `out` .* is not",
+        )
+        for name, text in [
+            (HEAD, "[]"),
+            (HEAD, "torn"),
+            (HEAD, '{"format": 3}'),
+            (OUTCOME, "{}"),
+            (OUTCOME, '{"said": 5, "datasets": {}, "models": {}}'),
+        ]
+    ),
     (
         lambda out: out.write_text("a") and out,
         OSError,
