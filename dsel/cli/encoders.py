@@ -80,21 +80,18 @@ def _kind(column: Column, values: pd.Series) -> str:
         return "dates"
     if column.kind == TEXT and not _days(known).isna().any():
         return "dates"
-    if column.kind not in (TEXT, TRUTH, NUMBER):
-        raise TypeError(
-            f"column {column.name!r} holds {column.kind} such as {known.iloc[0]!r}, "
-            f"which no encoder of `dsel select` takes; leave it out of the table, or "
-            f"name a pipeline that encodes it by --model MODULE:OBJECT."
-        )
-    n_values = known.nunique()
-    if n_values > min(MOST_VALUES, max(2, len(known) // 2)):
-        raise TypeError(
-            f"column {column.name!r} holds {n_values:,} different texts in "
-            f"{len(known):,} rows, such as {str(known.iloc[0])[:40]!r}; leave it out "
-            f"of the table, or name a pipeline that encodes it by --model "
-            f"MODULE:OBJECT."
-        )
-    return "values"
+    if column.kind in (TEXT, TRUTH, NUMBER):
+        n_values = known.nunique()
+        if n_values <= min(MOST_VALUES, max(2, len(known) // 2)):
+            return "values"
+        held = f"{n_values:,} different texts in {len(known):,} rows"
+    else:
+        held = f"{column.kind}, which no encoder of `dsel select` takes"
+    raise TypeError(
+        f"column {column.name!r} holds {held}, such as {str(known.iloc[0])[:40]!r}; "
+        f"leave it out of the table, or name a pipeline that encodes it by --model "
+        f"MODULE:OBJECT."
+    )
 
 
 def _is_date(column: Column) -> bool:

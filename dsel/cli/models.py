@@ -122,7 +122,7 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
     ('kernel', ['rbf', 'linear'])
     """
     name, equals, listed = text.partition("=")
-    if not (equals and name and listed):
+    if not (equals and name and all(listed.split(","))):
         raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
     start, dots, rest = listed.partition("..")
     if not dots:

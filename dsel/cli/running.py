@@ -41,7 +41,9 @@ cluster_options = adding(
 
 run_options = adding(
     click.option("--quiet", is_flag=True, help="Print the verdict alone."),
-    click.option("--seed", type=click.IntRange(0), default=0, help="0 by default."),
+    click.option(
+        "--seed", type=click.IntRange(0), default=0, help="Of draws; 0 by default."
+    ),
     cluster_options,
     click.option(
         "--out", help="Keep results there; the same command goes on from them."

@@ -241,6 +241,7 @@ REFUSED = [
     (["--model", "no.module:object"], {}, 2, "'no.module:object' cannot be imported"),
     (["--model", "sklearn.svm:None"], {}, 2, "has no attribute 'None'"),
     (["--grid", "C"], {}, 2, "'C' is not NAME=VALUES"),
+    (["--grid", "C=1,,2"], {}, 2, "'C=1,,2' is not NAME=VALUES"),
     (["--grid", "C=1", "--grid", "C=2"], {}, 2, "names 'C' twice"),
     (["--certificate", "magic"], {}, 2, "'magic' is not one of"),
     (["--loss", "f1"], {}, 2, "--loss must be error, recall:CLASS"),
