@@ -119,6 +119,20 @@ PLANS = {
         "`deploy` 'one_fold' estimate",
     ),
     "deploy is a list": ({"deploy": ["one_fold"]}, ValueError, "`deploy` ['one_fold']"),
+    "deploy without a pool": (
+        {"pool": None, "deploy": "all_rows"}, ValueError, "`deploy` `pool` None",
+    ),
+    "deploy of cv_bound": (
+        {"certificate": "cv_bound", "deploy": "all_rows"}, ValueError, "`deploy` nest",
+    ),
+    "halving of cv_bound": (
+        {"certificate": "cv_bound", "prune": "halving"}, ValueError, "`prune` nested",
+    ),
+    "prune is a number": ({"prune": 5}, ValueError, "`prune` halving exact 5"),
+    "a bound as criterion": (
+        {"criterion": "cv_bound", "certificate": None}, ValueError, "certificate='cv_b",
+    ),
+    "few rows in a fold": ({"cv": 30}, ValueError, "`cv` 4 30 60 fewer"),
     "prune is an array": ({"prune": np.arange(2)}, ValueError, "`prune` halving array"),
     "rows of the pool": ({"max_pool_rows": 1e3}, TypeError, "`max_pool_rows` 1000.0"),
     "parameter": ({"grid": {"c": [1]}}, ValueError, "'c' SVC C gamma"),
@@ -165,6 +179,7 @@ RUNS = {
     "infinite pool": ({"pool": INFINITE}, {}, ValueError, "`pool` finite row inf"),
     "on_failure": ({}, {"on_failure": "no"}, ValueError, "`on_failure` 'record' 'no'"),
     "n_jobs": ({}, {"n_jobs": 0}, ValueError, "`n_jobs` 0"),
+    "n_jobs is text": ({}, {"n_jobs": "2"}, TypeError, "`n_jobs` integer '2'"),
     "many jobs": ({}, {"n_jobs": 10**7}, ValueError, "`n_jobs` 4096 10000000 -1"),
     "on_progress": ({}, {"on_progress": 5}, TypeError, "`on_progress` function 5 verb"),
     "verbose": ({}, {"verbose": "abc"}, TypeError, "`verbose` True None 'abc'"),

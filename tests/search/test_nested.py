@@ -214,32 +214,6 @@ def test_groups__give_estimates():
     assert not found.run().certificate.certified
 
 
-REFUSED = {
-    "deploy without a pool": ({"pool": None, "deploy": "all_rows"}, "`deploy` `pool`"),
-    "deploy of cv_bound": (
-        {"certificate": "cv_bound", "deploy": "all_rows"}, "`deploy` nested",
-    ),
-    "halving of cv_bound": (
-        {"certificate": "cv_bound", "prune": "halving"}, "`prune` nested",
-    ),
-    "prune": ({"prune": True}, "`prune` halving exact"),
-    "a retired certificate": ({"certificate": "leaders"}, "`certificate` nested"),
-    "a bound as criterion": ({"criterion": "cv_bound"}, "certificate='cv_bound'"),
-    "few rows": ({"cv": 100}, "`cv` 4 100"),
-    "cv_bound without a pool": (
-        {"certificate": "cv_bound", "pool": None}, "`certificate` `pool`",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_plan_search__refuses(name):
-    options, words = REFUSED[name]
-    with pytest.raises(ValueError) as error:  # noqa: PT011
-        plan(**options)
-    assert [word for word in words.split() if word not in str(error.value)] == []
-
-
 def test_distributions_in_a_grid__name_the_sampler():
     from scipy.stats import loguniform
 
