@@ -105,7 +105,8 @@ def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
     """Return what pandas read of a file, or raise where it took values for an index.
 
     It does so where lines have one value more than the head. R writes names of rows so;
-    by a separator at the end of each line every value would move by one column.
+    by a separator at the end of each line every value would move by one column. An
+    index that pandas wrote stands below no name, and is left out as it is of Parquet.
     """
     if frame.size and frame.iloc[:, -1].isna().all():
         line = _read_csv(path, header=None, skiprows=1, nrows=1)
@@ -114,7 +115,9 @@ def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
                 "its lines end in a separator and its head does not, so that every "
                 "value would stand in another column; take it away, or write it there"
             )
-    return frame.set_axis(list(map(str, frame.columns)), axis=1)
+    names = list(map(str, frame.columns))
+    has_index = names[:1] == ["Unnamed: 0"]  # so pandas calls no name
+    return frame.set_axis(names, axis=1).iloc[:, int(has_index) :]
 
 
 def parquet_module() -> Any:

@@ -34,6 +34,7 @@ def to_zarr(path):
     ("name", "write", "target"),
     [
         ("t.csv", lambda path: FRAME.to_csv(path, index=False), "label"),
+        ("t.csv", lambda path: FRAME.to_csv(path), "label"),
         ("t.tsv.gz", lambda path: FRAME.to_csv(path, index=False, sep="\t"), "label"),
         ("t.parquet", FRAME.to_parquet, "label"),
         ("t.npz", to_npz, None),

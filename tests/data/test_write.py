@@ -26,7 +26,7 @@ def as_frame(X):
 
 
 def as_csv(X, folder):
-    as_frame(X).to_csv(folder / "t.csv", index=False)
+    as_frame(X).to_csv(folder / "t.csv")  # with its index
     return folder / "t.csv"
 
 
