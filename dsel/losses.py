@@ -11,7 +11,7 @@ Counts by class are tables of true class and answer. Their last row and column s
 all other classes and for answers that are none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final, Protocol
@@ -28,6 +28,8 @@ from dsel.bounds.by_class import (
     counted_mean_limit,
 )
 from dsel.checks import check_nonnegative
+
+__all__ = ["balanced", "cost", "precision", "recall"]
 
 MOST_CLASSES: Final = 100
 """Counts by true class and answer are kept of so many classes."""
@@ -281,7 +283,7 @@ def recall(label: Any) -> Recall:
     >>> recall("fraud").says
     "Misses of 'fraud' at most"
     """
-    return Recall((label,))
+    return Recall((_plain(label),))
 
 
 def precision(label: Any) -> Precision:
@@ -303,7 +305,7 @@ def precision(label: Any) -> Precision:
     >>> precision("fraud").says
     "False among answers 'fraud' at most"
     """
-    return Precision((label,))
+    return Precision((_plain(label),))
 
 
 def balanced(classes: Sequence[Any] = ()) -> Balanced:
@@ -325,7 +327,7 @@ def balanced(classes: Sequence[Any] = ()) -> Balanced:
     >>> balanced(["ham", "spam"])
     balanced(['ham', 'spam'])
     """
-    return Balanced(tuple(classes))
+    return Balanced(_labels("classes", classes))
 
 
 def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
@@ -368,18 +370,20 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
                 f"{next(iter(costs), None)!r}; write "
                 f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
             )
+        costs = {(_plain(y), _plain(z)): value for (y, z), value in costs.items()}
         names = list(dict.fromkeys(label for pair in costs for label in pair))
         default = {(label, label): 0.0 for label in names}
-        table = [[(default | dict(costs)).get((y, z)) for z in names] for y in names]
+        table = [[(default | costs).get((y, z)) for z in names] for y in names]
     else:
-        names = list(classes or ())
-        table = np.asarray(costs).tolist()
-        if np.shape(costs) != (len(names), len(names)) or not names:
+        names = list(_labels("classes", () if classes is None else classes))
+        square = np.asarray(costs, dtype=object)
+        if square.shape != (len(names), len(names)) or not names:
             raise ValueError(
                 f"`costs` must be a square matrix in the order of `classes`, got shape "
-                f"{np.shape(costs)} for {len(names)} classes; or write "
+                f"{square.shape} for {len(names)} classes; or write "
                 f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
             )
+        table = square.tolist()
     matrix: list[tuple[float, ...]] = []
     for true, row in zip(names, table, strict=True):
         for answer, value in zip(names, row, strict=True):
@@ -438,16 +442,17 @@ def count_by_class(loss: Any, report: Any, classes: NDArray[Any]) -> ByClass | N
 
     Raises TypeError or ValueError where a class is none of `y`, or there are too many.
     """
-    if not (loss is None or loss == "error" or hasattr(loss, "limits")):
+    known, named = classes.tolist(), None
+    if isinstance(loss, (Recall, Precision, Balanced, Cost)):
+        named = loss
+    elif loss is not None and not (isinstance(loss, str) and loss == "error"):
         raise TypeError(
             f"`loss` must be 'error' or made by dsel.losses, such as "
-            f'dsel.losses.recall("fraud"), got {loss!r}.'
+            f'dsel.losses.recall("fraud") or .cost(...), got {loss!r}.'
         )
-    known = classes.tolist()
-    named = None if loss is None or loss == "error" else loss
     if isinstance(named, Balanced) and not named.classes:
         named = Balanced(tuple(known))
-    listed = tuple(known) if report is True else tuple(report or ())
+    listed = tuple(known) if report is True else _labels("report", report)
     for argument, labels in (
         ("loss", named.classes if named else ()),
         ("report", listed),
@@ -477,6 +482,22 @@ def _check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -
             f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
             f"{len(labels)}; name those that matter."
         )
+
+
+def _plain(label: Any) -> Any:
+    """Return a label of numpy as Python's own, which texts and JSON show as it is."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _labels(argument: str, given: Any) -> tuple[Any, ...]:
+    if given is None or given is False:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"`{argument}` must be a list of classes, as they stand in `y`, got "
+            f"{given!r}; write [{given!r}]."
+        )
+    return tuple(_plain(label) for label in given)
 
 
 def _limits(wrong: ArrayLike, rows: Integers, delta: float) -> Floats:

@@ -95,7 +95,8 @@ class Criterion:
             read = evidence[names.POOL_ROWS]
             read = read if self.by_halves else read.sum(axis=-1)
             there.append(read == evidence[names.N_UNLABELED])
-        if names.FOLD_ERRORS in self.counts and names.FOLD_ANSWERS in evidence:
+        by_answers = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
+        if by_answers and names.FOLD_ANSWERS in evidence:
             # Who was dropped before the last round was asked less often than others.
             answers = evidence[names.FOLD_ANSWERS]
             there.append(answers == answers.max(axis=0))

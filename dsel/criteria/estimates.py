@@ -111,6 +111,7 @@ ESTIMATES: Final = (
         mean_loss,
         (names.FOLD_LOSS_MEAN,),
         (names.FOLD_ROWS,),
+        can_prune=False,  # a mean of fewer models may be larger
         label_term=mean_loss,
     ),
     Estimate(

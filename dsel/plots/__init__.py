@@ -12,7 +12,12 @@ line in `FIGURES` if it draws the cube of a search. Needs the extra ``plots``.
 from collections.abc import Callable
 from typing import Any, Final
 
-from dsel.plots.bars import plot_certificates, plot_terms, plot_timing
+from dsel.plots.bars import (
+    plot_certificates,
+    plot_certified_report,
+    plot_terms,
+    plot_timing,
+)
 from dsel.plots.curves import plot_audit_failures, plot_bound_plan, plot_loss_curves
 from dsel.plots.surface import plot_surface
 
@@ -29,6 +34,7 @@ __all__ = [
     "plot_audit_failures",
     "plot_bound_plan",
     "plot_certificates",
+    "plot_certified_report",
     "plot_loss_curves",
     "plot_surface",
     "plot_terms",

@@ -1,6 +1,7 @@
 """Bars: both certificates beside a held-out fifth, terms of bounds, and times."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.certificate import params_text
+from dsel.results.certified_report import CertifiedReport
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent
@@ -59,8 +61,6 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     """
     choice = select(results)
     models = list(choice.certificates.values())
-    is_cost = models[0].loss.startswith("cost")  # all others are rates
-    about = "{:.3f}".format if is_cost else about_percent
     bounds = [each.bound for each in models]
     # A bound without terms comes from labeled rows alone.
     firsts = [np.fmin(each.bound, each.label_term) for each in models]
@@ -68,7 +68,9 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     texts = []
     for each in models:
         words = "at most" if each.certified else "no guarantee, about"
-        seen = f", {about(each.estimate)} seen" if np.isfinite(each.estimate) else ""
+        seen = (
+            f", {each.about(each.estimate)} seen" if np.isfinite(each.estimate) else ""
+        )
         texts.append(f"{each.model}: {words} {each.amount(each.bound)}{seen}")
     colors = [BLUE] * len(models)
     if np.isfinite(fifth := choice.held_out_fifth):
@@ -79,11 +81,56 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         colors.append(MIDDLE)
     ax = new_axes(height=1.2 + 0.6 * len(texts)) if ax is None else ax
     _draw_bars(ax, texts, np.array([firsts, bounds, errors]), colors)
-    loss = models[0].says.removesuffix(" at most")
-    ax.set_xlabel(loss if is_cost else f"{loss}, %")
-    if is_cost:
+    ax.set_xlabel(models[0].what + ", %" * (not models[0].is_cost))
+    if models[0].is_cost:
         ax.xaxis.set_major_formatter("{x:g}")
     tidy(ax, title="How wrong each model can be (mark: what was seen on folds)")
+    return ax
+
+
+def plot_certified_report(
+    report: CertifiedReport, *, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw recall and precision of every class and the error, with their limits.
+
+    A bar is what was seen on folds, a mark the limit.
+
+    Parameters
+    ----------
+    report
+        A certified report, as `SemiSupervisedSearchCV.certified_report` returns it.
+    ax
+        Where to draw, and what is returned; None makes a new figure.
+
+    Examples
+    --------
+    >>> from dsel.results import CertifiedReport
+    >>> ax = plot_certified_report(CertifiedReport(
+    ...     0.05, "the model of all labels", ("fraud", "ok"), (80, 1920), (0.86, 0.99),
+    ...     (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031))
+    >>> ax.get_xlabel()
+    '%; dark: recall, pale: precision, mark: limit'
+    """
+    texts = [
+        f"{name}: recall at least {recall}, precision at least {precision}"
+        for name, _, recall, _, precision, _ in report.cells()
+    ]
+    texts.append(f"error at most {in_percent(report.error_at_most)}")
+    n = len(report.classes)
+    ax = new_axes(height=1.4 + 0.5 * len(texts)) if ax is None else ax
+    places = np.arange(n, -1, -1)
+    for above, color, seen, limits in (
+        (0.12, BLUE, report.recall, report.recall_at_least),
+        (-0.12, PALE, report.precision, report.precision_at_least),
+    ):
+        ax.barh(places[:n] + above, seen, height=0.2, color=color)
+        ax.plot(limits, places[:n] + above, "|", color=ACCENT, ms=10, mew=2.5)
+    ax.barh(0.12, report.error, height=0.2, color=MIDDLE)
+    ax.plot(report.error_at_most, 0.12, "|", color=ACCENT, ms=10, mew=2.5)
+    _above_bars(ax, texts)
+    ax.set_xlim(0, 1.02)
+    ax.set_xlabel("%; dark: recall, pale: precision, mark: limit")
+    tidy(ax, title=fill(report.head(), 56))
     return ax
 
 
@@ -209,10 +256,15 @@ def _draw_bars(
     ax.barh(places, firsts, height=0.4, color=color)
     ax.barh(places, ends - firsts, height=0.4, left=firsts, color=PALE)
     ax.plot(marks, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5)
-    for place, text in zip(places, texts, strict=True):
+    _above_bars(ax, texts)
+    ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
+
+
+def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:
+    """Write above bars, the first text at the top, and percents along the axis."""
+    for place, text in zip(range(len(texts))[::-1], texts, strict=True):
         ax.text(0, place + 0.25, text, color=INK, fontsize=8, va="bottom")
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
     ax.set_ylim(-0.3, len(texts) - 0.3)
-    ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
     ax.xaxis.set_major_formatter(in_hundreds)

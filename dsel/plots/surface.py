@@ -23,7 +23,7 @@ from dsel.plots.style import (
 from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
 from dsel.results.texts import about_percent, in_percent
-from dsel.search.select import select, terms_of
+from dsel.search.select import declared_loss, select, terms_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def plot_surface(
     rule, terms = terms_of(results, criterion)
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
-    shown = _with_fold_errors(results, rule, np.asarray(terms.estimate))
+    shown = _with_partial(results, rule, np.asarray(terms.estimate))
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
     dropped = xr.zeros_like(plane, dtype=bool)
     dropped.values = results[names.STATUS].values == names.STATUS_PRUNED
@@ -92,8 +92,10 @@ def plot_surface(
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
     kind = "bound" if rule.is_guarantee else "estimate"
     others = ", ".join(dim for dim in rest if results.sizes[dim] > 1)
-    label = f"{rule.name} ({kind})" + (f", smallest over {others}" if others else "")
-    label += "" if rule.name == "mean_loss" else ", %"  # of costs, no rate
+    loss = declared_loss(results) if rule.name == "mean_loss" else None
+    label = f"{loss.what if loss else rule.name} ({kind})"
+    label += f", smallest over {others}" if others else ""
+    label += "" if loss and loss.is_cost else ", %"
     place, title = _choice(results, criterion)
     ax = new_axes() if ax is None else ax
     labels = value_labels(results[columns].values)
@@ -120,15 +122,19 @@ def plot_surface(
     return ax
 
 
-def _with_fold_errors(
+def _with_partial(
     results: xr.Dataset, rule: Any, values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return estimates, with the error on counted answers where it is all there is."""
-    if rule.name != "cv_error" or names.FOLD_ANSWERS not in results:
+    """Return estimates, with what was counted of dropped candidates for theirs."""
+    if names.FOLD_ANSWERS not in results or rule.name not in ("cv_error", "mean_loss"):
         return values
-    answers = results[names.FOLD_ANSWERS].where(results[names.FOLD_ANSWERS] > 0)
-    rates = (results[names.FOLD_ERRORS] / answers).mean(names.FOLD).values.ravel()
-    return np.where(np.isfinite(values), values, rates)
+    if rule.name == "mean_loss":
+        rates = results[names.FOLD_LOSS_MEAN]
+    else:
+        answers = results[names.FOLD_ANSWERS].where(results[names.FOLD_ANSWERS] > 0)
+        rates = results[names.FOLD_ERRORS] / answers
+    means = rates.mean(names.FOLD).values.ravel()
+    return np.where(np.isfinite(values), values, means)
 
 
 def _choice(
@@ -144,7 +150,9 @@ def _choice(
     certificate = choice.certificate
     said = certificate.headline().split(":")[0]
     if not certificate.certified:
-        said = f"{certificate.amount(choice.estimate)}, an estimate"
+        number = choice.estimate  # not there of a candidate that was dropped
+        number = number if np.isfinite(number) else certificate.estimate
+        said = f"{certificate.about(number)}, an estimate"
     return (
         {dim: int(place) for dim, place in zip(dims, places, strict=True)},
         f"{params_text(choice.params)}\n{said}",

@@ -13,18 +13,26 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.plots import plot_certificates, plot_surface, plot_terms
+from dsel.plots import (
+    plot_certificates,
+    plot_certified_report,
+    plot_surface,
+    plot_terms,
+)
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import params_text
+from dsel.results.certified_report import COLUMNS
 from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
-from dsel.results.texts import about_percent, in_percent
+from dsel.results.texts import about_percent, confidence, in_percent, shortened
 from dsel.search.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
+MOST_DRAWN: Final = 20
+"""Classes up to which a certified report is a figure, too."""
 TOLD: Final = (names.ASSUMPTIONS, "choice")
 """Attributes that the page tells in words."""
 
@@ -84,6 +92,11 @@ def report_html(results: xr.Dataset) -> str:
         },
         has_pool=n_pool > 0,
         certificates=_svg(partial(plot_certificates, results), height=2.4),
+        reports=list(choice.reports.values()),
+        columns=["", *COLUMNS],
+        report=_report(choice),
+        sure=confidence(choice.delta),
+        loss=shortened(choice.certificate.loss, 400),
         surface=_svg(partial(plot_surface, results), height=3.4),
         best=_best(results, choice),
         terms=_terms(results),
@@ -113,9 +126,10 @@ def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
 
 def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
     """Return head, rows and marked row of the table of the best candidates."""
-    table = candidate_table(results)
+    table, loss = candidate_table(results), choice.certificate
     criterion = first_criterion(results)
     is_bound = terms_of(results)[0].is_guarantee
+    texts = {criterion: in_percent if is_bound else loss.about}
     params = all_params(results)
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
@@ -123,20 +137,28 @@ def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
         [
             number,
             params_text(params[number]),
-            *(_percent(row[name], is_bound and name == criterion) for name in columns),
+            *(
+                texts.get(name, about_percent)(row[name]) if row[name] >= 0 else ""
+                for name in columns
+            ),
         ]
         for number, row in shown.head(N_ROWS).iterrows()
     ]
     numbers = [number for number, *_ in rows]
     marked = numbers.index(choice.candidate) if choice.candidate in numbers else -1
-    head = ["no.", "parameters", *(name.replace("_", " ") for name in columns)]
+    titles = {"mean_loss": loss.what}
+    head = ["no.", "parameters"]
+    head += [titles.get(name, name.replace("_", " ")) for name in columns]
     return {"head": head, "rows": rows, "marked": marked}
 
 
-def _percent(value: float, is_bound: bool) -> str:
-    if not np.isfinite(value):
+def _report(choice: Choice) -> str:
+    """Return the figure of the report of what is handed over, or ""."""
+    report = choice.reports.get(choice.deploy)
+    if report is None or len(report.classes) > MOST_DRAWN:
         return ""
-    return in_percent(value) if is_bound else about_percent(value)
+    height = 1.2 + 0.45 * (1 + len(report.classes))
+    return _svg(partial(plot_certified_report, report), height=height)
 
 
 def _terms(results: xr.Dataset) -> str:

@@ -16,11 +16,13 @@ and `store` how it is kept, `rows` results for every row of a pool.
 """
 
 from dsel.results.certificate import Certificate, Choice
+from dsel.results.certified_report import CertifiedReport
 from dsel.results.models import open_model, save_model
 from dsel.results.store import open_results, save_results
 
 __all__ = [
     "Certificate",
+    "CertifiedReport",
     "Choice",
     "open_model",
     "open_results",

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from math import isfinite, isnan, nan
+from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
@@ -17,7 +17,13 @@ import xarray as xr
 from dsel import names
 from dsel.checks import check_choice, check_probability
 from dsel.results.certified_report import CertifiedReport
-from dsel.results.texts import about_percent, at_most, confidence, in_percent
+from dsel.results.texts import (
+    about_percent,
+    at_most,
+    confidence,
+    in_percent,
+    shortened,
+)
 
 T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
@@ -284,12 +290,31 @@ class Certificate(Told):
         """Whether the bound is the largest loss that there is, or above."""
         return self.unclipped >= self.largest
 
+    @property
+    def what(self) -> str:
+        """What is bounded, in words: ``Error``, ``Misses of 'fraud'``."""
+        return self.says.removesuffix(" at most")
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it bounds a mean cost, which is no rate."""
+        return self.loss.startswith("cost")
+
     def amount(self, value: float) -> str:
-        """Return a value of the loss as text: rates in percent, costs as they are."""
-        if self.loss.startswith("cost"):
-            return at_most(value, decimals=3)
-        is_limit = self.criterion in CERTIFICATES
-        return in_percent(value) if is_limit else about_percent(value)
+        """Return a limit of the loss as text, or an estimate where it is of none."""
+        if self.criterion not in CERTIFICATES:
+            return self.about(value)
+        if not self.is_cost:
+            return in_percent(value)
+        return at_most(value, decimals=self._decimals)
+
+    def about(self, value: float) -> str:
+        """Return what is no limit as text: rates in percent, costs as they are."""
+        return f"{value:.{self._decimals}f}" if self.is_cost else about_percent(value)
+
+    @property
+    def _decimals(self) -> int:
+        return 3 - min(0, floor(log10(self.largest)))  # more where costs are small
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts, which all renderings show; the first has no name."""
@@ -319,7 +344,7 @@ class Certificate(Told):
         sign = "<=" if self.certified else "~"
         reasons = "" if self.certified else f", reasons={list(self.reasons)}"
         return (
-            f"Certificate({self.loss} {sign} {self.amount(self.bound)}, "
+            f"Certificate({shortened(self.loss)} {sign} {self.amount(self.bound)}, "
             f"{confidence(self.delta)} % sure, criterion={self.criterion!r}, "
             f"deploy={self.deploy!r}{reasons})"
         )

@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import pandas as pd
 
-from dsel.results.texts import confidence, floor_percent, in_percent
+from dsel.results.texts import about_percent, confidence, floor_percent, in_percent
 
 COLUMNS = ("recall", "at least", "precision", "at least", "rows")
 """Heads of the table, after that of the classes."""
+NOTHING: Final = (
+    "At least 0.0 %: too few rows or answers of the class were seen to say anything"
+)
 
 
 @dataclass(frozen=True)
@@ -82,46 +85,52 @@ class CertifiedReport:
         )
 
     def __str__(self) -> str:
-        table = [("", *COLUMNS), *self._texts()]
+        table = [("", *COLUMNS), *self.cells()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [self._head()]
+        lines = [self.head()]
         for name, *cells in table:
             padded = (c.rjust(w) for c, w in zip(cells, widths[1:], strict=True))
             lines.append("  ".join([name.ljust(widths[0] + 1), *padded]))
-        return "\n".join([*lines, self._foot(), *self._doubts()])
+        return "\n".join([*lines, *self.feet()])
 
     def _repr_html_(self) -> str:
         """Return the table as HTML without colours, for light and dark ground."""
         head = "".join(f"<th>{name}</th>" for name in ("", *COLUMNS))
         body = "".join(
             f"<tr><th>{escape(name)}</th><td>{'</td><td>'.join(cells)}</td></tr>\n"
-            for name, *cells in self._texts()
+            for name, *cells in self.cells()
         )
-        foot = "<br>".join(escape(line) for line in (self._foot(), *self._doubts()))
+        foot = "<br>".join(map(escape, self.feet()))
         return (
-            f"<div><strong>{escape(self._head())}</strong><table>\n<tr>{head}</tr>\n"
+            f"<div><strong>{escape(self.head())}</strong><table>\n<tr>{head}</tr>\n"
             f"{body}</table>{foot}</div>"
         )
 
-    def _head(self) -> str:
+    def head(self) -> str:
+        """Return the line above the table."""
+        if self.remarks:
+            return f"No guarantee, since {self.remarks[0]}: {self.model}"
         sure = f"{confidence(self.delta)} % sure, all numbers at once"
         return f"Certified report ({sure}): {self.model}"
 
-    def _foot(self) -> str:
-        limit = in_percent(self.error_at_most)
-        return f"Error about {in_percent(self.error)}, at most {limit}"
+    def feet(self) -> list[str]:
+        """Return the lines below the table."""
+        seen, limit = about_percent(self.error), in_percent(self.error_at_most)
+        lines = [f"Error about {seen}, at most {limit}"]
+        if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
+            lines.append(NOTHING)
+        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
 
-    def _doubts(self) -> list[str]:
-        return [f"No guarantee: {why}" for why in self.remarks]
-
-    def _texts(self) -> Sequence[tuple[str, ...]]:
+    def cells(self) -> Sequence[tuple[str, ...]]:
+        """Return the texts of each class: its name, then what `COLUMNS` name."""
         columns = (
             self.recall, self.recall_at_least, self.precision, self.precision_at_least
         )  # fmt: skip
+        texts = (about_percent, floor_percent) * 2
         return [
             (
                 str(label),
-                *(floor_percent(c[place]) for c in columns),
+                *(text(c[place]) for text, c in zip(texts, columns, strict=True)),
                 f"{self.rows[place]:,}",
             )
             for place, label in enumerate(self.classes)

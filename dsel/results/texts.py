@@ -2,6 +2,7 @@
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isfinite
+from textwrap import shorten
 from typing import Final
 
 EXACT: Final = Context(prec=800)
@@ -42,6 +43,17 @@ def about_percent(rate: float) -> str:
     '15.0 %'
     """
     return f"{100 * rate:.1f} %"
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """Return a text of many costs as one that can be read.
+
+    Examples
+    --------
+    >>> shortened("cost({('fraud', 'ok'): 50.0, ('ok', 'fraud'): 1.0})", 40)
+    "cost({('fraud', 'ok'): 50.0, ...)"
+    """
+    return shorten(text, width, placeholder=" ...)")
 
 
 def floor_percent(rate: float) -> str:

@@ -42,6 +42,7 @@ from dsel.families.fit_arguments import check_pool_learners, checked_params, tak
 from dsel.losses import count_by_class
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD, Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
+from dsel.results.texts import shortened
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
@@ -308,8 +309,9 @@ class Plan:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
         if (by_class := self.work.by_class) is not None:
-            loss, n = by_class.loss or "the error", len(by_class.classes)
-            text += f"; of {loss}" + f" and a report of {n} classes" * by_class.reports
+            loss, n = by_class.loss, len(by_class.classes)
+            text += f"; of {shortened(repr(loss)) if loss else 'the error'}"
+            text += f" and a report of {n} classes" * by_class.reports
         if self.certificate != "nested":
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
@@ -486,8 +488,9 @@ def plan_search(
     by_class = count_by_class(loss, report, labeled.classes)
     if by_class is not None and certificate != "nested":
         raise ValueError(
-            f"`loss` and `report` are for certificate='nested', the others bound the "
-            f"error, got certificate={certificate or None!r}; leave one of them out."
+            f"`loss` and `report` are for certificate='nested' with plain random folds "
+            f"and no `criterion`, got certificate={certificate or None!r}; the others "
+            f"are about the error: leave one of them out."
         )
     if by_class is not None and by_class.loss is not None:
         rule = get_criterion("mean_loss")
@@ -566,6 +569,11 @@ def _decide(
     else:
         ranks = "cv_bound" if certificate == "best_fold" else certificate or criterion
         rule = get_criterion(ranks)  # type: ignore[arg-type]  # one of both is given
+        if rule.name == "mean_loss":
+            raise ValueError(
+                "`criterion` 'mean_loss' is that of a declared loss; leave it out, and "
+                'write loss=dsel.losses.recall("fraud") or another.'
+            )
         if not certificate and rule.is_guarantee:
             raise ValueError(
                 f"`criterion` is for estimates, got {criterion!r}; write "

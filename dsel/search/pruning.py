@@ -247,13 +247,10 @@ class NestedRace:
             answers[there, test.fold] += test.n_rows
             losses[there, test.fold] += table.losses[there, test.split, test.side]
             models[there, test.fold] += 1
+        by_loss = {}
         if self.by_loss:
-            most = np.maximum(models.max(axis=0), 1)
-            by_loss = {
-                names.FOLD_LOSS_MEAN: np.where(models == most, losses / most, np.nan)
-            }
-        else:
-            by_loss = {}
+            means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
+            by_loss = {names.FOLD_LOSS_MEAN: means}
         return by_loss | {
             names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
             names.FOLD_ANSWERS: answers,

@@ -85,7 +85,11 @@ def select(
             deploy: replace(each, objections=(CHANGED, *each.objections))
             for deploy, each in choice.certificates.items()
         }
-        return replace(choice, certificates=certificates)
+        reports = {
+            deploy: replace(each, remarks=certificates[deploy].reasons)
+            for deploy, each in choice.reports.items()
+        }
+        return replace(choice, certificates=certificates, reports=reports)
     name = criterion or first_criterion(results)
     certificate = str(results.attrs.get("certificate", ""))
     return choose(results, name, certificate=certificate, delta=delta)
@@ -133,16 +137,26 @@ def choose(
         objections.insert(0, lost if isnan(declared) else said)
     elif str(cube.attrs.get(TOKEN)) != content_token(cube):
         objections.insert(0, CHANGED)
+    fields: dict[str, Any] = {"estimate": _cv_error(counts, number)}
+    if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
+        fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
+        fields["estimate"] = float(own.estimate[number])
     found = certificate_of(
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
-        estimate=_cv_error(counts, number), fold=fold, objections=tuple(objections),
+        fold=fold, objections=tuple(objections), **fields,
     )  # fmt: skip
     return Choice(
         number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
         {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
     )  # fmt: skip
+
+
+def declared_loss(cube: xr.Dataset) -> Certificate | None:
+    """Return the certificate of a search, which tells its loss; None where lost."""
+    choice = attribute(cube, CHOICE, Choice.from_json, None)
+    return None if choice is None else choice.certificate
 
 
 def certificate_of(

@@ -1,5 +1,7 @@
 """Figures show the cube's numbers, and say what is a bound and what is not."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from dsel.plots import (
     plot_audit_failures,
     plot_bound_plan,
     plot_certificates,
+    plot_certified_report,
     plot_loss_curves,
     plot_surface,
     plot_terms,
@@ -110,6 +113,54 @@ def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     marks = ax.lines[0].get_xdata()
     errors = [each.estimate for each in choice.certificates.values()]
     np.testing.assert_array_equal(marks, [*errors, np.nan])
+
+
+def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
+    report = run(report=True).dsel.select().report()
+    ax = plot_certified_report(report)
+    recall, precision, error = ax.containers
+    assert [bar.get_width() for bar in recall] == list(report.recall)
+    assert [bar.get_width() for bar in precision] == list(report.precision)
+    assert [bar.get_width() for bar in error] == [report.error]
+    marks = [list(line.get_xdata()) for line in ax.lines]
+    assert marks == [
+        list(report.recall_at_least), list(report.precision_at_least),
+        [report.error_at_most],
+    ]  # fmt: skip
+    name, _, found, _, right, _ = report.cells()[0]
+    assert (
+        texts(ax)[0] == f"{name}: recall at least {found}, precision at least {right}"
+    )
+    assert "95 % sure" in ax.get_title(loc="left")
+    doubted = replace(report, remarks=("A1 is violated",))
+    title = plot_certified_report(doubted).get_title(loc="left")
+    assert title.startswith("No guarantee, since A1 is violated")
+
+
+@pytest.mark.parametrize(
+    ("loss", "label", "says"),
+    [
+        (dsel.losses.recall(1), "Misses of 1 (estimate), %", "Misses of 1, %"),
+        (
+            dsel.losses.cost([[0, 9], [1, 0]], [0, 1]),
+            "Mean cost (estimate)",
+            "Mean cost",
+        ),
+    ],
+    ids=["recall", "cost"],
+)
+def test_plots__name_the_declared_loss(loss, label, says):
+    results = run({"n_neighbors": [1, 3, 9]}, loss=loss)
+    ax = plot_surface(results)
+    assert ax.get_ylabel() == label
+    shown = np.concatenate([line.get_ydata() for line in ax.lines])
+    assert np.isfinite(shown).sum() == 4  # dropped ones too; the chosen one twice
+    assert plot_certificates(results).get_xlabel() == says
+    # Of the loss alone, read again, nothing is a percent that is none.
+    whole = run({"n_neighbors": [1, 3, 9]}, loss=loss, prune=False)
+    told = whole.dsel.select("mean_loss").certificate
+    assert told.what == says.removesuffix(", %")
+    assert ("%" in told.amount(told.bound)) == ("%" in label)
 
 
 def test_plot_terms__adds_up_best_first(bounded):

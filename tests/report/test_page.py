@@ -71,6 +71,24 @@ def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
     assert "About A1" not in text
 
 
+def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
+    costs = dsel.losses.cost({(1, 0): 50, (0, 1): 1})
+    with pytest.warns(dsel.errors.FitFailedWarning):
+        outcome = run(loss=costs, report=True)
+    text = words(report_html(outcome.results))
+    assert outcome.choice.certificate.headline() in text
+    assert "parameters Mean cost cv error" in text
+    assert f" {outcome.choice.estimate:.3f} " in text
+    assert "Error at most" not in text
+    for deploy in ("one_fold", "all_rows"):
+        for cells in outcome.certified_report(deploy).cells():
+            assert " ".join(cells) in text
+    assert "All limits of these tables hold at once (95 % sure)" in text
+    cut = words(report_html(outcome.results.isel(column=[0])))
+    assert "The limits are no guarantee" in cut
+    assert "hold at once" not in cut
+
+
 def test_report_html__loads_nothing_from_elsewhere(outcome):
     page = report_html(outcome.results)
     assert not re.findall(

@@ -6,8 +6,13 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import classification_report, confusion_matrix
-from sklearn.model_selection import FixedThresholdClassifier, ParameterGrid
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    ParameterGrid,
+    StratifiedKFold,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -290,6 +295,13 @@ REFUSED = {
     "report of an estimate": (
         {"report": True, "criterion": "cv_error"}, "`report` nested",
     ),
+    "folds that are not plain": (
+        {"report": True, "cv": StratifiedKFold(5)}, "`report` plain folds",
+    ),
+    "criterion of a loss": ({"criterion": "mean_loss"}, "'mean_loss' loss="),
+    "many classes": (
+        {"report": True, "y": np.arange(500) % 150}, "`report` 100 150",
+    ),
 }  # fmt: skip
 
 
@@ -300,9 +312,61 @@ def test_plan__refuses(options, words):
     assert all(word in str(caught.value) for word in words.split())
 
 
-def test_plan__refuses_a_loss_of_another_kind_and_numbers_that_were_not_declared():
-    with pytest.raises(TypeError, match=r"dsel\.losses"):
-        plan(loss="recall")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"loss": "f1"}, "`loss` dsel.losses 'f1'"),
+        ({"loss": losses.Recall}, "`loss` dsel.losses"),
+        ({"loss": np.eye(2)}, "`loss` dsel.losses .cost("),
+        ({"report": "fraud"}, "`report` list ['fraud']"),
+        ({"report": 1}, "`report` list [1]"),
+    ],
+)
+def test_plan__refuses_a_loss_or_a_report_of_another_kind(options, words):
+    with pytest.raises(TypeError, match=" ") as caught:
+        plan(**options)
+    assert all(word in str(caught.value) for word in words.split())
+
+
+def test_labels_of_numpy__are_told_as_they_stand_in_y():
+    classes = np.unique(Y)
+    made = plan(loss=losses.recall(classes[0]), report=classes)
+    outcome = made.run()
+    assert outcome.certificate.says == "Misses of 'fraud' at most"
+    assert outcome.certified_report().classes == ("fraud", "ok")
+    assert losses.cost([[0, 5], [1, 0]], classes) == losses.cost(COSTS)
+    numbered = {(np.int64(1), np.int64(0)): 5, (0, 1): 1}
+    assert losses.cost(numbered).classes == (1, 0)
+
+
+def test_small_costs__have_the_digits_that_tell_them():
+    tiny = losses.cost([[0, 5e-5], [1e-5, 0]], CLASSES)
+    certificate = plan(loss=tiny).run().certificate
+    shown = float(certificate.amount(certificate.bound))
+    assert certificate.bound <= shown <= 1.01 * certificate.bound
+
+
+def test_report__of_a_cube_that_was_changed_is_no_guarantee():
+    results = plan(report=True).run().results
+    assert not dsel.select(results).report().remarks
+    report = dsel.select(results.isel(max_depth=[0, 1])).report()
+    assert str(report).startswith("No guarantee, since the cube was cut")
+
+
+def test_report__of_a_class_that_folds_lack_says_so():
+    y = Y.copy().astype(object)
+    y[np.flatnonzero(Y == "fraud")[2:]] = "ok"
+    learner = LogisticRegression()  # cannot be fitted where a class alone is left
+    found = plan(learner, {"C": [0.1, 1.0]}, y=y, report=True,
+                 loss=losses.recall("fraud")).run()  # fmt: skip
+    report = found.certified_report()
+    assert report.recall_at_least[0] < 0.01
+    assert report.recall_at_least[1] > 0.9
+    assert "At least 0.0 %: too few rows" in str(report)
+    assert found.certificate.says_nothing
+
+
+def test_plan__refuses_numbers_that_were_not_declared():
     with pytest.raises(ValueError, match="report=True"):
         plan().run().certified_report()
 
@@ -314,6 +378,7 @@ def test_plan__refuses_a_loss_of_another_kind_and_numbers_that_were_not_declared
         ([{("a", "b"): 1}], "'b' 'a' every pair"),
         ([{"a": 1}], "pairs"),
         ([[[0, 1]], ["a", "b"]], "square (1, 2) 2 classes"),
+        ([[[0, 1], [1]], ["a", "b"]], "square (2,) 2 classes"),
         ([[[0, 0], [0, 0]], ["a", "b"]], "above 0"),
         ([[[0, np.nan], [1, 0]], ["a", "b"]], "lacks 'b' 'a'"),
     ],
