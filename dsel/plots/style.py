@@ -1,6 +1,5 @@
 """What all figures share: colours, labels of parameter values, a place to draw."""
 
-from math import frexp
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -77,10 +76,7 @@ def value_labels(values: NDArray[Any]) -> list[str]:
     """
     if values.dtype.kind != "f":
         return [str(value) for value in values]
-    if len(values) > 2 and all(_is_power_of_two(value) for value in values):
-        return [f"$2^{{{frexp(value)[1] - 1}}}$" for value in values]
+    halves, powers = np.frexp(values)
+    if len(values) > 2 and np.all(halves == 0.5):  # powers of two
+        return [f"$2^{{{power - 1}}}$" for power in powers]
     return [f"{value:g}" for value in values]
-
-
-def _is_power_of_two(value: float) -> bool:
-    return bool(np.isfinite(value)) and value > 0 and frexp(value)[0] == 0.5

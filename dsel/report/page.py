@@ -71,7 +71,7 @@ def report_html(results: xr.Dataset) -> str:
     check_cube(results)
     results = results.load()
     choice, counts = select(results), evidence(results)
-    status = counts[names.STATUS]
+    best, status = _best(results, choice), counts[names.STATUS]
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
@@ -98,7 +98,7 @@ def report_html(results: xr.Dataset) -> str:
         sure=confidence(choice.delta),
         loss=shortened(choice.certificate.loss, 400),
         surface=_svg(partial(plot_surface, results), height=3.4),
-        best=_best(results, choice),
+        best=best,
         terms=_terms(results),
         failures=_failures(results, status),
         provenance=sorted(

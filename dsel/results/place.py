@@ -249,7 +249,8 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     differing = [key for key in {**there, **now} if there.get(key) != now.get(key)]
     if differing:
         shown = (
-            f"{key} is {_short(there.get(key))} there and {_short(now.get(key))} now"
+            f"{key} is {there.get(key, 'nothing')!s:.40} there and "
+            f"{now.get(key, 'nothing')!s:.40} now"
             for key in differing
         )
         raise StoreMismatchError(
@@ -259,12 +260,6 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
     return head
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "nothing"
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def read_outcome(place: Place) -> dict[str, Any] | None:

@@ -192,7 +192,9 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
     files = [each for each in place.files(name) if each.endswith(".json")]
     marks = [each.removesuffix(".json") for each in reversed(files)]
     for mark in dict.fromkeys([final, *marks] if final else marks):
-        sums = _sums(place.read(f"{name}/{mark}.json"))
+        sums: dict[str, int] = {}
+        with suppress(TypeError, ValueError):
+            sums = dict(json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}"))
         contents = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
         found: dict[str, Any] = dict(zip(sums, contents, strict=True))
         if sums and all(
@@ -211,14 +213,6 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
             f"on with it."
         )
     raise ValueError(f"the {name} at {place} is damaged; {MAKE_ANEW}.")
-
-
-def _sums(content: bytes | None) -> dict[str, int]:
-    with suppress(ValueError):
-        sums = json.loads(unseal(content) or "{}")
-        if isinstance(sums, dict):
-            return sums
-    return {}
 
 
 def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
