@@ -59,6 +59,7 @@ from dsel.search.read_out import (
 )
 from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
 from dsel.search.tasks import FitJob, count_chosen, fit_chosen
+from dsel.stores import BAD_HEADER
 
 if TYPE_CHECKING:
     from dsel.search.plan import Plan
@@ -649,9 +650,15 @@ def _kept(outcome: Outcome, store: Any) -> Outcome:
 
 def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded, or made again."""
-    choice = Choice.from_json(store.outcome["choice"])
-    plan = run.plan
-    choice = replace(choice, params=plan.axes.candidates[choice.candidate])
+    try:
+        choice = Choice.from_json(store.outcome["choice"])
+        params = run.plan.axes.candidates[choice.candidate]
+    except BAD_HEADER as error:
+        raise ValueError(
+            f"the outcome at {store.place} is not what dsel wrote there; bring it back "
+            f"from a copy, or choose another place."
+        ) from error
+    choice = replace(choice, params=params)
     kept = {}
     for name in choice.certificates:
         try:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -118,3 +119,13 @@ def test_run__a_worker_that_is_killed_changes_no_count(tmp_path):
         cluster.start_worker("worker-2")
         counts = counts_of(running.result(timeout=120))
     assert counts == counts_of(job("tree", tmp_path / "other"))
+
+
+@pytest.mark.parametrize("body", [b'{"said": {}, "datasets": {}, "models": {}}', b"[]"])
+def test_run__refuses_an_outcome_that_it_did_not_write(body, tmp_path):
+    """One whose checksum is right: a torn one is refused beside."""
+    rows = digits(100)
+    run_search(*K_NEAREST, *rows, cv=2, out=tmp_path)
+    (tmp_path / "outcome.json").write_bytes(b"%08x\n" % zlib.crc32(body) + body)
+    with pytest.raises(ValueError, match=r"outcome.* not what dsel wrote there; bring"):
+        run_search(*K_NEAREST, *rows, cv=2, out=tmp_path)
