@@ -56,6 +56,10 @@ PLANS = {
     "more folds than rows": ({"cv": 61}, ValueError, "`cv` 61 60"),
     "cv is text": ({"cv": "five"}, TypeError, "`cv` folds 'five'"),
     "labels are missing": ({"y": Y[:-1]}, ValueError, "`y` label `X` 59 60"),
+    "rows of no length": (
+        {"X": np.where(np.arange(64) == 5, 1e160, X)}, ValueError,
+        "squared lengths rbf scale",
+    ),
     "NaN in X": ({"X": NO_NUMBER}, ValueError, "`X` finite row column nan"),
     "X is a vector": ({"X": X[0]}, ValueError, "`X` table"),
     "X is empty": ({"X": X[:0], "y": Y[:0]}, ValueError, "`X` row"),

@@ -13,7 +13,7 @@ from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.kernel import check_limit, whole_nbytes
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.rows import packed_rows
+from dsel.families.svm.rows import packed_rows, usable
 from dsel.families.svm.settings import (
     check_candidates,
     group_key,
@@ -58,8 +58,10 @@ class KernelSVMFamily(Family):
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
         """Raise where a candidate cannot work; see `Family.check`."""
         # What a pipeline makes of the rows is seen when it is fitted.
-        are_bare = any(not steps_before(each.estimator) for each in candidates)
-        check_candidates(candidates, numbers(X) if are_bare else None)
+        bare = [c.estimator for c in candidates if not steps_before(c.estimator)]
+        check_candidates(candidates, numbers(X) if bare else None)
+        for kernel in sorted({estimator.kernel for estimator in bare}):
+            usable(numbers(X), kernel)  # a fold must not fail what is chosen without it
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""
