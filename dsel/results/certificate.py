@@ -440,9 +440,9 @@ class Choice(Told):
             percent = self.certificate.amount(self.held_out_fifth)
             smallest = min(each.bound for each in self.certificates.values())
             is_smaller = self.held_out_fifth < smallest
-            advice = "That is the smallest number: here a held-out part does as well"
+            advice = "the smallest number: it does as well"
             line = f"A held-out fifth would give about {percent}"
-            lines.append(f"{line}. {advice}" if is_smaller else line)
+            lines.append(f"{line}, {advice}" if is_smaller else line)
         return [
             *(("", line) for line in lines),
             *(("But", reason) for reason in self.certificate.reasons[1:]),

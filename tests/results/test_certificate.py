@@ -49,7 +49,7 @@ def test_choice__begins_with_the_model_that_is_handed_over(choice):
 
 def test_choice__says_where_a_held_out_fifth_is_smaller(choice):
     lines = str(changed(choice, held_out_fifth=0.14)).splitlines()
-    assert lines[3].startswith("A held-out fifth would give about 14.0 %. That is the")
+    assert lines[3].startswith("A held-out fifth would give about 14.0 %, the smallest")
     assert len(lines) == 4
 
 
