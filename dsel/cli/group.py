@@ -1,5 +1,6 @@
 """The group of commands, and how each of them ends."""
 
+import logging
 import sys
 import warnings
 from importlib import import_module
@@ -58,6 +59,8 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
+        # It tells of what zarr no longer waits for when one of its reads has failed.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
             warnings.showwarning = _warned
             try:

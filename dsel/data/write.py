@@ -20,7 +20,7 @@ from zarr.storage import FsspecStore
 
 from dsel.checks import check_integer, check_options, check_path, check_url
 from dsel.data.blocks import check_finite
-from dsel.data.frames import NUMERIC
+from dsel.data.frames import NUMERIC, frame_of
 from dsel.data.open import open_pool, rooted
 from dsel.data.pool import Pool, RowFilter
 from dsel.data.tables import (
@@ -368,6 +368,9 @@ def _write_parquet(
     try:
         with parquet.ParquetWriter(unfinished, schema) as writer:
             for frame in chain([first], frames):
+                here = np.arange(n_rows, n_rows + len(frame))
+                names = list(frame.columns)
+                check_finite(frame_of(frame), "`source`", here, names, allow_nan=True)
                 try:
                     table = pa.Table.from_pandas(frame, schema, preserve_index=False)
                 except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -12,6 +12,7 @@ process, on threads.
 
 import argparse
 import json
+import logging.handlers
 import re
 import shutil
 import signal
@@ -356,6 +357,8 @@ def fuzz(cases, seed, say=lambda _: None):
         raise SlowError
 
     before = signal.signal(signal.SIGALRM, interrupt)
+    logged = logging.handlers.BufferingHandler(1000)
+    logging.getLogger().addHandler(logged)
     n_done, failed = 0, []
     for number in cases:
         signal.alarm(MOST_SECONDS)
@@ -366,10 +369,13 @@ def fuzz(cases, seed, say=lambda _: None):
                 arguments, is_done, wrong = [], False, traceback.format_exc()
         signal.alarm(0)
         n_done += is_done
+        wrong = wrong or "\n".join(map(logged.format, logged.buffer)) or None
+        logged.flush()
         if wrong is not None:
             failed.append(f"case {number}: dsel {arguments}\n{wrong}")
             say(failed[-1])
     signal.signal(signal.SIGALRM, before)
+    logging.getLogger().removeHandler(logged)
     return n_done, failed
 
 

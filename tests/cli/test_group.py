@@ -2,7 +2,9 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
+import zarr
 from click.testing import CliRunner
 
 from dsel.cli import main
@@ -24,6 +26,17 @@ def test_main__shows_its_help_without_importing_what_commands_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
+    group = zarr.create_group(tmp_path / "g")
+    for name in "Xy":
+        group.create_array(name, data=np.zeros(3))
+    (tmp_path / "g" / "X" / "zarr.json").unlink()
+    (tmp_path / "g" / "y" / "zarr.json").write_text("{")
+    command = [sys.executable, "-m", "dsel", "select", str(tmp_path / "g")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,12 @@ WRITING = {
     "slash": (lambda _: write_pool(X, "s3:/b/pool.zarr"), "write 's3://b/pool.zarr'"),
     "text": (lambda f: write(TEXT, f), "numeric, but column 'colour' holds text"),
     "infinite": (lambda f: write(np.where(X == 5, -np.inf, X), f), "row 2.*is -inf"),
+    "infinite beside text": (
+        lambda f: write_pool(
+            text_file(f, "t.csv", "a,b\nx,2\ny,-inf\n"), f / "t.parquet"
+        ),
+        r"`source` .*row 1, column 'b' is -inf",
+    ),
     "infinite in a file": (
         lambda f: write(text_file(f, "t.csv", "a,b\n1,2\n3,-inf\n"), f),
         r"row 1, column 1 \('b'\) is -inf",
