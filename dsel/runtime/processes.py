@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import uuid
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 from typing import Any, Final
 
 import cloudpickle
@@ -63,7 +63,11 @@ class Processes:
                     initializer=_leave_interrupts,
                 )
             pool = _pools[self.n_processes]
-        future: Future[Any] = pool.submit(function, *arguments)
+        try:
+            future: Future[Any] = pool.submit(function, *arguments)
+        except BrokenExecutor:
+            self.kill()  # so that the next run begins others
+            raise
         return future
 
     def kill(self) -> None:

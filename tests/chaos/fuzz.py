@@ -360,9 +360,11 @@ def fuzz(cases, seed, say=lambda _: None):
     logged = logging.handlers.BufferingHandler(1000)
     logging.getLogger().addHandler(logged)
     n_done, failed = 0, []
+    base = Path(tempfile.mkdtemp())  # processes may live on in the folder of a case
     for number in cases:
         signal.alarm(MOST_SECONDS)
-        with tempfile.TemporaryDirectory() as place, chdir(place):
+        (base / str(number)).mkdir()
+        with chdir(base / str(number)):
             try:
                 arguments, is_done, wrong = run_case(number, seed)
             except SlowError:
@@ -376,6 +378,7 @@ def fuzz(cases, seed, say=lambda _: None):
             say(failed[-1])
     signal.signal(signal.SIGALRM, before)
     logging.getLogger().removeHandler(logged)
+    shutil.rmtree(base)
     return n_done, failed
 
 
