@@ -62,13 +62,6 @@ def test_build__writes_on_workers(run, tmp_path):
     assert "12 chunks" in result.stdout
 
 
-def test_info__says_that_there_is_no_pool(run, tmp_path):
-    result = run("info", tmp_path / "p.zarr")
-
-    assert result.exit_code == 1
-    assert "there is nothing at" in result.stderr
-
-
 def test_build__leaves_out_an_index_that_pandas_saved(run, tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(9, 2)), columns=["a", "b"])
     frame.index = 2 * frame.index
@@ -83,8 +76,3 @@ def test_build__of_parquet_says_which_package_it_lacks(run, tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run("build", tmp_path / "t.csv", tmp_path / "t.parquet")
     assert "Parquet files need pyarrow; pip install 'dsel[io]'" in result.stderr
-
-
-def test_info__of_an_empty_npy_file_says_that_it_is_no_pool(run, tmp_path):
-    (tmp_path / "x.npy").touch()
-    assert "is no pool: No data left" in run("info", tmp_path / "x.npy").stderr
