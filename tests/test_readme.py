@@ -41,11 +41,12 @@ def reader(tmp_path, monkeypatch):
     }
 
 
-def test_readme__runs_as_it_stands(reader):
+def test_readme__runs_as_it_stands(reader, capsys):
     reader |= {"dsel": dsel, "SVC": SVC, "pool": dsel.open_pool("pool.zarr")}
     for block in _blocks(README):
         exec(block, reader)
 
+    assert _blocks(README, "text")[1] in capsys.readouterr().out
     assert reader["choice"].certificate.certified
     assert set(reader["outcome"].models) == {"one_fold", "all_rows"}
     assert set(reader["search"].results_.dims) >= {"width", "regularization"}
