@@ -385,6 +385,8 @@ class Choice(Told):
     """What else a reader should know, such as fits that failed."""
     candidates: Mapping[str, int] = field(default_factory=dict)
     """The candidate of each deployment; that of a fold may be another."""
+    params_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the grid sets for the candidate of each deployment."""
     reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
     """The certified report of each deployment, where the plan declared it."""
 
@@ -429,7 +431,8 @@ class Choice(Told):
             if deploy == self.deploy:
                 continue
             number = self.candidates.get(deploy, self.candidate)
-            which = "" if number == self.candidate else f" (candidate {number})"
+            params = params_text(self.params_of.get(deploy, self.params))
+            which = "" if number == self.candidate else f" ({params})"
             better = ", likely the better one" if deploy == ALL_ROWS else ""
             lines.append(
                 f"at most {other.amount(other.bound)}: {other.model}{which}{better}"

@@ -572,6 +572,7 @@ def nested_choice(
         number, plan.axes.candidates[number], plan.criterion.name, float(table[number]),
         certificates, deploy, read.held_out_fifth,
         (*counts.messages, *remarks_on(cube)), candidates,
+        {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
             name: replace(reports[name], model=made.model, remarks=made.reasons)
             for name, made in certificates.items()

@@ -64,8 +64,11 @@ def test_choice__of_one_certificate_is_short(choice):
 
 
 def test_choice__names_the_candidate_of_the_other_model(choice):
-    other = changed(choice, candidates={"one_fold": 3, "all_rows": 5})
-    assert "the model of all labels (candidate 5), likely" in str(other)
+    other = changed(
+        choice, candidates={"one_fold": 3, "all_rows": 5},
+        params_of={"one_fold": {"C": 8.0}, "all_rows": {"C": 2.0}},
+    )  # fmt: skip
+    assert "the model of all labels (C=2), likely" in str(other)
 
 
 def test_renderings__say_the_same_with_the_same_digits(choice):
