@@ -30,6 +30,8 @@ from dsel.search.select import select, terms_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LONGEST = 24
+"""Letters of a class's name in a figure."""
 PHASES = {
     names.FIT_SECONDS: "fits on folds",
     names.FULL_FIT_SECONDS: "fits on all labeled rows",
@@ -112,7 +114,8 @@ def plot_certified_report(
     '%; dark: recall, pale: precision, mark: limit'
     """
     texts = [
-        f"{name}: recall at least {recall}, precision at least {precision}"
+        f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
+        f"recall at least {recall}, precision at least {precision}"
         for name, _, recall, _, precision, _ in report.cells()
     ]
     texts.append(f"error at most {in_percent(report.error_at_most)}")

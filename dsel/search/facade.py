@@ -111,14 +111,16 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     best_index_ : int
         Number of its candidate.
     best_score_ : float
-        Mean accuracy of that candidate on held-out folds: an estimate.
+        Mean accuracy of that candidate on held-out folds: an estimate, of accuracy
+        also where a `loss` ranks.
     results_ : xarray.Dataset
         The cube over the grid, ``fold`` and ``criterion``.
     pair_results_ : xarray.Dataset
         What inner searches counted, pair of folds by pair; None of other searches.
     cv_results_ : dict
         The table that scikit-learn's searches have, made from `results_`, for
-        ``pd.DataFrame(search.cv_results_)``.
+        ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of accuracies; the
+        column ``mean_loss`` has the `loss` that ranks.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so a
         pickle of the search does not contain it.

@@ -132,6 +132,8 @@ def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
         texts(ax)[0] == f"{name}: recall at least {found}, precision at least {right}"
     )
     assert "95 % sure" in ax.get_title(loc="left")
+    named = replace(report, classes=("a" * 70, "b"))  # or it would leave no bars
+    assert texts(plot_certified_report(named))[0].startswith("a" * 21 + "...: recall")
     doubted = replace(report, remarks=("A1 is violated",))
     title = plot_certified_report(doubted).get_title(loc="left")
     assert title.startswith("No guarantee, since A1 is violated")
