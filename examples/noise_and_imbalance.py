@@ -60,9 +60,9 @@ for name, law in cases.items():
 
 # %%
 # In the last case the error is small because inner rows are many. How many of the rare
-# rows are recognised is another question, and no certificate of dsel answers it: weigh
-# the classes with ``class_weight="balanced"``, which each fit computes from its own
-# rows, and look at the rows of that class.
+# rows are recognised is another question: declare it, with ``report=True`` or a `loss`
+# by class, and weigh the classes with ``class_weight="balanced"``, which each fit
+# computes from its own rows; see :doc:`/guides/g_rare_class`.
 
 figure, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
 place = np.arange(len(numbers))
