@@ -50,7 +50,7 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
         search.fit(*rows)
     assert terminal.getvalue() == ""
     search.set_params(verbose=1).fit(*rows)
-    assert re.search("fits .* 6/6", capsys.readouterr().err)
+    assert re.search("fits .* 9/9", capsys.readouterr().err)
 
 
 def numbers(text):
