@@ -36,7 +36,10 @@ def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
     (tmp_path / "g" / "y" / "zarr.json").write_text("{")
     command = [sys.executable, "-m", "dsel", "select", str(tmp_path / "g")]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    # Which of the two is read first is chance; zarr may warn of the other before.
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
 
 
 @pytest.mark.parametrize(
