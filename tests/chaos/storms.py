@@ -90,9 +90,9 @@ class Job:
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
         keys = [
-            json.loads(line)[0].split("/")
-            for _, *lines in read_journal(Place(self.out))
-            for line in lines
+            key.split("/")
+            for _, records in read_journal(Place(self.out))
+            for key in records
         ]
         return {
             (place, numbers[key])
