@@ -150,24 +150,22 @@ class Precision:
     def __repr__(self) -> str:
         return f"precision({self.classes[0]!r})"
 
-    def rate(self, confusion: NDArray[Any], place: int = 0) -> float:
+    def rate(self, confusion: NDArray[Any]) -> float:
         """Return the share of the answers of the class that are wrong."""
-        answers = confusion[:, place].sum()
-        return _share(answers - confusion[place, place], answers)
+        answers = confusion[:, 0].sum()
+        return _share(answers - confusion[0, 0], answers)
 
-    def limits(self, counts: ClassCounts, delta: float, place: int = 0) -> Floats:
+    def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return binomial limits of the answers of the class."""
-        answers = counts.confusions[:, :, place].sum(axis=-1)
-        return _limits(answers - counts.confusions[:, place, place], answers, delta)
+        answers = counts.confusions[:, :, 0].sum(axis=-1)
+        return _limits(answers - counts.confusions[:, 0, 0], answers, delta)
 
-    def all_rows(
-        self, counts: ClassCounts, limits: Floats, delta: float, place: int = 0
-    ) -> Floats:
+    def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Return the bounds through how often both models give the answer."""
         pairs = counts.pairs
-        joined = pairs[:, :, place].sum(axis=-1) - pairs[:, place, place]
+        joined = pairs[:, :, 0].sum(axis=-1) - pairs[:, 0, 0]
         return added_false_answers(
-            limits, pairs[:, place].sum(axis=-1), int(pairs[0, :, place].sum()), joined,
+            limits, pairs[:, 0].sum(axis=-1), int(pairs[0, :, 0].sum()), joined,
             counts.n_unlabeled, counts.equal_rows, delta=delta,
         )  # fmt: skip
 
@@ -212,7 +210,11 @@ class Cost:
 
     def __repr__(self) -> str:
         names, pairs = self.classes, product(range(len(self.classes)), repeat=2)
-        told = {(names[y], names[z]): self.matrix[y][z] for y, z in pairs if y != z}
+        told = {
+            (names[y], names[z]): self.matrix[y][z]
+            for y, z in pairs
+            if y != z or self.matrix[y][z]
+        }
         return f"cost({told!r})"
 
     @property

@@ -683,10 +683,17 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
         outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
         chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
         counts = run.last_step(chosen)
-        pairs = [(names.OUTER_ERRORS, counts.errors)]
-        if counts.disagreements is not None:
-            pairs.append((names.OUTER_DISAGREEMENTS, counts.disagreements))
-        same = all(np.array_equal(cube[name].values, found) for name, found in pairs)
+        made = {
+            names.OUTER_ERRORS: counts.errors,
+            names.OUTER_DISAGREEMENTS: counts.disagreements,
+            names.OUTER_CONFUSION: counts.confusions,
+            names.OUTER_ANSWERS: counts.pairs,
+        }
+        same = all(
+            np.array_equal(cube[name].values, found)
+            for name, found in made.items()
+            if found is not None
+        )
         models = {
             deploy: counts.models[plan.layout.n_folds if c.fold is None else c.fold]
             for deploy, c in choice.certificates.items()

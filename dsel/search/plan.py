@@ -457,17 +457,8 @@ def plan_search(
         opened = open_pool(pool)
         counted = matching_pool(opened, labeled)
         notes.extend(_remarks_on_columns(opened, counted))
-        if counted.n_rows == 0:
-            raise ValueError(
-                "`pool` must have rows, got none; use None to go without it."
-            )
         check_pool_learners(each.estimator for each in candidates)
-        if is_fitted:
-            fitting = counted.part(0.0, FITTING_PART, seed=seed)
-            counted = counted.part(FITTING_PART, 1.0, seed=seed)
-        if max_pool_rows is not None and max_pool_rows < counted.n_rows:
-            share = max_pool_rows / counted.n_rows
-            counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
+        counted, fitting = _parts(counted, is_fitted, max_pool_rows, seed)
 
     in_groups = groups is not None or "groups" in params
     certificate, rule, prune_by, model = _decide(
@@ -477,14 +468,6 @@ def plan_search(
     layout = _layout(
         cv, labeled, seed, certificate, rule, groups, n_candidates=len(candidates)
     )
-    comparisons: tuple[Comparison, ...] = ()
-    if counted is not None and layout.full is not None:
-        k = layout.n_folds
-        comparisons = (
-            (Halves(layout.n_halvings),)
-            if layout.n_halvings
-            else (RandomFold(seed, k), BestFold(k, np.full(len(candidates), -1)))
-        )
     by_class = count_by_class(loss, report, labeled.classes)
     if by_class is not None and certificate != "nested":
         raise ValueError(
@@ -502,7 +485,10 @@ def plan_search(
         work=Work(
             labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, by_class
         ),
-        comparisons=comparisons, criterion=rule, certificate=certificate, deploy=model,
+        comparisons=() if counted is None else _comparisons(
+            layout, seed, len(candidates)
+        ),
+        criterion=rule, certificate=certificate, deploy=model,
         delta=delta, prune=prune_by, seed=seed,
         assumptions=assumptions_of_plan(
             in_groups=in_groups, has_pool=counted is not None,
@@ -527,6 +513,37 @@ def plan_search(
             "seed": str(seed),
         },
     )  # fmt: skip
+
+
+def _parts(
+    pool: Pool, is_fitted: bool, max_pool_rows: int | None, seed: int
+) -> tuple[Pool, Pool | None]:
+    """Return the part of a pool that is counted, and that on which learners are fitted.
+
+    Raises ValueError where it has no row.
+    """
+    if pool.n_rows == 0:
+        raise ValueError("`pool` must have rows, got none; use None to go without it.")
+    counted, fitting = pool, None
+    if is_fitted:
+        fitting = pool.part(0.0, FITTING_PART, seed=seed)
+        counted = pool.part(FITTING_PART, 1.0, seed=seed)
+    if max_pool_rows is not None and max_pool_rows < counted.n_rows:
+        share = max_pool_rows / counted.n_rows
+        counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
+    return counted, fitting
+
+
+def _comparisons(
+    layout: Layout, seed: int, n_candidates: int
+) -> tuple[Comparison, ...]:
+    """Return what is counted on a pool for every candidate."""
+    if layout.full is None:
+        return ()
+    if layout.n_halvings:
+        return (Halves(layout.n_halvings),)
+    k = layout.n_folds
+    return RandomFold(seed, k), BestFold(k, np.full(n_candidates, -1))
 
 
 def _remarks_on_columns(opened: Pool, counted: Pool) -> Iterator[str]:

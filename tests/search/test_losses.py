@@ -285,6 +285,12 @@ def test_certify_selection__takes_a_loss_and_a_report():
     assert set(outcome.certified_report().classes) == set(CLASSES)
 
 
+def test_cost__of_right_answers_is_part_of_the_plan():
+    dear = losses.cost([[3, 5], [1, 0]], CLASSES)
+    assert repr(dear) != repr(losses.cost(COSTS))
+    assert plan(loss=dear).identity != plan(loss=losses.cost(COSTS)).identity
+
+
 def test_cost__is_read_from_a_frame_and_costs_most_elsewhere():
     frame = pd.DataFrame([[0, 5], [1, 0]], index=CLASSES, columns=CLASSES)
     assert losses.cost(frame) == losses.cost(COSTS)
