@@ -8,11 +8,10 @@ from zipfile import BadZipFile
 from dsel.results.cube import is_list
 from dsel.results.place import (
     MAKE_ANEW,
-    PLAIN,
     Place,
-    claim,
     read_head,
     read_outcome,
+    replacing,
     seal,
     stamp,
     unseal,
@@ -20,8 +19,6 @@ from dsel.results.place import (
 from dsel.stores import BAD_HEADER
 
 FOLDER: Final = "models"
-DEPLOY: Final = "deploy"
-"""Entry of an outcome: name of the model that is handed over."""
 MODEL: Final = "model"
 """Name of the only model of a place without a plan."""
 TRUSTED: Final = (
@@ -67,12 +64,8 @@ def save_model(
     ModuleNotFoundError
         Where skops is not installed.
     """
-    where = Place(place, storage_options=storage_options, name="place")
-    claim(where, PLAIN, {})
-    before = where.files(FOLDER)
-    write_model(where, MODEL, model)
-    for old in before:
-        where.remove(f"{FOLDER}/{old}")
+    with replacing(place, storage_options, FOLDER) as where:
+        write_model(where, MODEL, model)
 
 
 def open_model(
@@ -116,7 +109,7 @@ def open_model(
         files = [each for each in where.files(FOLDER) if each.startswith(MODEL)]
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
-        kept, handed_over = outcome["models"], outcome["said"].get(DEPLOY)
+        kept, handed_over = outcome["models"], outcome["said"].get("deploy")
     wanted = str(name or handed_over)
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else "it has none"
@@ -135,23 +128,20 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
     if not (is_list(trusted) and all(isinstance(each, str) for each in trusted)):
         raise TypeError(f"`trusted` must list full names of types, got {trusted!r}.")
-    may_build = {*TRUSTED, *trusted}
+    skops, may_build = _skops(), {*TRUSTED, *trusted}
     payload = unseal(place.read(f"{FOLDER}/{file}")) or b""
-    skops, damaged = _skops(), f"the model {file} at {place} is damaged; {MAKE_ANEW}."
     try:
-        types = skops.get_untrusted_types(data=payload)
+        unknown = sorted({*skops.get_untrusted_types(data=payload)} - may_build)
+        if not unknown:
+            return skops.loads(payload, trusted=sorted(may_build))
     except (BadZipFile, *BAD_HEADER) as error:
-        raise ValueError(damaged) from error
-    unknown = sorted(set(types) - may_build)
-    if unknown:
         raise ValueError(
-            f"the model at {place} has types that nobody said to trust: "
-            f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
-        )
-    try:
-        return skops.loads(payload, trusted=sorted(may_build))
-    except (BadZipFile, *BAD_HEADER) as error:
-        raise ValueError(damaged) from error
+            f"the model {file} at {place} is damaged; {MAKE_ANEW}."
+        ) from error
+    raise ValueError(
+        f"the model at {place} has types that nobody said to trust: "
+        f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
+    )
 
 
 def _skops() -> Any:

@@ -1,9 +1,9 @@
 """A folder or URL that holds results: whole files that never change, and whose it is.
 
 What is written has a name that no other writer uses, and begins with its checksum, so
-that a file which is torn, or of which something was changed, is known. Two files have
-fixed names, and are created by whoever comes first: the head, which says whose place it
-is, and the outcome of a run.
+that a file which is torn or changed is known. Two files have fixed names, and are
+created by whoever comes first: the head, which says whose place it is, and the outcome
+of a run.
 """
 
 import json
@@ -40,15 +40,7 @@ AT_WORK_SECONDS: Final = 0.2
 
 
 class Place:
-    """A folder or URL; errors call the argument that named it `name`.
-
-    Raises
-    ------
-    TypeError
-        Where `out` is neither a path nor a URL.
-    ValueError
-        Where it is empty, holds a password, or nothing here knows its protocol.
-    """
+    """A folder or URL; errors call the argument that named it `name`."""
 
     def __init__(
         self,
@@ -58,12 +50,13 @@ class Place:
         name: str = "out",
     ) -> None:
         text, self.name = check_path(out, name), name
-        given = check_options(storage_options)
+        options = check_options(storage_options)
         if "://" in text:
             check_url(text, name)
         is_local = "://" not in text or text.startswith(("file://", "local://"))
-        options = {"auto_mkdir": True} if is_local else given
-        self._fs, root = url_to_fs(text, **options)
+        self._fs, root = url_to_fs(
+            text, **({"auto_mkdir": True} if is_local else options)
+        )
         self._root = root.rstrip("/")
         self.folder = Path(root) if is_local else None
         """Where it is one of this machine."""
@@ -82,19 +75,15 @@ class Place:
             except (FileNotFoundError, NotADirectoryError):
                 return []
         # A file lists itself, and so do some folders of object stores.
-        inside = [each.strip("/") for each in found]
-        return sorted(
-            each.rpartition("/")[2] for each in inside if each != path.strip("/")
-        )
+        inside = {each.strip("/") for each in found} - {path.strip("/")}
+        return sorted(each.rpartition("/")[2] for each in inside)
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None where there is none."""
-        with reaching(self):
-            try:
-                content: bytes = self._fs.cat_file(f"{self._root}/{name}")
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-        return content
+        with reaching(self), suppress(FileNotFoundError, NotADirectoryError):
+            content: bytes = self._fs.cat_file(f"{self._root}/{name}")
+            return content
+        return None
 
     def read_all(self, names: Iterable[str]) -> list[bytes | None]:
         """Return the bytes of several files."""
@@ -102,13 +91,7 @@ class Place:
             return list(pool.map(self.read, names))
 
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Write files, in the place of those that have the same name.
-
-        Raises
-        ------
-        OSError
-            Where the place takes no more; it is named, with the way out.
-        """
+        """Write files, in the place of those that have the same name."""
         with self._writing():
             self._fs.pipe(
                 {f"{self._root}/{name}": body for name, body in files.items()}
@@ -189,46 +172,33 @@ def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_head(place: Place) -> dict[str, Any] | None:
     """Return whose a place is, by its journal if the head was lost; None if nobody's.
 
-    Raises
-    ------
-    ValueError
-        Where another version of dsel wrote there.
+    Raises ValueError where another version of dsel wrote there.
     """
     head: str | bytes | None = unseal(place.read(HEAD))
     head = head or next((theirs for theirs, _ in read_journal(place)), None)
-    if head is None:
-        if b"dsel_schema_version" in (place.read("zarr.json") or b""):
-            raise ValueError(
-                f"`{place.name}` {place} was written by dsel 0.1, which this version "
-                f"does not read; choose another place and run the search again."
-            )
+    if head is not None:
+        found = _read_json(place, HEAD, head)
+    elif b"dsel_schema_version" in (place.read("zarr.json") or b""):
+        found = {"format": "2 (it was written by dsel 0.1)"}
+    else:
         return None
-    found = _read_json(place, HEAD, head, {"format": object})
-    if found["format"] != FORMAT:
+    if found.get("format") != FORMAT:
         raise ValueError(
-            f"`{place.name}` {place} has format {found['format']} and this dsel reads "
-            f"{FORMAT}; open it by the version that wrote it."
+            f"`{place.name}` {place} has format {found.get('format')} and this dsel "
+            f"reads {FORMAT}; open it by the version that wrote it, or choose another "
+            f"place."
         )
-    return _read_json(place, HEAD, head, {"kind": str})
+    return found
 
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     """Make a place that of a plan, or see that it is; return its head.
 
-    Raises
-    ------
-    StoreMismatchError
-        Where it is that of another plan.
-    ValueError
-        Where anything else is there, which is left as it is.
-    OSError
-        Where nothing can be written.
+    Raises StoreMismatchError where it is that of another plan, ValueError where
+    anything else is there, which is left as it is, OSError where nothing can be
+    written.
     """
-    ours: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": kind,
-        **{key: str(plan[key]) for key in plan},
-    }
+    ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
     head = json.dumps(ours)
     theirs = read_head(place)
     if theirs is None:
@@ -243,14 +213,13 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
             )
         place.create(HEAD, seal(head.encode()))
         theirs = read_head(place) or ours
-    there, now = theirs, ours
-    if there["kind"] != now["kind"]:  # then all else differs, too
-        there, now = ({"kind": each["kind"]} for each in (there, now))
-    differing = [key for key in {**there, **now} if there.get(key) != now.get(key)]
+    differing = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
+    if "kind" in differing:
+        differing = ["kind"]  # then all else differs, too
     if differing:
         shown = (
-            f"{key} is {there.get(key, 'nothing')!s:.40} there and "
-            f"{now.get(key, 'nothing')!s:.40} now"
+            f"{key} is {theirs.get(key, 'nothing')!s:.40} there and "
+            f"{ours.get(key, 'nothing')!s:.40} now"
             for key in differing
         )
         raise StoreMismatchError(
@@ -262,39 +231,35 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     return head
 
 
+@contextmanager
+def replacing(
+    place: Any, storage_options: Mapping[str, Any] | None, folder: str
+) -> Iterator[Place]:
+    """Give a place without a plan; what a folder had goes when the new is there."""
+    where = Place(place, storage_options=storage_options, name="place")
+    claim(where, PLAIN, {})
+    before = where.files(folder)
+    yield where
+    for old in before:
+        where.remove(f"{folder}/{old}")
+
+
 def read_outcome(place: Place) -> dict[str, Any] | None:
     """Return the outcome of a run; None where it has not ended.
 
-    Raises
-    ------
-    ValueError
-        Where it is damaged: what is final is not made anew.
+    Raises ValueError where it is damaged: what is final is not made anew.
     """
-    content = place.read(OUTCOME)
-    if not content:  # without bytes where a run was killed
-        return None
-    if (body := unseal(content)) is None:
-        raise ValueError(
-            f"{OUTCOME} in {place} is damaged, and a certificate that was written is "
-            f"not made anew; bring it back from a copy, or choose another place."
-        )
-    return _read_json(
-        place, OUTCOME, body, {"said": dict, "datasets": dict, "models": dict}
-    )
+    content = place.read(OUTCOME)  # without bytes where a run was killed
+    return _read_json(place, OUTCOME, unseal(content)) if content else None
 
 
-def _read_json(
-    place: Place, file: str, text: str | bytes, parts: Mapping[str, type]
-) -> dict[str, Any]:
-    """Return what dsel wrote to a file; ValueError where somebody else wrote it."""
+def _read_json(place: Place, file: str, text: str | bytes | None) -> dict[str, Any]:
     with suppress(ValueError):
-        found = json.loads(text)
-        if isinstance(found, dict) and all(
-            name in found and isinstance(found[name], kind)
-            for name, kind in parts.items()
-        ):
+        found = json.loads(text or "")
+        if isinstance(found, dict):
             return found
     raise ValueError(
-        f"{file} in `{place.name}` {place} is not what dsel wrote there; bring it back "
-        f"from a copy, or choose another place."
+        f"{file} in `{place.name}` {place} is damaged, or not what dsel wrote there; "
+        f"bring it back from a copy, since what is final is not made anew, or choose "
+        f"another place."
     )

@@ -85,26 +85,23 @@ def write_rows(
         )
         for name, (row_shape, dtype, fill) in fields.items()
     }
-    touched: set[int] = set()
+    empty = set(range(-(-n_rows // CHUNK_ROWS)))
     work = task, block_rows, allow_nan
+    tasks = (
+        Task(f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span))
+        for span in pool.spans(SPAN_ROWS)
+    )
     with closing(make_executor(work, resolve_client(client))) as executor:
-        tasks = (
-            Task(
-                f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span)
-            )
-            for span in pool.spans(SPAN_ROWS)
-        )
         for finished in completed(executor, tasks):
             rows, values = finished.result()
             first, stop = int(rows[0]), int(rows[-1]) + 1
             is_whole = len(rows) == stop - first
             for name, array in arrays.items():
                 array.oindex[slice(first, stop) if is_whole else rows] = values[name]
-            touched.update(np.unique(rows // CHUNK_ROWS).tolist())
+            empty.difference_update((rows // CHUNK_ROWS).tolist())
     for array in arrays.values():
-        for start in range(0, n_rows, CHUNK_ROWS):
-            if start // CHUNK_ROWS not in touched:  # its rows are all left out
-                array[start : start + CHUNK_ROWS] = array.fill_value
+        for chunk in empty:  # all of its rows are left out
+            array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
     group.attrs[COMPLETE] = True
 
 
@@ -172,13 +169,9 @@ def _compute_span(
 ) -> tuple[tuple[NDArray[np.int64], dict[str, NDArray[Any]]], None]:
     del payloads  # a span depends on nothing but its rows
     task, block_rows, allow_nan = work
-    blocks = [
+    rows, found = zip(*(
         (block.rows, task(block.X, block.rows))
         for block in read_blocks(sources, block_rows, allow_nan=allow_nan)
-    ]
-    names = blocks[0][1].keys()
-    rows = np.concatenate([rows for rows, _ in blocks])
-    values = {
-        name: np.concatenate([found[name] for _, found in blocks]) for name in names
-    }
-    return (rows, values), None
+    ), strict=True)  # fmt: skip
+    values = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
+    return (np.concatenate(rows), values), None

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
@@ -26,12 +26,12 @@ from dsel.results.place import (
     JOURNAL,
     MAKE_ANEW,
     OUTCOME,
-    PLAIN,
     Place,
     claim,
     read_head,
     read_journal,
     read_outcome,
+    replacing,
     seal,
     stamp,
     unseal,
@@ -91,12 +91,8 @@ def save_results(
     """
     check_cube(results)
     evidence(results)  # counts become integers in the file, and must be some
-    where = Place(place, storage_options=storage_options, name="place")
-    claim(where, PLAIN, {})
-    before = where.files(CUBE)
-    write_dataset(where, CUBE, results)
-    for old in before:
-        where.remove(f"{CUBE}/{old}")
+    with replacing(place, storage_options, CUBE) as where:
+        write_dataset(where, CUBE, results)
 
 
 def open_results(
@@ -170,9 +166,9 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
         },
     )
     contents = {key: buffer.to_bytes() for key, buffer in files.items()}
+    sums = {key: zlib.crc32(body) for key, body in contents.items()}
     mark = stamp()
     place.write({f"{name}/{mark}.zarr/{key}": body for key, body in contents.items()})
-    sums = {key: zlib.crc32(body) for key, body in contents.items()}
     place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
     return mark
 
@@ -180,39 +176,27 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
 def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Dataset:
     """Return the Dataset of the stamp that is final, else the last one that is whole.
 
-    All are of one plan: another was made anew, or by another run.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is none.
-    ValueError
-        Where it is damaged.
+    All are of one plan: another was made anew, or by another run. Raises
+    FileNotFoundError where there is none, ValueError where it is damaged.
     """
     files = [each for each in place.files(name) if each.endswith(".json")]
     marks = [each.removesuffix(".json") for each in reversed(files)]
+    why = ""
     for mark in dict.fromkeys([final, *marks] if final else marks):
-        sums: dict[str, int] = {}
-        with suppress(TypeError, ValueError):
-            sums = dict(json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}"))
-        contents = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
-        found: dict[str, Any] = dict(zip(sums, contents, strict=True))
-        if sums and all(
-            content is not None and zlib.crc32(content) == sums[key]
-            for key, content in found.items()
-        ):
+        sums = json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}")
+        bodies = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
+        found = {key: body or b"" for key, body in zip(sums, bodies, strict=True)}
+        if sums and sums == {key: zlib.crc32(body) for key, body in found.items()}:
             try:
                 return _opened(found)
             except BAD_HEADER as error:  # whole, and of somebody else
-                said = " ".join(str(error).split())
-                text = f"the {name} at {place} is damaged ({said}); {MAKE_ANEW}."
-                raise ValueError(text) from error
+                why = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
         raise FileNotFoundError(
             f"{place} holds a run that has not ended; run the same command again to go "
             f"on with it."
         )
-    raise ValueError(f"the {name} at {place} is damaged; {MAKE_ANEW}.")
+    raise ValueError(f"the {name} at {place} is damaged{why}; {MAKE_ANEW}.")
 
 
 def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
@@ -239,7 +223,7 @@ def _with_texts(dataset: xr.Dataset, change: Callable[[Any], Any]) -> xr.Dataset
 
 
 class Store(AbstractContextManager["Store"]):
-    """What a plan keeps in its place; made by `open_store`, ended by `close`."""
+    """What a plan keeps in its place; it ends like a file that is closed."""
 
     def __init__(self, place: Place, head: str) -> None:
         self.place = place
@@ -249,7 +233,6 @@ class Store(AbstractContextManager["Store"]):
         self._lines: list[str] = []
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
-        self._is_late = False
         self._began = time.monotonic()
         for theirs, records in read_journal(place):
             if theirs == head:  # and not of another plan that came at the same time
@@ -262,20 +245,16 @@ class Store(AbstractContextManager["Store"]):
     def append(self, key: str, record: Mapping[str, Any]) -> None:
         """Keep a record, as JSON gives it back; nothing where its key is known.
 
-        It is written soon, the later the longer a run is.
-
-        Raises
-        ------
-        OSError
-            Where an earlier write failed; what was not written is kept.
+        It is written soon, the later the longer a run is. Raises OSError where an
+        earlier write failed; what was not written is kept.
         """
         line = json.dumps([key, record], default=_plain)
         with self._guard:
             if key not in self.records:
                 self.records[key] = json.loads(line)[1]
                 self._lines.append(line)
-            if self._is_late:
-                self.flush()
+            if self._timer is not None and not self._timer.is_alive():
+                self.flush()  # it could not write
             elif self._lines and self._timer is None:
                 share = SHARE * (time.monotonic() - self._began)
                 pause = min(max(LEAST_SECONDS, share), MOST_SECONDS)
@@ -289,15 +268,28 @@ class Store(AbstractContextManager["Store"]):
             if self._lines:
                 self._write()
 
-    def close(self) -> None:
-        """Write what was appended, and end."""
-        with self._guard:
-            if self._timer is not None:
-                self._timer.cancel()
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+    def _write_late(self) -> None:
+        with suppress(OSError):  # the next append tries again, and raises
             self.flush()
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def _write(self) -> None:
+        name = f"{JOURNAL}/{stamp()}.json"
+        self.place.write({name: seal("\n".join([self._head, *self._lines]).encode())})
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lines, self._timer = [], None
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """What `save_outcome` was given first, by this run or another."""
+        return None if self._final is None else self._final["said"]
+
+    @property
+    def _files(self) -> Mapping[str, Any]:
+        return self._final or self._kept
 
     def save(self, name: str, dataset: xr.Dataset) -> None:
         """Keep a Dataset, `CUBE` or `PAIRS`, in the place of an earlier one."""
@@ -311,31 +303,16 @@ class Store(AbstractContextManager["Store"]):
             return None
 
     def save_model(self, name: str, model: Any) -> None:
-        """Keep a fitted model as skops, to be found when the outcome was saved.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            Where skops is not installed.
-        """
+        """Keep a fitted model as skops, to be found when the outcome was saved."""
         self._kept["models"][name] = write_model(self.place, name, model)
 
-    def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
-        """Return the model of that name that belongs to the outcome; see `open_model`.
+    def load_model(self, name: str) -> Any:
+        """Return the model of that name that belongs to the outcome.
 
-        Raises
-        ------
-        KeyError
-            Where none was kept.
-        ValueError
-            Where it is damaged, or has types that are not trusted.
+        Raises KeyError where none was kept, ValueError where it is damaged, or has
+        types that are not trusted.
         """
-        return read_model(self.place, self._files["models"][name], trusted)
-
-    @property
-    def outcome(self) -> dict[str, Any] | None:
-        """What `save_outcome` was given first, by this run or another."""
-        return None if self._final is None else self._final["said"]
+        return read_model(self.place, self._files["models"][name], ())
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Make certificates and choice final; return those that are.
@@ -350,23 +327,6 @@ class Store(AbstractContextManager["Store"]):
         said: dict[str, Any] = self._final["said"]
         return said
 
-    @property
-    def _files(self) -> Mapping[str, Any]:
-        return self._final or self._kept
-
-    def _write_late(self) -> None:
-        with self._guard:
-            self._timer = None
-            try:
-                self.flush()
-            except OSError:
-                self._is_late = True  # the driver's next append tries again, and raises
-
-    def _write(self) -> None:
-        name = f"{JOURNAL}/{stamp()}.json"
-        self.place.write({name: seal("\n".join([self._head, *self._lines]).encode())})
-        self._lines, self._is_late = [], False
-
 
 def open_store(
     out: str | os.PathLike[str],
@@ -375,32 +335,11 @@ def open_store(
     plan: Mapping[str, str],
     storage_options: Mapping[str, Any] | None = None,
 ) -> Store:
-    """Open the store of a plan, made if it is not there.
+    """Open the store of a plan, made if it is not there; one that ended is only read.
 
-    Parameters
-    ----------
-    out
-        Folder or URL that is empty or belongs to this plan.
-    kind
-        Which of dsel's systems keeps its results there.
-    plan
-        Tokens of all that its counts and certificates depend on, by name.
-    storage_options
-        Passed to fsspec with a URL.
-
-    Returns
-    -------
-    Store
-        With the records of earlier runs; where there is an outcome, nothing is written.
-
-    Raises
-    ------
-    StoreMismatchError
-        Where the place belongs to another plan; what differs is named.
-    ValueError
-        Where anything else is there, or the outcome is damaged.
-    OSError
-        Where nothing can be written.
+    `out` is empty or belongs to this plan; `kind` is which of dsel's systems keeps its
+    results there, and `plan` has tokens of all that its counts and certificates depend
+    on. Raises what `claim` raises, and ValueError where the outcome is damaged.
 
     Examples
     --------

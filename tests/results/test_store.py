@@ -131,7 +131,7 @@ def test_place__that_two_plans_claim_at_once_belongs_to_one(tmp_path):
     def claim(cv):
         barrier.wait()
         try:
-            open_store(tmp_path / "out", kind="search", plan={"cv": cv}).close()
+            open_store(tmp_path / "out", kind="search", plan={"cv": cv})
         except StoreMismatchError as error:
             refused.append(str(error))
 
@@ -176,7 +176,7 @@ def test_store__names_the_place_that_is_full_and_loses_nothing(full):
     with pytest.raises(OSError, match="No space left"):  # before work starts
         open_plan(out)
     full.is_full = False
-    store.close()
+    store.flush()
     assert open_plan(out).records == {"a": {"n": 1}}
 
 
@@ -411,21 +411,19 @@ OLD = "zarr.json", '{"attributes": {"dsel_schema_version": 2}}'
 A_PLACE = [
     (lambda out: strange(out), ValueError, "an empty place .*notes.txt is there"),
     (lambda out: strange(out, HEAD), ValueError, "an empty place .*dsel.json is there"),
-    (lambda out: strange(out, *OLD), ValueError, "was written by dsel 0.1"),
+    (lambda out: strange(out, *OLD), ValueError, "has format 2 .*by dsel 0.1"),
     (lambda out: of_version(out, 99), ValueError, "has format 99 and this dsel reads"),
-    (with_damaged_outcome, ValueError, "is damaged, and a certificate that was"),
+    (with_damaged_outcome, ValueError, "is damaged, .* is not made anew"),
     *(
         (
             partial(forged, name=name, text=text),
             ValueError,
-            f"{name} in `out` .* is not",
+            f"{name} in `out` .* not what dsel",
         )
         for name, text in [
             (HEAD, "[]"),
             (HEAD, "torn"),
-            (HEAD, '{"format": 3}'),
-            (OUTCOME, "{}"),
-            (OUTCOME, '{"said": 5, "datasets": {}, "models": {}}'),
+            (OUTCOME, "[]"),
         ]
     ),
     (
