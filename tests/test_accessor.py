@@ -171,7 +171,10 @@ CHANGED = [
     (lambda cube: cube.assign_attrs(choice="torn"), "attribute choice = 'torn'"),
     (lambda cube: cube.isel(n_neighbors=0, weights=0), "no dimension of candidates"),
     (lambda cube: cube.isel(n_neighbors=[]), "or none along it"),
-    (lambda cube: cube.assign(status=cube.status + 9), "status = 9; the largest is 3"),
+    (
+        lambda cube: cube.assign(status=cube.status + 9),
+        "status = 9; it is a whole number",
+    ),
     (lambda cube: cube.mean("fold"), "has fold_errors over"),
     (lambda cube: cube.drop_vars("status"), "it lacks status"),
 ]

@@ -134,8 +134,7 @@ def make_loss_cube(
         values[names.EXTRA_LOSS_MEAN] = extra.ravel()
         present.append("extra_sample")
     axes = GridAxes(
-        (names.WIDTH, names.REGULARIZATION),
-        (n_widths, n_lam),
+        {names.WIDTH: n_widths, names.REGULARIZATION: n_lam},
         {
             names.WIDTH: (names.WIDTH, np.array(widths)),
             names.REGULARIZATION: (names.REGULARIZATION, regularizations),

@@ -9,11 +9,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from math import prod
+from math import nan, prod
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -26,20 +26,15 @@ from dsel.runtime.versions import installed_versions
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
-COUNT_IN_FILE: Final = {"dtype": "int64", "_FillValue": names.UNCOUNTED}
-"""What counts are in a file."""
+UNSET: Final = object()
+"""Stands where a candidate does not set a parameter that others set."""
 
 
-@dataclass(frozen=True)
-class GridAxes:
-    """The candidates of a grid, numbered in scikit-learn's ``ParameterGrid`` order.
+class GridAxes(NamedTuple):
+    """The candidates of a grid, numbered in scikit-learn's ``ParameterGrid`` order."""
 
-    This is the C order of `shape`.
-    """
-
-    dims: tuple[str, ...]
-    """One dimension per parameter, sorted by parameter; or ``("candidate",)``."""
-    shape: tuple[int, ...]
+    sizes: Mapping[str, int]
+    """One dimension per parameter, sorted by parameter, or ``candidate`` alone."""
     coords: Mapping[str, tuple[str, NDArray[Any]]]
     """Dimension and values of each coordinate; odd values stand as text."""
     candidates: tuple[Mapping[str, Any], ...] = ()
@@ -48,7 +43,7 @@ class GridAxes:
     @property
     def n_candidates(self) -> int:
         """Number of candidates."""
-        return prod(self.shape)
+        return prod(self.sizes.values())
 
 
 def grid_axes(grid: Any) -> GridAxes:
@@ -57,70 +52,47 @@ def grid_axes(grid: Any) -> GridAxes:
     A dict of lists has a dimension per parameter, called ``param_<name>`` where a name
     of the cube is taken. A list of such dicts, or of unfitted estimators, has the one
     dimension ``candidate``, with the parameters as coordinates along it (NaN or ""
-    where one is not set). Numbers, strings and booleans keep their type where all
-    values of a parameter agree in it; anything else stands as text.
-
-    Raises TypeError where it is no grid, ValueError where it is empty, a value is there
-    twice, or two parameters want one dimension.
+    where one is not set). Numbers and booleans keep their type where all values of a
+    parameter agree in it; anything else stands as text.
 
     Examples
     --------
     >>> axes = grid_axes({"gamma": [0.1, 1.0], "C": [1, 10, 100]})
-    >>> axes.dims, axes.shape, axes.n_candidates
-    (('C', 'gamma'), (3, 2), 6)
-    >>> axes.candidates[3]
-    {'C': 10, 'gamma': 1.0}
+    >>> axes.sizes, axes.candidates[3]
+    ({'C': 3, 'gamma': 2}, {'C': 10, 'gamma': 1.0})
     """
+    columns: dict[str, Sequence[Any]]
     if is_list(grid) and len(grid) and all(
         hasattr(each, "get_params") and not isinstance(each, type) for each in grid
     ):  # fmt: skip
-        texts = np.array([as_text(each) for each in grid], dtype=object)
         # One that is the only candidate sets nothing.
-        given = tuple({"estimator": each} if len(grid) > 1 else {} for each in grid)
-        return _listed(given, {"estimator": texts})
-    grids = product_grids(grid)
-    for parameter, values in (item for each in grids for item in each.items()):
-        # Equal values would take a share of delta each.
-        simple = (v for v in values if v is None or isinstance(v, (str, Real)))
-        for text, count in Counter(repr(_plain(value)) for value in simple).items():
-            if count > 1:
-                raise ValueError(
-                    f"`param_grid` gives {parameter!r} the value {text} {count} times; "
-                    f"give each value once."
-                )
-    parameters = sorted({parameter for each in grids for parameter in each})
-    dims = tuple(f"param_{p}" if p in names.RESERVED else p for p in parameters)
-    if len(set(dims)) < len(dims):
-        raise ValueError(
-            f"`param_grid` has two parameters that want one dimension: {dims}."
+        candidates = tuple({"estimator": e} if len(grid) > 1 else {} for e in grid)
+        columns = {"estimator": grid}
+    else:
+        grids = product_grids(grid)
+        parameters = sorted({parameter for each in grids for parameter in each})
+        dims = {p: f"param_{p}" if p in names.RESERVED else p for p in parameters}
+        if len(set(dims.values())) < len(dims):
+            raise ValueError(
+                f"`param_grid` has two parameters that want one dimension: "
+                f"{tuple(dims.values())}."
+            )
+        candidates = tuple(
+            {name: _plain(value) for name, value in each.items()}
+            for each in ParameterGrid(list(grids))
         )
-    candidates = tuple(
-        {name: _plain(value) for name, value in each.items()}
-        for each in ParameterGrid(list(grids))
-    )
-    if len(grids) == 1 and parameters:
-        values = [_coordinate(grids[0][parameter]) for parameter in parameters]
-        coords = {dim: (dim, each) for dim, each in zip(dims, values, strict=True)}
-        return GridAxes(dims, tuple(map(len, values)), coords, candidates)
-    columns = {}
-    for parameter, dim in zip(parameters, dims, strict=True):
-        is_set = np.array([parameter in each for each in candidates])
-        column = _coordinate([c[parameter] for c in candidates if parameter in c])
-        if not is_set.all():
-            is_number = column.dtype.kind in "if"
-            whole = np.full(len(candidates), np.nan if is_number else "", object)
-            whole[is_set] = column if is_number else [str(each) for each in column]
-            column = whole.astype(float) if is_number else whole
-        columns[dim] = column
-    return _listed(candidates, columns)
-
-
-def _listed(
-    candidates: tuple[Mapping[str, Any], ...], columns: Mapping[str, NDArray[Any]]
-) -> GridAxes:
-    columns = {names.CANDIDATE: np.arange(len(candidates)), **columns}
-    coords = {name: (names.CANDIDATE, values) for name, values in columns.items()}
-    return GridAxes((names.CANDIDATE,), (len(candidates),), coords, candidates)
+        if len(grids) == 1 and parameters:
+            values = {dim: _coordinate(grids[0][p]) for p, dim in dims.items()}
+            sizes = {dim: len(each) for dim, each in values.items()}
+            coords = {dim: (dim, each) for dim, each in values.items()}
+            return GridAxes(sizes, coords, candidates)
+        columns = {
+            dim: [each.get(parameter, UNSET) for each in candidates]
+            for parameter, dim in dims.items()
+        }
+    columns = {names.CANDIDATE: range(len(candidates)), **columns}
+    along = {name: (names.CANDIDATE, _coordinate(v)) for name, v in columns.items()}
+    return GridAxes({names.CANDIDATE: len(candidates)}, along, candidates)
 
 
 def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
@@ -149,6 +121,14 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
                 raise ValueError(
                     f"`param_grid` gives {parameter!r} no values; give at least one."
                 )
+            # Equal values would take a share of delta each.
+            simple = (v for v in values if v is None or isinstance(v, (str, Real)))
+            for text, n in Counter(repr(_plain(value)) for value in simple).items():
+                if n > 1:
+                    raise ValueError(
+                        f"`param_grid` gives {parameter!r} the value {text} {n} times; "
+                        f"give each value once."
+                    )
     return tuple(grids)
 
 
@@ -160,13 +140,7 @@ def is_list(values: Any) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """Return a parameter value as one line of text that no address makes vary.
-
-    Examples
-    --------
-    >>> as_text("scale"), as_text(None), as_text(max)
-    ('scale', 'None', 'builtins.max')
-    """
+    """Return a parameter value as one line of text that no address makes vary."""
     if isinstance(value, str):
         return str(value)
     if hasattr(value, "__qualname__"):
@@ -181,12 +155,13 @@ def _plain(value: Any) -> Any:
 def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
     """Return numbers or booleans where all values are some, else texts."""
     plain = [_plain(value) for value in values]
-    kinds = {type(value) for value in plain}
-    if kinds == {bool} or kinds <= {int, float}:
-        array = np.array(plain)
-        if array.dtype.kind in "bif":
+    kinds = {type(value) for value in plain if value is not UNSET}
+    if (kinds == {bool} and UNSET not in plain) or kinds <= {int, float}:
+        array = np.array([nan if value is UNSET else value for value in plain])
+        if array.dtype.kind in "bif":  # and no integer is too large
             return array
-    return np.array([as_text(value) for value in plain], dtype=object)
+    texts = ["" if value is UNSET else as_text(value) for value in plain]
+    return np.array(texts, dtype=object)
 
 
 def make_cube(
@@ -199,22 +174,10 @@ def make_cube(
 ) -> xr.Dataset:
     """Make a results cube from flat arrays.
 
-    Parameters
-    ----------
-    axes
-        The candidates, from `grid_axes`.
-    splits
-        Dimensions of the splits: ``fold``, or ``repeat`` and ``half``.
-    values
-        Variables by name, candidates flattened into the first axis and splits into the
-        next. Counts are integers, -1 where nothing was counted. The cube has these
-        variables and no other, but ``status`` (``missing`` unless given) and
-        ``n_candidates`` (that of the grid unless given); texts and times that are empty
-        are left out, since texts cannot be averaged.
-    assumptions
-        What the numbers assume; by default `full_list()`.
-    attributes
-        Provenance; dicts and lists become JSON.
+    `values` are variables by name, candidates flattened into the first axis and
+    `splits` into the next; counts are integers, -1 where nothing was counted. The cube
+    has these and no other, but ``status`` and ``n_candidates``; texts and times that
+    are empty are left out, since texts cannot be averaged. `attributes` are provenance.
 
     Examples
     --------
@@ -228,21 +191,19 @@ def make_cube(
         names.N_CANDIDATES: axes.n_candidates,
         **values,
     }
-    parts = _parts(axes.dims, splits)
-    sizes = {**dict(zip(axes.dims, axes.shape, strict=True)), **splits}
-    data = {}
-    for spec in names.VARIABLES:
-        if spec.name not in given or _is_empty(spec.kind, given[spec.name]):
-            continue
-        dims = _dims(spec, parts)
-        array = np.reshape(given[spec.name], [sizes[dim] for dim in dims])
-        data[spec.name] = _variable(spec.name, dims, array)
+    sizes = {**axes.sizes, **splits}
+    data = {
+        spec.name: _variable(spec.name, _dims(spec, axes.sizes, splits), array, sizes)
+        for spec in names.VARIABLES
+        if (array := given.get(spec.name)) is not None
+        and not _is_empty(spec.kind, np.asarray(array))
+    }
     coords: dict[str, Any] = dict(axes.coords)
     for dim, size in splits.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
     listed = full_list() if assumptions is None else assumptions
     told = {**(attributes or {}), names.ASSUMPTIONS: [asdict(each) for each in listed]}
-    return xr.Dataset(data, coords, provenance(told))
+    return xr.Dataset(data, coords, _provenance(told))
 
 
 def make_pair_cube(
@@ -254,39 +215,27 @@ def make_pair_cube(
 ) -> xr.Dataset:
     """Make the Dataset of what the fits without two folds counted.
 
-    `errors`, (n_candidates, n_pairs, 2) and -1 where nothing was counted, are those of
-    each candidate's fit on the `rows` of the first and of the second fold of each pair.
-    The coordinate ``fold`` over ``pair`` and ``side`` is the fold that they are on.
-
-    Examples
-    --------
-    >>> errors = [[[3, 1], [2, 2], [0, 4]]]
-    >>> pairs = make_pair_cube(grid_axes({"C": [1]}), [(0, 1), (0, 2), (1, 2)],
-    ...                        errors, [[5, 5]] * 3, [[0.1, 0.1, 0.2]])
-    >>> pairs.fold_errors.where(pairs.fold == 2).sum().item()  # on the rows of fold 2
-    6.0
+    `errors`, (n_candidates, n_pairs, 2), are those of each candidate's fit on the
+    `rows` of the first and of the second fold of each pair. The coordinate ``fold``
+    over ``pair`` and ``side`` is the fold that they are on.
     """
-    sides, n = (names.PAIR, names.SIDE), len(pairs)
+    sides = (names.PAIR, names.SIDE)
+    sizes = {**axes.sizes, names.PAIR: len(pairs), names.SIDE: 2}
     data = {
-        name: _variable(name, dims, np.reshape(array, shape))
-        for name, dims, array, shape in (
-            (names.FOLD_ERRORS, (*axes.dims, *sides), errors, (*axes.shape, n, 2)),
-            (names.FOLD_ROWS, sides, rows, (n, 2)),
-            (
-                names.FIT_SECONDS,
-                (*axes.dims, names.PAIR),
-                fit_seconds,
-                (*axes.shape, n),
-            ),
+        name: _variable(name, dims, array, sizes)
+        for name, dims, array in (
+            (names.FOLD_ERRORS, (*axes.sizes, *sides), errors),
+            (names.FOLD_ROWS, sides, rows),
+            (names.FIT_SECONDS, (*axes.sizes, names.PAIR), fit_seconds),
         )
     }
     coords = {
         **axes.coords,
-        names.PAIR: np.arange(n),
+        names.PAIR: np.arange(len(pairs)),
         names.SIDE: np.arange(2),
         names.FOLD: (sides, np.array(pairs, dtype=np.int64).reshape(-1, 2)),
     }
-    return xr.Dataset(data, coords, provenance({}))
+    return xr.Dataset(data, coords, _provenance({}))
 
 
 def with_criteria(
@@ -297,28 +246,29 @@ def with_criteria(
     `terms` have, by criterion, ``estimate``, ``label_term`` and ``disagreement_term``,
     (n_candidates,) each; `delta_shares` are the candidates' shares of `delta`.
     """
-    dims = (names.CRITERION, *candidate_dims(cube))
-    shape = (len(terms), *cube[names.STATUS].shape)
-    added = {}
-    for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM):
-        values = np.array([getattr(each, name) for each in terms.values()])
-        if name == names.ESTIMATE or not np.isnan(values).all():
-            added[name] = values  # of terms, only what a criterion has
-    shares = np.broadcast_to(delta_shares, cube[names.STATUS].size)
-    added[names.DELTA_SHARE] = np.tile(shares, len(terms))
-    variables = {
-        name: _variable(name, dims, array.reshape(shape))
-        for name, array in added.items()
+    n, n_candidates = len(terms), cube[names.STATUS].size
+    added = {
+        name: np.array([getattr(each, name) for each in terms.values()])
+        for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
     }
-    deltas = np.full(len(terms), float(delta))
-    variables[names.DELTA] = _variable(names.DELTA, (names.CRITERION,), deltas)
+    shares = np.broadcast_to(delta_shares, n_candidates)
+    added |= {names.DELTA_SHARE: np.tile(shares, n), names.DELTA: np.full(n, delta)}
+    sizes = {**cube[names.STATUS].sizes, names.CRITERION: n}
+    variables = {
+        name: _variable(
+            name, _dims(names.BY_NAME[name], candidate_dims(cube), ()), array, sizes
+        )
+        for name, array in added.items()
+        if name == names.ESTIMATE or not np.isnan(array).all()  # what a criterion has
+    }
     coords = {names.CRITERION: np.array(list(terms), dtype=object)}
     return cube.assign_coords(coords).assign(variables)
 
 
-def is_count(name: Any) -> bool:
-    """Whether a variable of that name holds counts, which are integers in files."""
-    return name in names.BY_NAME and names.BY_NAME[name].kind == "count"
+def in_file(name: Any) -> dict[str, Any]:
+    """Return how a variable of that name is encoded in a file: counts as integers."""
+    is_count = name in names.BY_NAME and names.BY_NAME[name].kind == "count"
+    return {"dtype": "int64", "_FillValue": names.UNCOUNTED} if is_count else {}
 
 
 def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
@@ -327,13 +277,6 @@ def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened
     into the first axis, the other dimensions are as they are. Raises ValueError where a
     count is no whole number, or is negative.
-
-    Examples
-    --------
-    >>> axes = grid_axes({"C": [1, 10], "gamma": [0.1, 1.0, 10.0]})
-    >>> cube = make_cube(axes, {"fold": 5}, {"fold_errors": np.zeros((6, 5), int)})
-    >>> evidence(cube)["fold_errors"].shape
-    (6, 5)
     """
     status = cube[names.STATUS]
     found: dict[str, NDArray[Any]] = {}
@@ -345,15 +288,17 @@ def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
         if names.CANDIDATES in spec.dims:
             values = values.reshape(status.size, *values.shape[status.ndim :])
         if spec.kind != "number":
+            unset, most = names.UNCOUNTED, np.inf
+            if spec.kind == "flag":
+                unset = most = names.STATUS_MISSING
             lacking = np.isnan(values)
             counted = np.where(lacking, 0, values)
-            wrong = counted[(counted < 0) | (counted != np.rint(counted))]
-            if wrong.size:
+            is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
+            if is_wrong.any():
                 raise ValueError(
-                    f"`results` has {spec.name} = {wrong[0]:g}; a count is a whole "
-                    f"number, never negative, and NaN where nothing was counted."
+                    f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a "
+                    f"whole number in [0, {most:g}], and NaN where nothing was counted."
                 )
-            unset = names.STATUS_MISSING if spec.kind == "flag" else names.UNCOUNTED
             values = np.where(lacking, unset, counted).astype(np.int64)
         found[spec.name] = values
     return found
@@ -362,12 +307,8 @@ def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
 def check_cube(results: Any) -> None:
     """Raise unless `results` is a results cube; values are not read.
 
-    Raises
-    ------
-    TypeError
-        Where it is no Dataset.
-    ValueError
-        Where ``status`` is missing, or a variable has the wrong dimensions or type.
+    TypeError where it is no Dataset, ValueError where ``status`` is missing, or a
+    variable has the wrong dimensions or type.
     """
     if not isinstance(results, xr.Dataset):
         raise TypeError(
@@ -385,19 +326,12 @@ def check_cube(results: Any) -> None:
             "`results` has no dimension of candidates, or none along it; select whole "
             "candidates as lists, such as results.isel(C=[0])."
         )
-    status = results[names.STATUS].values
-    if status.dtype.kind in "iuf" and np.nanmax(status, initial=0) >= len(names.STATES):
-        raise ValueError(
-            f"`results` has {names.STATUS} = {np.nanmax(status):g}; the largest is "
-            f"{len(names.STATES) - 1}, {names.STATES[-1]}."
-        )
     halves = (names.REPEAT, names.HALF)
     splits = halves if names.REPEAT in results.dims else (names.FOLD,)
-    parts = _parts(dims, splits)
     for spec in names.VARIABLES:
         if spec.name not in results.data_vars:
             continue
-        array, expected = results[spec.name], _dims(spec, parts)
+        array, expected = results[spec.name], _dims(spec, dims, splits)
         if array.dims != expected:
             raise ValueError(
                 f"`results` has {spec.name} over {array.dims}, expected {expected}; "
@@ -415,7 +349,7 @@ def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
     return tuple(str(dim) for dim in cube[names.STATUS].dims)
 
 
-def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return root attributes: the given ones as scalars, strings or JSON."""
     told: dict[str, Any] = {
         "dsel_schema_version": SCHEMA_VERSION,
@@ -426,40 +360,36 @@ def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in attributes.items():
         plain = "" if value is None else _plain(value)
         if isinstance(plain, bool):
-            plain = int(plain)
-        is_json = not isinstance(plain, int | float | str)
-        told[name] = (
-            json.dumps(plain, sort_keys=True, default=str) if is_json else plain
-        )
+            plain = int(plain)  # netCDF has none
+        elif not isinstance(plain, int | float | str):
+            plain = json.dumps(plain, sort_keys=True, default=str)
+        told[name] = plain
     return told
 
 
-def _is_empty(kind: str, values: ArrayLike) -> bool:
-    array = np.asarray(values)
+def _is_empty(kind: str, array: NDArray[Any]) -> bool:
     if kind == "text":
         return not np.any(array != "")
     return kind == "seconds" and bool(np.isnan(array).all())
 
 
-def _parts(
-    candidates: Sequence[str], splits: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return the dimensions of a cube that some names stand for."""
-    return {
+def _dims(
+    spec: names.Variable, candidates: Iterable[str], splits: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the dimensions of a variable of a cube with such dimensions."""
+    parts = {
         names.CANDIDATES: tuple(candidates),
         names.SPLITS: tuple(splits),
         names.COMPARED: tuple(dim for dim in splits if dim != names.HALF),
     }
-
-
-def _dims(
-    spec: names.Variable, parts: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
     return tuple(own for dim in spec.dims for own in parts.get(dim, (dim,)))
 
 
-def _variable(name: str, dims: tuple[str, ...], array: NDArray[Any]) -> xr.Variable:
+def _variable(
+    name: str, dims: tuple[str, ...], values: ArrayLike, sizes: Mapping[Any, int]
+) -> xr.Variable:
     """Return a variable in its type, with what people and programs read of it."""
+    array = np.reshape(values, [sizes[dim] for dim in dims])
     spec = names.BY_NAME[name]
     attrs: dict[str, Any] = {"long_name": spec.long_name}
     if spec.kind == "text":

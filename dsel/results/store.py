@@ -20,7 +20,7 @@ import xarray as xr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from dsel.results.cube import COUNT_IN_FILE, check_cube, evidence, is_count
+from dsel.results.cube import check_cube, evidence, in_file
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
@@ -160,7 +160,7 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
         encoding={
             str(key): {
                 "chunks": tuple(max(1, size) for size in each.shape),
-                **(COUNT_IN_FILE if is_count(key) else {}),
+                **in_file(key),
             }
             for key, each in loaded.variables.items()
         },

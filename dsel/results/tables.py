@@ -32,31 +32,15 @@ def all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
     """Return the parameters of every candidate as the cube shows them, in order.
 
     Numbers, strings and booleans come back as they were, other values as their text.
-
-    Examples
-    --------
-    >>> from dsel.results.cube import grid_axes, make_cube
-    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
-    >>> all_params(make_cube(axes, {"fold": 5}, {}))[2]
-    {'C': 10, 'kernel': 'linear'}
     """
     table = parameters(cube)
+    bare = {name: name.removeprefix("param_") for name in table.columns}
+    table = table.rename(columns={d: n for d, n in bare.items() if n in names.RESERVED})
     keep_unset = names.CANDIDATE not in cube.coords
-    columns = {_parameter(name): table[name].tolist() for name in table.columns}
-    rows = zip(*columns.values(), strict=True) if columns else [()] * len(table)
     return [
-        {
-            name: value
-            for name, value in zip(columns, row, strict=True)
-            if keep_unset or not (value == "" or value != value)  # NaN is not itself
-        }
-        for row in rows
+        {n: v for n, v in row.items() if keep_unset or not (v == "" or v != v)}  # NaN
+        for row in table.to_dict("index").values()
     ]
-
-
-def _parameter(dimension: str) -> str:
-    bare = dimension.removeprefix("param_")
-    return bare if bare in names.RESERVED else dimension
 
 
 def content_token(cube: xr.Dataset) -> str:
@@ -80,36 +64,24 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
 def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
     """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
 
-    Arrays of one value per candidate, and ``params``, a list with the parameters from
-    the axes. Scores are accuracies; NaN and the last rank where a fold was not counted.
-    Then the columns of `candidate_table`: ``status``, ``cv_error`` and the criteria.
-
-    Examples
-    --------
-    >>> from dsel.results.cube import grid_axes, make_cube
-    >>> axes = grid_axes({"C": [1, 10]})
-    >>> errors = {"fold_errors": [[1, 0], [2, 2]], "fold_rows": [10, 10]}
-    >>> found = cv_results(make_cube(axes, {"fold": 2}, errors), axes)
-    >>> found["params"], found["mean_test_score"].tolist()
-    ([{'C': 1}, {'C': 10}], [0.95, 0.8])
+    Scores are accuracies; NaN and the last rank where a fold was not counted. Then the
+    columns of `candidate_table`.
     """
     found: dict[str, Any] = {}
-    n = axes.n_candidates
+    n, given = axes.n_candidates, axes.candidates
     for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
         if variable in cube:
             seconds = cube[variable].values.reshape(n, -1)
             found[f"mean_{name}_time"] = seconds.mean(axis=1)
             found[f"std_{name}_time"] = seconds.std(axis=1)
-    given = axes.candidates
     for name in sorted({name for each in given for name in each}):
-        # Masked where a candidate does not set it.
         values = [each.get(name, 0) for each in given]
         is_plain = all(isinstance(value, Real) for value in values)
-        column = np.zeros(n, dtype=np.array(values).dtype if is_plain else object)
-        for number, value in enumerate(values):
-            column[number] = value
-        unset = [name not in each for each in given]
-        found[f"param_{name}"] = np.ma.masked_array(column, mask=unset)
+        kind = np.array(values).dtype if is_plain else object
+        # Masked where a candidate does not set it.
+        found[f"param_{name}"] = np.ma.masked_array(
+            np.fromiter(values, kind), [name not in each for each in given]
+        )
     found["params"] = list(given)
     scores = 1.0 - _fold_rates(cube)
     found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
@@ -132,13 +104,13 @@ def _judged(cube: xr.Dataset) -> dict[str, Any]:
     table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}
     if names.FOLD_ERRORS in cube and names.FOLD_ROWS in cube:
         table[CV_ERROR] = _fold_rates(cube).mean(axis=1)
-    criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
-    for number, name in enumerate(criteria):
-        judged = cube.isel({names.CRITERION: number})
-        if names.ESTIMATE in judged:
-            table[str(name)] = judged[names.ESTIMATE].values.ravel()
+    for name in cube[names.CRITERION].values if names.CRITERION in cube.dims else ():
+        judged = cube.sel({names.CRITERION: name})
+        columns = {names.ESTIMATE: str(name)}
         terms = [t for t in (names.LABEL_TERM, names.DISAGREEMENT_TERM) if t in judged]
         if len(terms) == 2 and judged[terms[1]].notnull().any():
-            for term in terms:
-                table[f"{name}_{term}"] = judged[term].values.ravel()
+            columns |= {term: f"{name}_{term}" for term in terms}
+        for variable, column in columns.items():
+            if variable in judged:
+                table[column] = judged[variable].values.ravel()
     return table

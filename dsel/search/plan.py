@@ -248,7 +248,7 @@ class Plan:
         ]
         candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
         paragraphs = [
-            (f"Plan of {candidates} over ({', '.join(self.axes.dims)})", 4),
+            (f"Plan of {candidates} over ({', '.join(self.axes.sizes)})", 4),
             *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
             *((f"  {remark}", 4) for remark in remarks),
         ]

@@ -31,7 +31,7 @@ def test_grid_axes__numbers_in_parameter_grid_order(grid):
     cube = make_cube(axes, {"fold": 2}, {})
     shown = all_params(cube)
     assert [set(each) for each in shown] == [set(each) for each in axes.candidates]
-    if len(axes.dims) > 1:
+    if len(axes.sizes) > 1:
         assert shown == list(axes.candidates)
 
 
@@ -51,7 +51,7 @@ def test_grid_axes__numbers_in_parameter_grid_order(grid):
 def test_grid_axes__shows_numbers_as_they_are_and_the_rest_as_text(values, shown, kind):
     axes = grid_axes({"criterion": values})
     dim, coordinate = axes.coords["param_criterion"]
-    assert axes.dims == (dim,) == ("param_criterion",)
+    assert [*axes.sizes] == [dim] == ["param_criterion"]
     assert coordinate.tolist() == shown
     assert coordinate.dtype.kind == kind
     assert [each["criterion"] for each in axes.candidates] == values
@@ -59,7 +59,7 @@ def test_grid_axes__shows_numbers_as_they_are_and_the_rest_as_text(values, shown
 
 def test_grid_axes__of_a_list_has_parameters_along_candidate():
     axes = grid_axes([{"C": [1, 2], "kernel": ["rbf"]}, {"flag": [True]}])
-    assert (axes.dims, axes.shape) == (("candidate",), (3,))
+    assert axes.sizes == {"candidate": 3}
     np.testing.assert_array_equal(axes.coords["C"][1], [1.0, 2.0, np.nan])
     assert axes.coords["kernel"][1].tolist() == ["rbf", "rbf", ""]
     assert axes.coords["flag"][1].tolist() == ["", "", "True"]

@@ -454,7 +454,7 @@ A_CUBE = [
     (transposed, ValueError, "transpose or select whole candidates"),
     (lambda cube: cube.astype(object), ValueError, "has status of type object"),
     (lambda cube: cube.assign(fold_rows=cube.fold_rows / 3), ValueError,
-     "fold_rows = 6.66.*; a count is a whole number"),
+     "fold_rows = 6.66.*; it is a whole number"),
 ]  # fmt: skip
 
 
