@@ -56,6 +56,7 @@ from dsel.search.folds import (
     number_of_folds,
     with_leave_one_out,
 )
+from dsel.search.pruning import n_kept
 from dsel.search.read_out import hopes
 from dsel.search.tasks import Group, Work, fit_splits
 
@@ -275,7 +276,7 @@ class Plan:
         n, splits, last = self.n_candidates, len(self.layout.splits), 0
         if self.layout.is_nested:
             last = self.layout.n_folds + (self.pool is not None)
-        first, third = len(self.layout.first), -(-n // 3)
+        first, third = len(self.layout.first), n_kept(n)
         if self.prune == "halving" and first < splits:
             least, highest = (
                 n * first + kept * (splits - first) + last

@@ -29,10 +29,13 @@ from dsel.search.folds import Layout
 
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune."""
-KEPT: Final = 3
-"""Of so many candidates each search keeps one after the first round of halving."""
 
 Flags = NDArray[np.bool_]
+
+
+def n_kept(n_candidates: int) -> int:
+    """Return how many candidates a search keeps after the first round of halving."""
+    return max(1, round(n_candidates / 3))
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class NestedRace:
             return np.ones(scores.shape, bool)
         order = np.argsort(scores, axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
-        np.put_along_axis(kept, order[:, : -(-table.n_candidates // KEPT)], True, 1)
+        np.put_along_axis(kept, order[:, : n_kept(table.n_candidates)], True, 1)
         kept[0] = True
         return kept
 

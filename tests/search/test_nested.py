@@ -94,7 +94,7 @@ def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     same = whole.pair_results["fold_errors"]
     assert (counts.isnull() | (counts == same)).all()
     n_fits = int(halved.pair_results["fit_seconds"].notnull().sum())
-    assert 7 * 5 + 3 * 5 <= n_fits <= 7 * 5 + 2 * 3 * 5 < 70
+    assert 7 * 5 + 2 * 5 <= n_fits <= 7 * 5 + 2 * 2 * 5 < 70
     status = halved.results["status"].values
     for number in halved.results["outer_candidate"].values.astype(int):
         assert status[number] in (0, 1)
