@@ -567,9 +567,15 @@ def nested_choice(
         models[ALL_ROWS] = counts.models[k]
     deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
     number = candidates[deploy]
-    table = cube[names.ESTIMATE].values[0].ravel()
+    # The cube's estimates are of candidates that no search has dropped.
+    shown = read_evidence(cube)
+    rates = shown.get(names.FOLD_LOSS_MEAN)
+    if rates is None:
+        errors, answers = shown[names.FOLD_ERRORS], shown[names.FOLD_ANSWERS]
+        rates = np.where(answers > 0, errors / np.maximum(1, answers), np.nan)
     choice = Choice(
-        number, plan.axes.candidates[number], plan.criterion.name, float(table[number]),
+        number, plan.axes.candidates[number], plan.criterion.name,
+        float(rates[number].mean()),
         certificates, deploy, read.held_out_fifth,
         (*counts.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},

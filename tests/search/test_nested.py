@@ -101,6 +101,14 @@ def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     assert (status == 1).any()
 
 
+def test_halving__estimates_what_is_chosen_where_some_search_has_dropped_it():
+    outcome = plan(grid={"max_depth": [4, 6, 8]}, random_state=1).run()
+    row = outcome.results.isel(max_depth=outcome.choice.candidate)
+    assert row["estimate"].isnull().all()
+    rate = float((row["fold_errors"] / row["fold_answers"]).mean())
+    assert outcome.choice.estimate == pytest.approx(rate, rel=1e-12)
+
+
 def test_exact__chooses_as_the_exhaustive_search():
     exact, whole = plan(prune="exact").run(), plan(prune=False).run()
     for name in ("outer_candidate", "outer_errors", "outer_disagreements"):
