@@ -10,8 +10,9 @@ a column of its answer; *losses* are sums of squared residuals; a *record* is wh
 task found, by which an interrupted search goes on.
 
 `kernel` has the matrices, `closed_form` and `two_passes` the algebra with its proofs,
-`losses` what is estimated and chosen, `estimators` the models. To add an estimate of
-the error: its column in `search`, its line in `losses`.
+`losses` what is estimated and chosen, `estimators` the models, `search` and `streamed`
+the two searches. To add an estimate of the error: its value in the records of `search`,
+its line in `losses`.
 """
 
 from dsel.least_squares.estimators import (
@@ -19,10 +20,8 @@ from dsel.least_squares.estimators import (
     KernelLeastSquaresClassifier,
 )
 from dsel.least_squares.losses import select_least_squares
-from dsel.least_squares.search import (
-    LeastSquaresSearch,
-    StreamedLeastSquaresSearch,
-)
+from dsel.least_squares.search import LeastSquaresSearch
+from dsel.least_squares.streamed import StreamedLeastSquaresSearch
 
 __all__ = [
     "KernelLeastSquares",

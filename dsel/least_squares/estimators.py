@@ -38,77 +38,6 @@ SINGULAR: Final = (
 )
 
 
-def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
-    """Draw rows without replacement to serve as centres.
-
-    Parameters
-    ----------
-    X
-        Rows to draw from, dense or sparse, shape (n_rows, n_columns). Rows of the
-        unlabeled pool keep the models independent of the labeled rows.
-    n_centers
-        Number of centres, in ``[1, n_rows]``.
-    random_state
-        Seed or generator, as in scikit-learn.
-
-    Returns
-    -------
-    ndarray or CSR
-        Shape (n_centers, n_columns), in the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        Where there are fewer rows than centres.
-
-    Examples
-    --------
-    >>> random_centers(np.arange(10.0)[:, np.newaxis], 3, random_state=0).shape
-    (3, 1)
-    """
-    X = check_array(X, accept_sparse="csr")
-    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
-    generator = check_random_state(random_state)
-    return X[np.sort(generator.permutation(X.shape[0])[:n_centers])]
-
-
-def kmeans_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Floats:
-    """Cluster rows and return the cluster means to serve as centres.
-
-    Parameters
-    ----------
-    X
-        Rows to cluster, dense or sparse, shape (n_rows, n_columns); a sample of some
-        ten thousand rows is enough for a large table.
-    n_centers
-        Number of centres, in ``[1, n_rows]``.
-    random_state
-        Seed or generator, as in scikit-learn.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_centers, n_columns).
-
-    Raises
-    ------
-    ValueError
-        Where there are fewer rows than centres.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.2], [5.0], [5.2]])
-    >>> sorted(kmeans_centers(X, 2, random_state=0).ravel().round(3).tolist())
-    [0.1, 5.1]
-    """
-    X = check_array(X, accept_sparse="csr")
-    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
-    from sklearn.cluster import KMeans  # takes a while to import
-
-    clustering = KMeans(n_centers, n_init=1, random_state=random_state).fit(X)
-    return np.asarray(clustering.cluster_centers_, np.float64)
-
-
 class KernelModel(BaseEstimator):
     """Parameters, fit and scores that the regressor and the classifier share."""
 
@@ -138,26 +67,29 @@ class KernelModel(BaseEstimator):
     def _fit_columns(self, X: Any, y: Floats, *, as_vector: bool) -> None:
         """Fit one column of coefficients for each target, (n, n_outputs)."""
         width = check_positive(self.width, "width")
-        regularization = check_nonnegative(self.regularization, "regularization")
+        lam = check_nonnegative(self.regularization, "regularization")
         check_choice(self.penalty, "penalty", PENALTIES)
-        if self.fit_intercept and X.shape[0] < 2:
-            raise ValueError("`fit_intercept` needs at least 2 rows, got 1 sample.")
         if self.centers is not None and self.n_centers is not None:
             raise ValueError(
                 "`n_centers` draws centres from `X`, `centers` gives them: set one of "
                 "both."
             )
-        centers = X
-        if self.centers is None and self.n_centers is None:
-            dual, intercept = self._fit_at_rows(X, y, width, regularization)
+        if self.centers is not None:
+            centers = check_centers(self.centers, X.shape[1])
+        elif self.n_centers is not None:
+            wanted = check_integer(self.n_centers, "n_centers", at_least=1)
+            order = check_random_state(self.random_state).permutation(X.shape[0])
+            centers = X[np.sort(order[:wanted])]
         else:
-            if self.centers is None:
-                wanted = check_integer(self.n_centers, "n_centers", at_least=1)
-                wanted = min(wanted, X.shape[0])
-                centers = random_centers(X, wanted, random_state=self.random_state)
-            else:
-                centers = check_centers(self.centers, X.shape[1])
-            dual, intercept = self._fit_at_centers(X, y, centers, width, regularization)
+            self.set_columns(X, *self._fit_at_rows(X, y, width, lam), as_vector)
+            return
+        fitted = self._fit_at_centers(X, y, centers, width, lam)
+        self.set_columns(centers, *fitted, as_vector)
+
+    def set_columns(
+        self, centers: Any, dual: Floats, intercept: Floats, as_vector: bool
+    ) -> None:
+        """Set the fitted model; with a single output `as_vector` as that one."""
         self.centers_ = centers
         self.dual_coef_ = dual[:, 0] if as_vector else dual
         self.intercept_ = intercept[0] if as_vector else intercept
@@ -171,16 +103,11 @@ class KernelModel(BaseEstimator):
         # For one lam several times cheaper than a decomposition. Below this one the
         # matrix would not be positive definite to rounding.
         if self.penalty == "rkhs" and lam > n**2 * EPS:
-            factor = cho_factor(
-                gram + lam * np.eye(n), overwrite_a=True, check_finite=False
-            )
-            dual = cho_solve(factor, y, check_finite=False)
-            intercept = np.zeros(y.shape[1])
-            if self.fit_intercept:  # (K + lam I) alpha + 1 b = y, 1'alpha = 0
-                ones = cho_solve(factor, np.ones(n), check_finite=False)
-                intercept = dual.sum(axis=0) / ones.sum()
-                dual = dual - np.outer(ones, intercept)
-            return dual, intercept
+            factor = cho_factor(gram + lam * np.eye(n), overwrite_a=True)
+            dual, ones = cho_solve(factor, y), cho_solve(factor, np.ones(n))
+            # With an intercept (K + lam I) alpha + 1 b = y, 1'alpha = 0.
+            intercept = self.fit_intercept * dual.sum(axis=0) / ones.sum()
+            return dual - np.outer(ones, intercept), intercept
         solution = solve_dual(
             decompose_gram(gram, penalty=self.penalty),
             y,
@@ -320,7 +247,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         """
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
-            y_numeric=True,
+            y_numeric=True, ensure_min_samples=1 + bool(self.fit_intercept),
         )  # fmt: skip
         y = np.asarray(y, np.float64)
         columns = y[:, np.newaxis] if y.ndim == 1 else y
@@ -411,7 +338,10 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         ValueError
             As `KernelLeastSquares.fit`.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64,
+            ensure_min_samples=1 + bool(self.fit_intercept),
+        )  # fmt: skip
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         # One column of -1 and +1 for two classes, else one of 0 and 1 for each.
@@ -447,8 +377,8 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
 def check_centers(centers: Any, n_columns: int) -> Floats:
     """Return given centres, or raise where they have other columns than the rows."""
-    points = np.asarray(centers, np.float64)
-    if points.ndim != 2 or points.shape[1] != n_columns:
+    points: Floats = check_array(centers, dtype=np.float64, input_name="`centers`")
+    if points.shape[1] != n_columns:
         raise ValueError(
             f"`centers` must have the {n_columns} columns of `X`, got an array of "
             f"shape {points.shape}."

@@ -13,15 +13,14 @@ Source: M. Sugiyama, Pattern Information Processing: Model Selection by Cross-Va
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.checks import check_choice, check_integer
+from dsel.checks import check_choice
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results.cube import GridAxes, make_cube
@@ -29,23 +28,9 @@ from dsel.results.cube import GridAxes, make_cube
 ROUNDING: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
 
-
-class WidthRecord(NamedTuple):
-    """What was found of one width, for every regularization."""
-
-    loo: Floats
-    """Sum of squared leave-one-out residuals, shape (n_lam,)."""
-    gcv: Floats
-    """Generalised cross-validation score times the rows, shape (n_lam,)."""
-    folds: Floats
-    """Sum of squared residuals on each fold, shape (n_lam, n_folds)."""
-    extra: Floats
-    """Mean squared residual on the extra rows, shape (n_lam,); NaN without any."""
-    smallest: float
-    """Regularizations up to this one are below the rounding of the kernel matrix."""
-    is_singular: bool
-    """Whether the kernel matrix is singular, to rounding."""
-    seconds: float
+Record = Mapping[str, Any]
+"""What was found of one width: variables of the cube by name, regularizations first.
+They may be lists. Where a width failed there are messages alone."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +61,26 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
 """By name, from the sums of squares in a cube."""
 
 
+def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> list[str]:
+    """Return for each regularization why it cannot be chosen, or an empty text.
+
+    Up to `limit` they are below the rounding of the kernel matrix.
+    """
+    texts = np.full(len(lams), "", dtype=object)
+    if is_singular:
+        texts[lams == 0] = (
+            "lambda is 0 and the kernel matrix is singular: search above 0"
+        )
+    texts[(lams > 0) & (lams <= limit)] = (
+        f"lambda is below the rounding of the kernel matrix, {limit:.1e}"
+    )
+    return list(texts)
+
+
 def make_loss_cube(
     widths: Sequence[float],
     regularizations: Floats,
-    records: Mapping[int, WidthRecord],
-    messages: Mapping[int, str],
+    records: Sequence[Record],
     *,
     criterion: str,
     folds: Sequence[Split],
@@ -89,76 +89,61 @@ def make_loss_cube(
 ) -> xr.Dataset:
     """Put the records of all widths into a cube, with every estimate they allow.
 
-    `records` are by place of the width, and `messages` say why the others failed. The
-    criterion that chooses comes first. Without folds, every row is held out in its
-    turn. Raises AllFitsFailedError without any record.
+    The criterion that chooses comes first. Without folds, every row is held out in its
+    turn. Raises AllFitsFailedError where all widths failed.
     """
-    if not records:
-        first = next(iter(messages.values()))
-        raise AllFitsFailedError(f"all {len(widths)} widths failed; the first: {first}")
-    n_widths, n_lam, n_folds = len(widths), len(regularizations), len(folds) or 1
-    text = np.full((n_widths, n_lam), "", dtype=object)
-    loo, gcv, extra, seconds = np.full((4, n_widths, n_lam), np.nan)
-    losses = np.full((n_widths, n_lam, n_folds), np.nan)
-    for place, message in messages.items():
-        text[place] = message
-    for place, record in records.items():
-        if record.is_singular:
-            text[place, regularizations == 0] = (
-                "lambda is 0 and the kernel matrix is singular: search above 0"
-            )
-        text[place, (regularizations > 0) & (regularizations <= record.smallest)] = (
-            f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"
+    usable = next((each for each in records if len(each) > 1), None)
+    if usable is None:
+        raise AllFitsFailedError(
+            f"all {len(widths)} widths failed; the first: "
+            f"{records[0][names.MESSAGE][0]}"
         )
-        loo[place], gcv[place], extra[place] = record.loo, record.gcv, record.extra
-        seconds[place] = record.seconds / n_lam
-        losses[place] = record.folds if folds else record.loo[:, np.newaxis]
-    reasons = text.ravel()
-    failed = reasons != ""
-    values: dict[str, NDArray[Any]] = {
-        names.LOO_LOSS_SUM: loo.ravel(),
-        names.GCV_LOSS_SUM: gcv.ravel(),
-        names.FULL_FIT_SECONDS: seconds.ravel(),
-        names.FOLD_LOSS_SUM: losses.reshape(-1, n_folds),
-        names.MESSAGE: reasons,
-        names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
-        names.FOLD_ROWS: np.array([len(f.test_rows) for f in folds] or [n_rows]),
-        names.TRAIN_ROWS: np.array([len(f.train_rows) for f in folds] or [n_rows - 1]),
-        names.N_LABELED: np.array(n_rows),
-        names.N_UNLABELED: np.array(0),
+    values: dict[str, Any] = {
+        name: np.concatenate(
+            [each.get(name, np.full(np.shape(like), np.nan)) for each in records]
+        )
+        for name, like in usable.items()
     }
-    present = ["loo", "gcv"]
-    if folds:
-        present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
-    if not np.isnan(extra).all():
-        values[names.EXTRA_LOSS_MEAN] = extra.ravel()
-        present.append("extra_sample")
+    reasons = values[names.MESSAGE]
+    failed = reasons != ""
+    values |= {
+        names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
+        names.FOLD_ROWS: [len(fold.test_rows) for fold in folds] or [n_rows],
+        names.TRAIN_ROWS: [len(fold.train_rows) for fold in folds] or [n_rows - 1],
+        names.N_LABELED: n_rows,
+        names.N_UNLABELED: 0,
+    }
     axes = GridAxes(
-        {names.WIDTH: n_widths, names.REGULARIZATION: n_lam},
+        {names.WIDTH: len(widths), names.REGULARIZATION: len(regularizations)},
         {
             names.WIDTH: (names.WIDTH, np.array(widths)),
             names.REGULARIZATION: (names.REGULARIZATION, regularizations),
         },
     )
-    cube = make_cube(axes, {names.FOLD: n_folds}, values, attributes=attributes)
+    cube = make_cube(axes, {names.FOLD: len(folds) or 1}, values, attributes=attributes)
     if failed.any():
         warn(
             f"{failed.sum()} of {failed.size} candidates cannot be chosen; the first: "
             f"{reasons[failed][0]}. `results.message` has all.",
             FitFailedWarning,
         )
-    order = [criterion, *(name for name in present if name != criterion)]
-    usable = cube[names.STATUS] == names.STATUS_DONE
+    present = [criterion, "loo", "gcv"]
+    if folds:
+        present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
+    if names.EXTRA_LOSS_MEAN in values:
+        present.append("extra_sample")
+    order = list(dict.fromkeys(present))
     labels = xr.Variable(names.CRITERION, np.array(order, dtype=object))
+    is_done = cube[names.STATUS] == names.STATUS_DONE
     estimate = xr.concat(
-        [ESTIMATES[name](cube).where(usable, np.inf) for name in order], labels
+        [ESTIMATES[name](cube).where(is_done, np.inf) for name in order], labels
     ).assign_coords({names.CRITERION: labels})
     attrs = {"long_name": names.BY_NAME[names.ESTIMATE].long_name, "units": "1"}
     return cube.assign({names.ESTIMATE: estimate.assign_attrs(attrs)})
 
 
 def select_least_squares(
-    results: xr.Dataset, criterion: str | None = None, *, fold: int | None = None
+    results: xr.Dataset, criterion: str | None = None
 ) -> LossChoice:
     """Choose width and regularization from the cube of a least-squares search.
 
@@ -168,9 +153,6 @@ def select_least_squares(
         Cube of a `LeastSquaresSearch`.
     criterion
         Name of an estimate in the cube; None means the first, by which was searched.
-    fold
-        Which fold ``"holdout"`` holds out; by default the first. The mean of hold-out
-        over all folds is ``"kfold"``.
 
     Returns
     -------
@@ -181,24 +163,14 @@ def select_least_squares(
     Raises
     ------
     ValueError
-        Where the cube lacks the estimate, or `fold` is given for another one.
+        Where the cube lacks the estimate.
     AllFitsFailedError
         Where no estimate is finite.
     """
     present = [str(name) for name in results[names.CRITERION].values]
     name = check_choice(criterion or present[0], "criterion", present)
-    estimate = results[names.ESTIMATE].sel({names.CRITERION: name})
-    if fold is not None:
-        if name != "holdout":
-            raise ValueError(
-                f"`fold` is for criterion='holdout', which tests on one fold, not for "
-                f"{name!r}; leave it out."
-            )
-        last = results.sizes[names.FOLD] - 1
-        check_integer(fold, "fold", at_least=0, at_most=last)
-        one = _fold_means(results).isel({names.FOLD: fold})
-        estimate = one.where(results[names.STATUS] == names.STATUS_DONE, np.inf)
-    values = np.where(np.isnan(estimate.values), np.inf, estimate.values).ravel()
+    estimate = results[names.ESTIMATE].sel({names.CRITERION: name}).fillna(np.inf)
+    values = estimate.values.ravel()
     if not np.isfinite(values).any():
         raise AllFitsFailedError(
             "no candidate has a finite estimate; `results.message` says what happened "
@@ -207,11 +179,9 @@ def select_least_squares(
     widths, lams = np.meshgrid(
         estimate[names.WIDTH], estimate[names.REGULARIZATION], indexing="ij"
     )
-    equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING))
-    order = np.lexsort((-widths.ravel()[equal], -lams.ravel()[equal]))
-    chosen = int(equal[order[0]])
-    params = {
-        names.WIDTH: float(widths.flat[chosen]),
-        names.REGULARIZATION: float(lams.flat[chosen]),
-    }
+    pairs = list(zip(lams.flat, widths.flat, strict=True))
+    equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING)).tolist()
+    chosen = max(equal, key=pairs.__getitem__)
+    lam, width = map(float, pairs[chosen])
+    params = {names.WIDTH: width, names.REGULARIZATION: lam}
     return LossChoice(chosen, params, name, float(values[chosen]))

@@ -1,7 +1,6 @@
 """The kernel least-squares estimators: scikit-learn's contract and known equals."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.linear_model import Ridge
@@ -10,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.errors import GuaranteeWarning
 from dsel.least_squares import KernelLeastSquares, KernelLeastSquaresClassifier
-from dsel.least_squares.estimators import kmeans_centers, random_centers
 from dsel.results import open_model, save_model
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
@@ -143,34 +141,6 @@ def test_classifier__ties_go_to_the_first_class(y, fresh, expected):
     X = np.array([[-1.0], [1.0], [5.0]])
     model = KernelLeastSquaresClassifier(penalty="rkhs").fit(X[: len(y)], y)
     assert model.predict(fresh).tolist() == expected
-
-
-def test_random_centers__are_distinct_rows_fixed_by_the_seed(rng):
-    X = np.arange(50.0)[:, np.newaxis]
-    first = random_centers(X, 10, random_state=3)
-    assert len(np.unique(first)) == 10
-    np.testing.assert_array_equal(first, random_centers(X, 10, random_state=3))
-    with pytest.raises(ValueError, match=r"`n_centers` must be in \[1, 50\], got 51"):
-        random_centers(X, 51)
-
-
-@pytest.mark.parametrize(
-    "make", [pd.DataFrame, np.ndarray.tolist, scipy.sparse.coo_matrix]
-)
-@pytest.mark.parametrize("centers_of", [random_centers, kmeans_centers])
-def test_centers__are_those_of_any_table(rng, make, centers_of):
-    X = rng.normal(size=(20, 2))
-
-    found = centers_of(make(X), 3, random_state=0)
-
-    found = found.toarray() if scipy.sparse.issparse(found) else found
-    np.testing.assert_allclose(found, centers_of(X, 3, random_state=0))
-
-
-def test_kmeans_centers__are_cluster_means(rng):
-    X = np.concatenate([rng.normal(m, 0.1, (30, 2)) for m in (0.0, 4.0)])
-    centers = kmeans_centers(X, 2, random_state=0)
-    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.0, 4.0], atol=0.1)
 
 
 def test_save_model__is_opened_without_pickle(table, tmp_path):

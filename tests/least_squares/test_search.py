@@ -194,20 +194,6 @@ def test_select_least_squares__needs_one_finite_estimate():
         select_least_squares(with_estimates([np.inf, np.nan, np.inf, np.inf]))
 
 
-def test_select_least_squares__holds_out_the_fold_that_is_asked_for(table):
-    cube = searched(table).results_
-    means = cube.fold_loss_sum / cube.fold_rows
-    for fold in range(5):
-        choice = select_least_squares(cube, "holdout", fold=fold)
-        assert choice.estimate == float(means.isel(fold=fold).min())
-    with pytest.raises(ValueError, match="`criterion` must be one of 'loo', 'gcv'"):
-        select_least_squares(cube, "extra_sample")
-    with pytest.raises(ValueError, match="`fold` is for criterion='holdout'"):
-        select_least_squares(cube, "loo", fold=1)
-    with pytest.raises(ValueError, match=r"`fold` must be in \[0, 4\], got 5"):
-        select_least_squares(cube, "holdout", fold=5)
-
-
 def test_fit__regularizations_that_cannot_be_used_are_recorded(table):
     X, y = table
     twice = np.concatenate([X, X]), np.concatenate([y, y])

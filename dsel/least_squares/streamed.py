@@ -1,0 +1,343 @@
+"""Model selection for kernel least squares with few centres, in passes over the rows.
+
+Rows are a pool whose last columns are the targets. Two passes over it for each width
+add up moments, then losses, in row order: the sums do not depend on workers or on the
+order of tasks.
+"""
+
+from collections.abc import Callable
+from functools import partial, reduce
+from operator import add
+from types import SimpleNamespace
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.checks import check_integer
+from dsel.data import open_pool
+from dsel.data.identity import content_hash
+from dsel.data.labeled import check_unmasked
+from dsel.data.pool import Pool
+from dsel.data.row_random import seed_from
+from dsel.least_squares.estimators import KernelLeastSquares, check_centers
+from dsel.least_squares.kernel import gaussian_kernel, whitening
+from dsel.least_squares.losses import Record, why_unusable
+from dsel.least_squares.search import NUMERIC, Search, run_widths
+from dsel.least_squares.two_passes import (
+    Losses,
+    Moments,
+    ThinSolution,
+    count_losses,
+    count_moments,
+    solve_moments,
+)
+from dsel.results.store import Store
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.local import LocalExecutor
+from dsel.runtime.tasks import single_threaded
+
+Sum = TypeVar("Sum", Moments, Losses, SimpleNamespace)
+
+BLOCK_NBYTES: Final = 2**24
+"""Kernel values of one block of rows; a constant, so that sums are rounded alike."""
+STRETCH_ROWS: Final = 2**24
+"""Rows whose sum is stored: a run that ends early loses some minutes of work."""
+
+
+class StreamedLeastSquaresSearch(Search):
+    """Choose width and regularization with few centres and any number of rows.
+
+    Two passes over the rows for each width give the exact leave-one-out error of the
+    model with these centres, for every regularization. Memory holds a chunk of rows and
+    matrices of centres x centres. Passes run on the current Dask client if there is
+    one, else on local threads.
+
+    Parameters
+    ----------
+    widths, regularizations, penalty, fit_intercept, n_jobs
+        As in `LeastSquaresSearch`.
+    n_centers
+        Rows drawn at random as centres, at most all, where `centers` gives none.
+    centers
+        Points to use as centres, such as the means of clusters.
+    criterion
+        ``"loo"`` or ``"gcv"``.
+    random_state
+        Seed of the draw of centres.
+
+    Attributes
+    ----------
+    results_, choice_, best_params_, best_index_, best_estimator_, n_features_in_
+        As in `LeastSquaresSearch`; the cube has one fold, in which every row is held
+        out in its turn.
+    centers_ : ndarray
+        Centres, shape (n_centers, n_columns).
+
+    See Also
+    --------
+    LeastSquaresSearch : For rows that fit into memory, with kernels at all rows.
+
+    Notes
+    -----
+    All criteria are estimates of the squared error, noise included: none is a bound.
+    The centres stay where they are when a row is left out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (5000, 1))
+    >>> y = np.sinc(X.ravel()) + 0.1 * rng.standard_normal(5000)
+    >>> search = StreamedLeastSquaresSearch(
+    ...     [0.3, 1.0], [1e-3, 0.1, 10.0], n_centers=30, random_state=0)
+    >>> round(search.fit(X, y).choice_.estimate, 3)
+    0.01
+    """
+
+    def __init__(
+        self,
+        widths: ArrayLike,
+        regularizations: ArrayLike,
+        *,
+        n_centers: int = 500,
+        centers: Any = None,
+        penalty: str = "coefficients",
+        criterion: str = "loo",
+        fit_intercept: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.widths = widths
+        self.regularizations = regularizations
+        self.n_centers = n_centers
+        self.centers = centers
+        self.penalty = penalty
+        self.criterion = criterion
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, *, out: Any = None) -> Self:
+        """Search, and keep the chosen model.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n, n_columns): a Dask or numpy array, or a data frame, of
+            numbers, dense.
+        y
+            Targets, shape (n,) or (n, n_outputs), of the same kind.
+        out
+            Directory or URL where sums over finished rows are stored, every few
+            minutes; the same call continues from them. Needs Dask arrays whose names
+            do not change, as of those read from files, and `centers` or an integer
+            `random_state`.
+
+        Raises
+        ------
+        ValueError
+            Where the grid or the data are out of range.
+        AllFitsFailedError
+            Where no candidate has a finite estimate.
+        """
+        widths, lams = self._checked_grid(("loo", "gcv"))
+        check_unmasked(y)
+        checked: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
+        if hasattr(X, "dask"):
+            checked = {"skip_check_array": True}
+        X, y = validate_data(self, X, y, **checked)
+        rows, n_targets = labeled_pool(X, y)
+        client = resolve_client() or partial(LocalExecutor, n_threads=self.n_jobs)
+        seed = seed_from(self.random_state)
+        if self.centers is None:
+            wanted = check_integer(self.n_centers, "n_centers", at_least=1)
+            n_centers, drawn = min(wanted, rows.n_rows), f"of seed {seed}"
+            place = partial(drawn_rows, rows, n_targets, n_centers, seed, client)
+        else:
+            centers = check_centers(self.centers, self.n_features_in_)
+            n_centers, drawn = len(centers), content_hash(centers)
+            place = partial(SimpleNamespace, points=centers)
+        models = []
+
+        def evaluate(store: Store | None) -> list[Record]:
+            self.centers_ = kept(store, "centers", SimpleNamespace, place).points
+            add_up = partial(sum_of_rows, rows, client, store)
+            records = []
+            for width in widths:
+                record, root, solution = stream_width(
+                    add_up, self.centers_, width, lams, n_targets,
+                    penalty=self.penalty, fit_intercept=self.fit_intercept,
+                )  # fmt: skip
+                records.append(record)
+                models.append((root, solution))
+            return records
+
+        attributes = {
+            "penalty": self.penalty,
+            "fit_intercept": self.fit_intercept,
+            "n_centers": n_centers,
+        }
+        cube = run_widths(
+            evaluate,
+            out=out,
+            inputs={
+                **attributes,
+                "labeled": rows.token if out is None else rows.fingerprint(client),
+                "targets": n_targets,
+                "centers": drawn,
+            },
+            widths=widths,
+            regularizations=lams,
+            criterion=self.criterion,
+            folds=(),
+            n_rows=rows.n_rows,
+            attributes=attributes,
+        )
+        model = KernelLeastSquares(**self._choose(cube), centers=self.centers_)
+        place_of_width, column = divmod(self.best_index_, len(lams))
+        root, solution = models[place_of_width]
+        slopes = solution.coefficients[:, :, column]
+        model.n_features_in_ = self.n_features_in_
+        model.set_columns(
+            self.centers_,
+            slopes if root is None else root @ slopes,
+            solution.level - solution.middle @ slopes,
+            np.ndim(y) == 1,
+        )
+        self.best_estimator_ = model
+        return self
+
+
+def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
+    """Return rows with their targets as last columns, and how many these are.
+
+    Both are Dask collections or of numpy; a numpy `y` goes along with a Dask `X`.
+    """
+    X, y = (
+        each.to_dask_array(lengths=True) if hasattr(each, "to_dask_array") else each
+        for each in (X, y)
+    )
+    is_lazy = hasattr(X, "dask")
+    X = X if is_lazy else np.asarray(X, np.float64)
+    y = y if is_lazy and hasattr(y, "dask") else np.asarray(y, np.float64)
+    if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"`X` must be two-dimensional and `y` must have its rows, got shapes "
+            f"{X.shape} and {np.shape(y)}; call compute_chunk_sizes() on Dask arrays "
+            f"of unknown length."
+        )
+    targets = y[:, np.newaxis] if y.ndim == 1 else y
+    if not is_lazy:
+        return open_pool(np.concatenate([X, targets], axis=1)), targets.shape[1]
+    import dask.array as da  # takes a while to import
+
+    targets = da.asarray(targets).rechunk((X.chunks[0], -1))
+    joined = da.concatenate([X, targets], axis=1).rechunk({1: -1})
+    return open_pool(joined), targets.shape[1]
+
+
+def kept(
+    store: Store | None, key: str, kind: Callable[..., Sum], make: Callable[[], Sum]
+) -> Sum:
+    """Return what a store keeps under a key, or make it and keep its fields."""
+    if store is None:
+        return make()
+    if key not in store.records:
+        store.append(key, vars(make()))
+    fields = store.records[key].items()
+    return kind(**{name: np.asarray(each)[()] for name, each in fields})
+
+
+def drawn_rows(
+    rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any
+) -> SimpleNamespace:
+    """Return random rows without their targets, as ``points``."""
+    generator = np.random.default_rng(seed)
+    chosen = np.sort(generator.choice(rows.n_rows, n_drawn, replace=False))
+
+    def pick(block: Any, numbers: Integers) -> Floats:
+        return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
+
+    def stack(earlier: Floats, later: Floats) -> Floats:
+        return np.concatenate([earlier, later])
+
+    return SimpleNamespace(points=rows.reduce(pick, stack, client=client))
+
+
+def stream_width(
+    add_up: Callable[..., Any],
+    centers: Floats,
+    width: float,
+    lams: Floats,
+    n_targets: int,
+    *,
+    penalty: str,
+    fit_intercept: bool,
+) -> tuple[Record, Floats | None, ThinSolution]:
+    """Make the two passes of a width: what is found, W, and the models of all lam.
+
+    `add_up` is `sum_of_rows` of some rows. W is None for the identity.
+    """
+    # On one thread, else the last digits depend on the machine's cores.
+    with single_threaded():
+        root = whitening(centers, width=width) if penalty == "rkhs" else None
+        block = partial(sum_of_block, centers, width, root, n_targets)
+        count = partial(block, count_moments)
+        moments = add_up(f"moments/{width!r}", Moments, count)
+        b = len(moments.mean) - n_targets
+        solution = solve_moments(moments, b, lams, fit_intercept=fit_intercept)
+        count = partial(block, partial(count_losses, solution))
+        losses = add_up(f"losses/{content_hash(lams)}/{width!r}", Losses, count)
+    record = {
+        names.LOO_LOSS_SUM: losses.loo,
+        names.GCV_LOSS_SUM: solution.gcv_losses(losses),
+        names.FOLD_LOSS_SUM: losses.loo[:, np.newaxis],
+        names.MESSAGE: why_unusable(lams, solution.rounding_limit, is_singular=False),
+    }
+    return record, root, solution
+
+
+def sum_of_rows(
+    rows: Pool,
+    client: Any,
+    store: Store | None,
+    key: str,
+    kind: type[Sum],
+    count: Callable[[Any, Integers], Sum],
+) -> Sum:
+    """Add up what is counted of all blocks; the sums of stretches are kept."""
+    sums: list[Sum] = []
+    for start in range(0, int(rows.boundaries[-1]), STRETCH_ROWS):
+        stretch = rows.between(start, start + STRETCH_ROWS)
+        make = partial(stretch.reduce, count, add, client=client)
+        sums.append(kept(store, f"{key}/{start}", kind, make))
+    return reduce(add, sums)
+
+
+def sum_of_block(
+    centers: Floats,
+    width: float,
+    root: Floats | None,
+    n_targets: int,
+    count: Callable[[Floats, Floats], Sum],
+    block: Any,
+    numbers: Integers,
+) -> Sum:
+    """Add up what is counted on the design K(rows, z) W and the targets of a block.
+
+    `root` is W for the RKHS penalty, None for the identity.
+    """
+    del numbers
+    step = max(1, BLOCK_NBYTES // (8 * len(centers)))
+    sums = []
+    for start in range(0, len(block), step):
+        parts = np.split(block[start : start + step], [-n_targets], axis=1)
+        # Copies are aligned in memory. Rows that came over a network may start at any
+        # byte, and sums over such values are rounded otherwise.
+        rows, targets = (np.array(part, np.float64, order="C") for part in parts)
+        kernel = gaussian_kernel(rows, centers, width=width)
+        sums.append(count(kernel if root is None else kernel @ root, targets))
+    return reduce(add, sums)
