@@ -33,29 +33,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from dsel.arrays import Bools, Floats, Integers
+from dsel.arrays import Floats, Integers
 from dsel.least_squares.kernel import Spectrum
 
-UNDEFINED = 1e-12
-"""At lam = 0 a diagonal entry of H below this means that h_j = 1."""
 NEGLIGIBLE = 1e-12
 """Share of lam below which an eigenvalue changes nothing that is promised."""
 
 
 @dataclass(frozen=True)
 class DualSolution:
-    """G y for every lam (with an intercept G~ y), and what it is made of.
-
-    Where `is_limit`, lam = 0 and M is singular: G stands for its limit lam G, which is
-    H.
-    """
+    """G y for every lam (with an intercept G~ y), and what it is made of."""
 
     spectrum: Spectrum
     """Q and mu."""
     regularizations: Floats
     """lam, shape (n_lam,)."""
-    is_limit: Bools
-    """Shape (n_lam,)."""
     inverse: Floats
     """r, shape (n, n_lam)."""
     values: Floats
@@ -75,18 +67,12 @@ def solve_dual(
 ) -> DualSolution:
     """Compute G y for all regularizations in one product.
 
-    `y` has the shape (n, n_outputs), `regularizations` (n_lam,); with `fit_intercept`
-    the model has an unpenalised constant.
+    `y` has the shape (n, n_outputs), `regularizations` (n_lam,), none of them 0 where M
+    is singular; with `fit_intercept` the model has an unpenalised constant.
     """
     mu = spectrum.values[:, np.newaxis]
-    # At lam = 0 a singular M has no inverse: lam G tends to the projection on its null
-    # space.
-    null = (mu <= spectrum.rounding_limit()).astype(np.float64)
-    is_limit = (regularizations == 0) & bool(null.any())
     # Rounding makes some mu negative, by less than any lam that is not below it.
-    total = np.maximum(mu + regularizations, regularizations / 2.0)
-    with np.errstate(divide="ignore"):
-        inverse = np.where(is_limit, null, 1.0 / total)
+    inverse = 1.0 / np.maximum(mu + regularizations, regularizations / 2.0)
     # An intercept absorbs any shift of the targets, and near 0 they keep more digits.
     shift = y[0] if fit_intercept else np.zeros(y.shape[1])
     vectors = spectrum.vectors
@@ -100,33 +86,26 @@ def solve_dual(
         constant = values.sum(axis=0) / ones.sum(axis=0)
         values = values - ones[:, np.newaxis, :] * constant
         intercept = constant + shift[:, np.newaxis]
-    return DualSolution(
-        spectrum, regularizations, is_limit, inverse, values, intercept, ones
-    )
+    return DualSolution(spectrum, regularizations, inverse, values, intercept, ones)
 
 
 def leave_one_out_residuals(solution: DualSolution) -> Floats:
     """Return e_j = (G y)_j / G_jj, the residual of the model trained without row j.
 
-    Shape (n, n_outputs, n_lam); inf where lam = 0 and h_j = 1, since the model without
-    row j is then not defined.
+    Shape (n, n_outputs, n_lam).
     """
     # G_jj = sum_i Q_ji^2 r_i.
     diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
     if solution.ones is not None:
         diagonal = diagonal - solution.ones**2 / solution.ones.sum(axis=0)
-    undefined = solution.is_limit & (diagonal < UNDEFINED)
-    diagonal[undefined] = 1.0
-    residuals = solution.values / diagonal[:, np.newaxis, :]
-    residuals[np.broadcast_to(undefined[:, np.newaxis, :], residuals.shape)] = np.inf
-    return np.asarray(residuals)
+    return np.asarray(solution.values / diagonal[:, np.newaxis, :])
 
 
 def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
     """Return e_T = (G_TT)^-1 (G y)_T for the rows T left out together.
 
     T is not empty, and with an intercept not all rows. The shape is (len(rows),
-    n_outputs, n_lam); inf where the model is not defined.
+    n_outputs, n_lam).
     """
     residuals = np.empty_like(solution.values[rows])
     # Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
@@ -149,9 +128,6 @@ def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
             ones = solution.ones[:, column]
             inner -= np.outer(ones[rows], ones[rows] / ones.sum())
         values = solution.values[rows, :, column]
-        if solution.is_limit[column] and np.linalg.eigvalsh(inner)[0] < UNDEFINED:
-            residuals[:, :, column] = np.inf
-            continue
         _, solved, info = lapack.dposv(inner, values)
         if info != 0:
             # Not positive definite to rounding: the solution of least norm.
@@ -169,12 +145,9 @@ def gcv_losses(solution: DualSolution) -> Floats:
 
     in which the factor lam between G and H cancels.
     """
-    n_rows = len(solution.values)
     # tr G is the sum of r, as Q is orthogonal: no n x n work.
     trace = solution.inverse.sum(axis=0)
     if solution.ones is not None:
         trace = trace - np.square(solution.ones).sum(axis=0) / solution.ones.sum(axis=0)
     squares = np.square(solution.values).sum(axis=(0, 1))
-    undefined = solution.is_limit & (trace < n_rows * UNDEFINED)
-    trace = np.where(undefined, 1.0, trace)
-    return np.where(undefined, np.inf, n_rows**2 * squares / trace**2)
+    return np.asarray(len(solution.values) ** 2 * squares / trace**2)

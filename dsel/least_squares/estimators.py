@@ -1,12 +1,12 @@
 """Kernel least squares as scikit-learn estimators."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
@@ -38,34 +38,21 @@ SINGULAR: Final = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class KernelModel(BaseEstimator):
     """Parameters, fit and scores that the regressor and the classifier share."""
 
-    centers_: Any
-    dual_coef_: Floats
-    intercept_: Any
+    width: float = 1.0
+    regularization: float = 1.0
+    _: KW_ONLY
+    penalty: str = "coefficients"
+    fit_intercept: bool = False
+    n_centers: int | None = None
+    centers: Any = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        width: float = 1.0,
-        regularization: float = 1.0,
-        *,
-        penalty: str = "coefficients",
-        fit_intercept: bool = False,
-        n_centers: int | None = None,
-        centers: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.regularization = regularization
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.n_centers = n_centers
-        self.centers = centers
-        self.random_state = random_state
-
-    def _fit_columns(self, X: Any, y: Floats, *, as_vector: bool) -> None:
-        """Fit one column of coefficients for each target, (n, n_outputs)."""
+    def _fit_targets(self, X: Any, y: Floats) -> None:
+        """Fit one column of coefficients for each target, (n,) or (n, n_outputs)."""
         width = check_positive(self.width, "width")
         lam = check_nonnegative(self.regularization, "regularization")
         check_choice(self.penalty, "penalty", PENALTIES)
@@ -74,6 +61,7 @@ class KernelModel(BaseEstimator):
                 "`n_centers` draws centres from `X`, `centers` gives them: set one of "
                 "both."
             )
+        fit, centers, columns = self._fit_at_centers, X, y.reshape(len(y), -1)
         if self.centers is not None:
             centers = check_centers(self.centers, X.shape[1])
         elif self.n_centers is not None:
@@ -81,25 +69,23 @@ class KernelModel(BaseEstimator):
             order = check_random_state(self.random_state).permutation(X.shape[0])
             centers = X[np.sort(order[:wanted])]
         else:
-            self.set_columns(X, *self._fit_at_rows(X, y, width, lam), as_vector)
-            return
-        fitted = self._fit_at_centers(X, y, centers, width, lam)
-        self.set_columns(centers, *fitted, as_vector)
+            fit = self._fit_at_rows
+        self.set_model(centers, *fit(columns, X, centers, width, lam), y.ndim)
 
-    def set_columns(
-        self, centers: Any, dual: Floats, intercept: Floats, as_vector: bool
+    def set_model(
+        self, centers: Any, dual: Floats, intercept: Floats, n_dims: int
     ) -> None:
-        """Set the fitted model; with a single output `as_vector` as that one."""
+        """Set what was fitted to targets that have so many dimensions."""
         self.centers_ = centers
-        self.dual_coef_ = dual[:, 0] if as_vector else dual
-        self.intercept_ = intercept[0] if as_vector else intercept
+        self.dual_coef_ = dual[:, 0] if n_dims == 1 else dual
+        self.intercept_ = intercept[0] if n_dims == 1 else intercept
 
     def _fit_at_rows(
-        self, X: Any, y: Floats, width: float, lam: float
+        self, y: Floats, X: Any, centers: Any, width: float, lam: float
     ) -> tuple[Floats, Floats]:
         n = X.shape[0]
         check_memory(n)
-        gram = gaussian_gram(squared_distances(X, X), width=width)
+        gram = gaussian_gram(squared_distances(X, centers), width=width)
         # For one lam several times cheaper than a decomposition. Below this one the
         # matrix would not be positive definite to rounding.
         if self.penalty == "rkhs" and lam > n**2 * EPS:
@@ -108,28 +94,25 @@ class KernelModel(BaseEstimator):
             # With an intercept (K + lam I) alpha + 1 b = y, 1'alpha = 0.
             intercept = self.fit_intercept * dual.sum(axis=0) / ones.sum()
             return dual - np.outer(ones, intercept), intercept
-        solution = solve_dual(
-            decompose_gram(gram, penalty=self.penalty),
-            y,
-            np.array([lam]),
-            fit_intercept=self.fit_intercept,
-        )
-        if solution.is_limit.any():
+        spectrum = decompose_gram(gram, penalty=self.penalty)
+        if lam == 0 and spectrum.is_singular():
             raise ValueError(SINGULAR)
-        limit = solution.spectrum.rounding_limit()
+        limit = spectrum.rounding_limit()
         if self.penalty == "rkhs" and 0 < lam <= limit:
             warn(
                 f"`regularization` is {lam:.1e}, below the rounding of the kernel "
                 f"matrix, {limit:.1e}: the coefficients are mostly noise.",
                 GuaranteeWarning,
             )
+        lams = np.array([lam])
+        solution = solve_dual(spectrum, y, lams, fit_intercept=self.fit_intercept)
         dual = solution.values[:, :, 0]
         if self.penalty == "coefficients":
             dual = gram @ dual  # alpha = X' G y with X = K
         return dual, solution.intercept[:, 0]
 
     def _fit_at_centers(
-        self, X: Any, y: Floats, centers: Any, width: float, lam: float
+        self, y: Floats, X: Any, centers: Any, width: float, lam: float
     ) -> tuple[Floats, Floats]:
         design = gaussian_kernel(X, centers, width=width)
         # Coordinates in which the penalty is the squared length of the coefficients.
@@ -210,10 +193,9 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
     Notes
     -----
     With ``penalty="rkhs"``, one centre per row and no intercept this is
-    ``KernelRidge(alpha=lambda, kernel="rbf", gamma=1 / (2 c**2))``, see
-    `to_kernel_ridge`. With ``penalty="coefficients"`` it is ``Ridge(alpha=lambda)``
-    on the columns of the kernel matrix, the model of [1]_, for which kernel ridge
-    has no parameters.
+    ``KernelRidge(alpha=lambda, kernel="rbf", gamma=1 / (2 c**2))``. With
+    ``penalty="coefficients"`` it is ``Ridge(alpha=lambda)`` on the columns of the
+    kernel matrix, the model of [1]_, for which kernel ridge has no parameters.
 
     References
     ----------
@@ -249,9 +231,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
             y_numeric=True, ensure_min_samples=1 + bool(self.fit_intercept),
         )  # fmt: skip
-        y = np.asarray(y, np.float64)
-        columns = y[:, np.newaxis] if y.ndim == 1 else y
-        self._fit_columns(X, columns, as_vector=y.ndim == 1)
+        self._fit_targets(X, np.asarray(y, np.float64))
         return self
 
     @lazily
@@ -259,29 +239,6 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         """Return f at every row, shape (n_rows,) or (n_rows, n_outputs)."""
         values = self._scores(X)
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
-
-    def to_kernel_ridge(self) -> KernelRidge:
-        """Return scikit-learn's unfitted estimator of the same model.
-
-        Raises
-        ------
-        ValueError
-            Where kernel ridge has no such model: another penalty, an intercept, or
-            other centres than the training rows.
-
-        Examples
-        --------
-        >>> KernelLeastSquares(2.0, 0.1, penalty="rkhs").to_kernel_ridge()
-        KernelRidge(alpha=0.1, gamma=0.125, kernel='rbf')
-        """
-        has_row_centers = self.n_centers is None and self.centers is None
-        if self.penalty != "rkhs" or self.fit_intercept or not has_row_centers:
-            raise ValueError(
-                "`KernelRidge` needs penalty='rkhs', fit_intercept=False and a centre "
-                f"per row, got {self!r}."
-            )
-        gamma = 1.0 / (2.0 * self.width**2)
-        return KernelRidge(alpha=self.regularization, kernel="rbf", gamma=gamma)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -298,10 +255,8 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
     Parameters
     ----------
-    width, regularization, penalty, fit_intercept, n_centers, random_state
+    width, regularization, penalty, fit_intercept, n_centers, centers, random_state
         As in `KernelLeastSquares`.
-    centers
-        Points to use as centres, shape (n_centers, n_columns).
 
     Attributes
     ----------
@@ -344,13 +299,10 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         )  # fmt: skip
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        # One column of -1 and +1 for two classes, else one of 0 and 1 for each.
-        n_classes = len(self.classes_)
-        if n_classes <= 2:
-            targets = np.where(codes == 1, 1.0, -1.0)[:, np.newaxis]
-        else:
-            targets = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
-        self._fit_columns(X, targets, as_vector=n_classes <= 2)
+        targets = np.where(codes == 1, 1.0, -1.0)
+        if len(self.classes_) > 2:
+            targets = np.eye(len(self.classes_))[codes]
+        self._fit_targets(X, targets)
         return self
 
     @lazily
@@ -370,7 +322,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         sizes = np.abs(self.dual_coef_).sum(axis=0) + np.abs(self.intercept_)
         slack = ROUNDING * np.max(sizes)
         if scores.shape[1] == 1:
-            return np.asarray(self.classes_[(scores[:, 0] > slack).astype(np.int64)])
+            scores = np.hstack([-scores, scores])
         ties = scores >= scores.max(axis=1, keepdims=True) - 2.0 * slack
         return np.asarray(self.classes_[np.argmax(ties, axis=1)])
 

@@ -31,6 +31,10 @@ class Spectrum:
         largest = float(np.max(self.values, initial=0.0))
         return len(self.values) * EPS * largest
 
+    def is_singular(self) -> bool:
+        """Whether M may be singular but for rounding."""
+        return bool(self.values.min() <= self.rounding_limit())
+
 
 def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
     """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z, dense or CSR.

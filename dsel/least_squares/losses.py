@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
@@ -61,30 +62,30 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
 """By name, from the sums of squares in a cube."""
 
 
-def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> list[str]:
+def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[Any]:
     """Return for each regularization why it cannot be chosen, or an empty text.
 
     Up to `limit` they are below the rounding of the kernel matrix.
     """
-    texts = np.full(len(lams), "", dtype=object)
-    if is_singular:
-        texts[lams == 0] = (
-            "lambda is 0 and the kernel matrix is singular: search above 0"
-        )
-    texts[(lams > 0) & (lams <= limit)] = (
+    reasons = np.full(len(lams), "", dtype=object)
+    reasons[(lams > 0) & (lams <= limit)] = (
         f"lambda is below the rounding of the kernel matrix, {limit:.1e}"
     )
-    return list(texts)
+    if is_singular:
+        reasons[lams == 0] = (
+            "lambda is 0 and the kernel matrix is singular: search above 0"
+        )
+    return reasons
 
 
 def make_loss_cube(
     widths: Sequence[float],
     regularizations: Floats,
     records: Sequence[Record],
+    n_rows: int,
     *,
     criterion: str,
     folds: Sequence[Split],
-    n_rows: int,
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
     """Put the records of all widths into a cube, with every estimate they allow.

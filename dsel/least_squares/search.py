@@ -5,9 +5,9 @@ a width is one task, a decomposition.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from textwrap import shorten
 from typing import Any, Final, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dsel import names
@@ -64,38 +64,111 @@ NUMERIC: Final = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
 """How scikit-learn checks rows and their targets."""
 
 
-def run_widths(
-    evaluate: Callable[[Store | None], Sequence[Record]],
-    *,
-    out: Any,
-    inputs: Mapping[str, Any],
-    **of_cube: Any,
-) -> xr.Dataset:
-    """Return the cube of the records that `evaluate` makes, or finds in a store.
+@dataclass(eq=False, repr=False)
+class Search(RegressorMixin, BaseEstimator):
+    """What both searches do with the grid, the cube and the chosen model."""
 
-    `inputs` tell what the losses depend on besides width and regularizations. The store
-    is at `out`, if that is not None, and keeps the cube, too.
+    widths: ArrayLike
+    regularizations: ArrayLike
+    _: KW_ONLY
+    penalty: str = "coefficients"
+    criterion: str = "loo"
+    fit_intercept: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    Raises StoreMismatchError where it holds a search of other rows or models.
-    """
-    with ExitStack() as stack:
-        store = None
-        if out is not None:
-            told = {**inputs, "versions": sorted(installed_versions().items())}
-            plan = {name: str(value) for name, value in told.items()}
-            opened = open_store(out, kind="least-squares", plan=plan)
-            store = stack.enter_context(opened)
-        cube = make_loss_cube(records=evaluate(store), **of_cube)
-        if store is not None:
-            store.flush()
-            store.save(CUBE, cube)
-    return cube
+    def _checked_grid(
+        self, criteria: Sequence[str]
+    ) -> tuple[tuple[float, ...], Floats]:
+        """Return widths and regularizations, at least one of each, each once."""
+        check_choice(self.penalty, "penalty", PENALTIES)
+        check_choice(self.criterion, "criterion", criteria)
+        axes = []
+        for name, given, check in (
+            ("regularizations", self.regularizations, check_nonnegative),
+            ("widths", self.widths, check_positive),
+        ):
+            values = np.atleast_1d(np.asarray(given, dtype=object))
+            if values.ndim != 1 or not values.size:
+                raise ValueError(
+                    f"`{name}` must be a list of at least one number, got {given!r}."
+                )
+            axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
+        return axes[1], np.array(axes[0])
+
+    def _run(
+        self,
+        evaluate: Callable[[Store | None], Sequence[Record]],
+        grid: tuple[Sequence[float], Floats],
+        n_rows: int,
+        *,
+        folds: Sequence[Split] = (),
+        out: Any,
+        **inputs: Any,
+    ) -> xr.Dataset:
+        """Return the cube of the records that `evaluate` makes, or finds in a store.
+
+        `inputs` tell what the losses depend on besides the grid. The store is at `out`,
+        where that is not None, and keeps the cube, too. Raises StoreMismatchError where
+        it holds a search of other rows or models.
+        """
+        inputs |= {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
+        with ExitStack() as stack:
+            store = None
+            if out is not None:
+                told = {**inputs, "versions": sorted(installed_versions().items())}
+                plan = {name: str(value) for name, value in told.items()}
+                opened = open_store(out, kind="least-squares", plan=plan)
+                store = stack.enter_context(opened)
+            cube = make_loss_cube(
+                *grid, evaluate(store), n_rows,
+                criterion=self.criterion, folds=folds, attributes=inputs,
+            )  # fmt: skip
+            if store is not None:
+                store.flush()
+                store.save(CUBE, cube)
+        return cube
+
+    def _choose(self, results: xr.Dataset, centers: Any = None) -> KernelLeastSquares:
+        """Choose by the cube, and return the chosen model, not fitted."""
+        self.results_ = results
+        self.choice_ = select_least_squares(results)
+        self.best_params_ = dict(self.choice_.params)
+        self.best_index_ = self.choice_.candidate
+        return KernelLeastSquares(
+            *self.choice_.params.values(),
+            penalty=self.penalty,
+            fit_intercept=self.fit_intercept,
+            centers=centers,
+        )
+
+    @lazily
+    def predict(self, X: Any) -> Floats:
+        """Predict with the chosen model; of a Dask array lazily.
+
+        Parameters
+        ----------
+        X
+            Rows, dense or sparse, shape (n_rows, n_columns).
+        """
+        check_is_fitted(self, "best_estimator_")
+        rows = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=np.float64
+        )
+        return np.asarray(self.best_estimator_.predict(rows))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @dataclass(frozen=True, repr=False)
 class LeastSquaresPlan:
     """A search that has not run; print it to see what it will do."""
 
+    search: Search
+    """Its parameters."""
     widths: tuple[float, ...]
     """c of each decomposition."""
     regularizations: Floats
@@ -108,9 +181,6 @@ class LeastSquaresPlan:
     """Fresh rows and their targets."""
     folds: tuple[Split, ...]
     """Splits whose test rows are predicted; may be empty."""
-    penalty: str
-    fit_intercept: bool
-    criterion: str
     seed: int
     """That folds were drawn with."""
 
@@ -161,39 +231,29 @@ class LeastSquaresPlan:
                         store.append(done.key, done.record)
             return [found[key] for key in keys]
 
-        attributes = {
-            "penalty": self.penalty,
-            "fit_intercept": self.fit_intercept,
-            "seed": str(self.seed),
-        }
-        return run_widths(
+        return self.search._run(
             evaluate,
-            out=out,
-            inputs={
-                **attributes,
-                "labeled": content_hash(self.X),
-                "targets": content_hash(self.y),
-                "splits": splits_token(self.folds),
-                "extra": " ".join(map(content_hash, self.extra or ())),
-            },
-            widths=self.widths,
-            regularizations=self.regularizations,
-            criterion=self.criterion,
+            (self.widths, self.regularizations),
+            len(self.y),
             folds=self.folds,
-            n_rows=len(self.y),
-            attributes=attributes,
+            out=out,
+            labeled=content_hash(self.X),
+            targets=content_hash(self.y),
+            splits=splits_token(self.folds),
+            extra=" ".join(map(content_hash, self.extra or ())),
+            seed=str(self.seed),
         )
 
     def __repr__(self) -> str:
         n, n_widths, n_lam = len(self.y), len(self.widths), len(self.regularizations)
         lines = [
             f"LeastSquaresPlan: {n_widths} widths x {n_lam} regularizations "
-            f"= {n_widths * n_lam} candidates, penalty {self.penalty!r}",
+            f"= {n_widths * n_lam} candidates, penalty {self.search.penalty!r}",
             f"  {n} rows, {self.X.shape[1]} columns, {self.y.shape[1]} outputs",
             f"  {n_widths} tasks: one decomposition of {n} x {n} each "
             f"({format_bytes(8 * n**2)}; a task holds about 4 of them)",
             f"  leave-one-out, GCV and {len(self.folds)} folds in closed form",
-            f"  chooses by {self.criterion!r}, an estimate; seed {self.seed}",
+            f"  chooses by {self.search.criterion!r}, an estimate; seed {self.seed}",
         ]
         return "\n".join(lines)
 
@@ -204,13 +264,20 @@ def evaluate_width(
     """Decompose the kernel matrix of one width and evaluate every regularization."""
     del payloads  # no width needs another
     started = time.perf_counter()
-    X, lams = plan.X, plan.regularizations
+    X, penalty, fit_intercept = plan.X, plan.search.penalty, plan.search.fit_intercept
     distances = process_cache().get(
         f"distances-{content_hash(X)}", lambda: squared_distances(X, X)
     )
     gram = gaussian_gram(distances, width=width)
-    spectrum = decompose_gram(gram, penalty=plan.penalty)
-    solution = solve_dual(spectrum, plan.y, lams, fit_intercept=plan.fit_intercept)
+    spectrum = decompose_gram(gram, penalty=penalty)
+    reasons = why_unusable(
+        plan.regularizations,
+        spectrum.rounding_limit() if penalty == "rkhs" else 0.0,
+        is_singular=spectrum.is_singular(),
+    )
+    usable = reasons == ""
+    lams = plan.regularizations[usable]
+    solution = solve_dual(spectrum, plan.y, lams, fit_intercept=fit_intercept)
     loo = np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
     folds = []
     for fold in plan.folds:
@@ -219,89 +286,30 @@ def evaluate_width(
         tested = np.isin(left_out, fold.test_rows)
         residuals = block_residuals(solution, left_out)[tested]
         folds.append(np.square(residuals).sum(axis=(0, 1)))
-    limit = spectrum.rounding_limit()
-    record: dict[str, Any] = {
+    found = {
         names.LOO_LOSS_SUM: loo,
         names.GCV_LOSS_SUM: gcv_losses(solution),
         names.FOLD_LOSS_SUM: np.column_stack(folds or [loo]),
-        names.MESSAGE: why_unusable(
-            lams,
-            limit if plan.penalty == "rkhs" else 0.0,
-            is_singular=bool(spectrum.values.min() <= limit),
-        ),
     }
     if plan.extra is not None:
         rows, targets = plan.extra
         dual = solution.values.reshape(len(gram), -1)
-        if plan.penalty == "coefficients":
+        if penalty == "coefficients":
             dual = gram @ dual
         fitted = gaussian_kernel(rows, X, width=width) @ dual
-        fitted = fitted.reshape(len(targets), -1, len(lams)) + solution.intercept
+        fitted = fitted.reshape(*targets.shape, len(lams)) + solution.intercept
         squares = np.square(fitted - targets[:, :, np.newaxis])
-        record[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
-    seconds = (time.perf_counter() - started) / len(lams)
-    return record | {names.FULL_FIT_SECONDS: np.full(len(lams), seconds)}, None
+        found[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
+    seconds = (time.perf_counter() - started) / len(reasons)
+    found[names.FULL_FIT_SECONDS] = np.full(len(lams), seconds)
+    record: dict[str, Any] = {names.MESSAGE: reasons}
+    for name, values in found.items():
+        record[name] = np.full((len(reasons), *values.shape[1:]), np.nan)
+        record[name][usable] = values
+    return record, None
 
 
-class Search(RegressorMixin, BaseEstimator):
-    """What both searches do with the cube, and with the model that it chose."""
-
-    widths: ArrayLike
-    regularizations: ArrayLike
-    penalty: str
-    criterion: str
-    fit_intercept: bool
-    best_estimator_: KernelLeastSquares
-
-    def _checked_grid(
-        self, criteria: Sequence[str]
-    ) -> tuple[tuple[float, ...], Floats]:
-        """Return widths and regularizations, at least one of each, each once."""
-        check_choice(self.penalty, "penalty", PENALTIES)
-        check_choice(self.criterion, "criterion", criteria)
-        axes = []
-        for name, given, check in (
-            ("regularizations", self.regularizations, check_nonnegative),
-            ("widths", self.widths, check_positive),
-        ):
-            values = np.atleast_1d(np.asarray(given, dtype=object))
-            if values.ndim != 1 or not values.size:
-                raise ValueError(
-                    f"`{name}` must be a list of at least one number, got {given!r}."
-                )
-            axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
-        return axes[1], np.array(axes[0])
-
-    def _choose(self, results: xr.Dataset) -> dict[str, Any]:
-        """Choose by the cube; return the parameters of the chosen model."""
-        self.results_ = results
-        self.choice_ = select_least_squares(results)
-        self.best_params_ = dict(self.choice_.params)
-        self.best_index_ = self.choice_.candidate
-        shared = {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
-        return {**self.best_params_, **shared}
-
-    @lazily
-    def predict(self, X: Any) -> Floats:
-        """Predict with the chosen model; of a Dask array lazily.
-
-        Parameters
-        ----------
-        X
-            Rows, dense or sparse, shape (n_rows, n_columns).
-        """
-        check_is_fitted(self, "best_estimator_")
-        rows = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=np.float64
-        )
-        return np.asarray(self.best_estimator_.predict(rows))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-
+@dataclass(eq=False, repr=False)
 class LeastSquaresSearch(Search):
     """Choose width and regularization of `KernelLeastSquares` without refits.
 
@@ -372,26 +380,8 @@ class LeastSquaresSearch(Search):
     {'width': 1.0, 'regularization': 0.001}
     """
 
-    def __init__(
-        self,
-        widths: ArrayLike,
-        regularizations: ArrayLike,
-        *,
-        penalty: str = "coefficients",
-        criterion: str = "loo",
-        cv: Any = 10,
-        fit_intercept: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.widths = widths
-        self.regularizations = regularizations
-        self.penalty = penalty
-        self.criterion = criterion
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    cv: Any = 10
 
     def plan(
         self, X: Any, y: Any, X_extra: Any = None, y_extra: Any = None
@@ -450,15 +440,13 @@ class LeastSquaresSearch(Search):
                 "`fit` as `X_extra` and `y_extra`, or use criterion='loo'."
             )
         return LeastSquaresPlan(
+            search=clone(self),
             widths=widths,
             regularizations=lams,
             X=X,
             y=y.reshape(len(y), -1),
             extra=extra,
             folds=folds[:1] if self.criterion == "holdout" else folds,
-            penalty=self.penalty,
-            fit_intercept=self.fit_intercept,
-            criterion=self.criterion,
             seed=seed,
         )
 
@@ -497,7 +485,7 @@ class LeastSquaresSearch(Search):
         """
         plan = self.plan(X, y, X_extra, y_extra)
         chosen = self._choose(plan.run(out=out, n_jobs=self.n_jobs))
-        self.best_estimator_ = KernelLeastSquares(**chosen).fit(plan.X, np.asarray(y))
+        self.best_estimator_ = chosen.fit(plan.X, np.asarray(y))
         return self
 
     def __sklearn_tags__(self) -> Any:

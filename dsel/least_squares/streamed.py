@@ -6,13 +6,13 @@ order of tasks.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
 from operator import add
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from dsel import names
@@ -23,10 +23,10 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import check_unmasked
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
-from dsel.least_squares.estimators import KernelLeastSquares, check_centers
+from dsel.least_squares.estimators import check_centers
 from dsel.least_squares.kernel import gaussian_kernel, whitening
 from dsel.least_squares.losses import Record, why_unusable
-from dsel.least_squares.search import NUMERIC, Search, run_widths
+from dsel.least_squares.search import NUMERIC, Search
 from dsel.least_squares.two_passes import (
     Losses,
     Moments,
@@ -48,6 +48,7 @@ STRETCH_ROWS: Final = 2**24
 """Rows whose sum is stored: a run that ends early loses some minutes of work."""
 
 
+@dataclass(eq=False, repr=False)
 class StreamedLeastSquaresSearch(Search):
     """Choose width and regularization with few centres and any number of rows.
 
@@ -97,28 +98,9 @@ class StreamedLeastSquaresSearch(Search):
     0.01
     """
 
-    def __init__(
-        self,
-        widths: ArrayLike,
-        regularizations: ArrayLike,
-        *,
-        n_centers: int = 500,
-        centers: Any = None,
-        penalty: str = "coefficients",
-        criterion: str = "loo",
-        fit_intercept: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.widths = widths
-        self.regularizations = regularizations
-        self.n_centers = n_centers
-        self.centers = centers
-        self.penalty = penalty
-        self.criterion = criterion
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_centers: int = 500
+    centers: Any = None
 
     def fit(self, X: Any, y: Any, *, out: Any = None) -> Self:
         """Search, and keep the chosen model.
@@ -175,37 +157,26 @@ class StreamedLeastSquaresSearch(Search):
                 models.append((root, solution))
             return records
 
-        attributes = {
-            "penalty": self.penalty,
-            "fit_intercept": self.fit_intercept,
-            "n_centers": n_centers,
-        }
-        cube = run_widths(
+        cube = self._run(
             evaluate,
+            (widths, lams),
+            rows.n_rows,
             out=out,
-            inputs={
-                **attributes,
-                "labeled": rows.token if out is None else rows.fingerprint(client),
-                "targets": n_targets,
-                "centers": drawn,
-            },
-            widths=widths,
-            regularizations=lams,
-            criterion=self.criterion,
-            folds=(),
-            n_rows=rows.n_rows,
-            attributes=attributes,
+            labeled=rows.token if out is None else rows.fingerprint(client),
+            targets=n_targets,
+            centers=drawn,
+            n_centers=n_centers,
         )
-        model = KernelLeastSquares(**self._choose(cube), centers=self.centers_)
+        model = self._choose(cube, self.centers_)
         place_of_width, column = divmod(self.best_index_, len(lams))
         root, solution = models[place_of_width]
         slopes = solution.coefficients[:, :, column]
         model.n_features_in_ = self.n_features_in_
-        model.set_columns(
+        model.set_model(
             self.centers_,
             slopes if root is None else root @ slopes,
             solution.level - solution.middle @ slopes,
-            np.ndim(y) == 1,
+            np.ndim(y),
         )
         self.best_estimator_ = model
         return self

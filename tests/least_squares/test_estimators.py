@@ -1,14 +1,20 @@
-"""The kernel least-squares estimators: scikit-learn's contract and known equals."""
+"""The estimators: scikit-learn's contract, and known equals of the models."""
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.errors import GuaranteeWarning
-from dsel.least_squares import KernelLeastSquares, KernelLeastSquaresClassifier
+from dsel.least_squares import (
+    KernelLeastSquares,
+    KernelLeastSquaresClassifier,
+    LeastSquaresSearch,
+    StreamedLeastSquaresSearch,
+)
 from dsel.results import open_model, save_model
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
@@ -22,6 +28,13 @@ with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
         KernelLeastSquaresClassifier(),
         KernelLeastSquares(penalty="rkhs", fit_intercept=True),
         KernelLeastSquaresClassifier(penalty="rkhs", n_centers=20, random_state=0),
+        LeastSquaresSearch([1.0, 3.0], [0.01, 0.1], cv=None, n_jobs=1),
+        LeastSquaresSearch(
+            [1.0], [0.1], penalty="rkhs", fit_intercept=True, cv=2, random_state=0
+        ),
+        StreamedLeastSquaresSearch(
+            [5.0], [0.1], n_centers=50, random_state=0, n_jobs=1
+        ),
     ]
 )
 def test_estimators__pass_the_checks_of_scikit_learn(estimator, check):
@@ -34,14 +47,13 @@ def table(rng):
     return X, np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(40)
 
 
-def test_to_kernel_ridge__predicts_the_same(table, rng):
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_rkhs__is_kernel_ridge(table, make):
     X, y = table
-    ours = KernelLeastSquares(width=0.7, regularization=0.01, penalty="rkhs")
-    theirs = ours.to_kernel_ridge().fit(X, y)
-    fresh = rng.uniform(-2, 2, (15, 2))
-    np.testing.assert_allclose(
-        ours.fit(X, y).predict(fresh), theirs.predict(fresh), rtol=1e-9, atol=1e-11
-    )
+    theirs = KernelRidge(alpha=0.01, kernel="rbf", gamma=1 / (2 * 0.7**2)).fit(X, y)
+    ours = KernelLeastSquares(0.7, 0.01, penalty="rkhs").fit(make(X), y)
+    found, expected = ours.predict(make(X[::-1] / 2)), theirs.predict(X[::-1] / 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
 @with_intercept
@@ -90,14 +102,6 @@ def test_predict__works_in_blocks(table, monkeypatch):
     whole = model.predict(X)
     monkeypatch.setattr("dsel.least_squares.estimators.BLOCK_BYTES", 8 * 40 * 7)
     np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
-
-
-def test_fit__takes_sparse_rows(table):
-    X, y = table
-    sparse = scipy.sparse.csr_array(X)
-    model = KernelLeastSquares(penalty="rkhs").fit(sparse, y)
-    dense = KernelLeastSquares(penalty="rkhs").fit(X, y)
-    np.testing.assert_allclose(model.predict(sparse), dense.predict(X), rtol=1e-10)
 
 
 def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):

@@ -58,13 +58,3 @@ REFUSED = [
 def test_fit__refuses(kind, options, arguments, words):
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
         kind(**options).fit(**{"X": X, "y": Y, **arguments})
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"penalty": "coefficients"}, {"fit_intercept": True}, {"n_centers": 5}],
-)
-def test_to_kernel_ridge__refuses_models_that_it_lacks(parameters):
-    model = KernelLeastSquares(**({"penalty": "rkhs"} | parameters))
-    with pytest.raises(ValueError, match="`KernelRidge` needs penalty='rkhs'"):
-        model.to_kernel_ridge()

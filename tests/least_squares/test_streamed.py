@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from dsel.errors import StoreMismatchError
@@ -17,14 +16,6 @@ WIDTHS = [0.5, 1.5]
 LAMS = np.array([1e-3, 1e-1, 10.0])
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
-
-
-@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
-@parametrize_with_checks(
-    [StreamedLeastSquaresSearch([5.0], [0.1], n_centers=50, random_state=0, n_jobs=1)]
-)
-def test_search__passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture
