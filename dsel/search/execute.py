@@ -135,28 +135,20 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class ChosenCounts:
-    """What was counted of the models of the last step."""
+class LastStep:
+    """The models of what was chosen, and what was counted of them."""
 
     candidates: tuple[int, ...]
     """Candidate chosen without each fold, then that of all rows."""
-    errors: NDArray[np.int64]
-    """Errors on each fold of the model without it, (n_folds,)."""
-    rows: NDArray[np.int64]
-    """Rows of each fold."""
-    disagreements: NDArray[np.int64] | None
-    """Pool rows on which each fold's model and that of all rows differ; None without a
-    pool, or a model of all rows."""
     models: Mapping[int, Any]
-    """Fitted estimators by fold; that of all rows under `n_folds`."""
+    """Fitted estimators by fold; that of all rows, where there is one, under k."""
+    evidence: Mapping[str, NDArray[np.int64]]
+    """What was counted, by the names of the cube's variables: errors on the folds, and
+    with a model of all rows disagreements on the pool; by class where this is asked."""
     messages: tuple[str, ...]
     """What went wrong in a fit."""
     stopped: Mapping[int, str]
     """By candidate, what a fit said that was done, such as that it did not converge."""
-    confusions: NDArray[np.int64] | None = None
-    """Rows of each fold by true class and answer, where they are asked for."""
-    pairs: NDArray[np.int64] | None = None
-    """Pool rows by the answers of each fold's model and that of all rows."""
 
 
 def execute(
@@ -345,25 +337,21 @@ class _Run:
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
         self._check_failures(evidence)
-        counts = self.last_step(race.choices(driver.table), driver.progress())
-        for number, why in counts.stopped.items():
+        last = self.last_step(race.choices(driver.table), driver.progress())
+        for number, why in last.stopped.items():
             evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
         k = plan.layout.n_folds
         if plan.n_candidates == 1:  # nothing else was counted
-            evidence[names.FOLD_ERRORS] = counts.errors[np.newaxis]
-            evidence[names.FOLD_ANSWERS] = counts.rows[np.newaxis]
-            if by_class is not None and by_loss and counts.confusions is not None:
-                losses = [by_class.rate(table) for table in counts.confusions]
+            evidence[names.FOLD_ERRORS] = last.evidence[names.OUTER_ERRORS][np.newaxis]
+            evidence[names.FOLD_ANSWERS] = plan.layout.fold_rows[np.newaxis]
+            if by_class is not None and by_loss:
+                tables = last.evidence[names.OUTER_CONFUSION]
+                losses = [by_class.rate(table) for table in tables]
                 evidence[names.FOLD_LOSS_MEAN] = np.array([losses])
-        evidence |= {
-            names.OUTER_CANDIDATE: np.array(counts.candidates[:k]),
-            names.OUTER_ERRORS: counts.errors,
-        }
-        if counts.disagreements is not None:
-            evidence[names.OUTER_DISAGREEMENTS] = counts.disagreements
-        cube = self._cube(evidence, facts)
+        evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
+        cube = self._cube({**evidence, **last.evidence}, facts)
         if by_class is not None:
-            cube = cube.assign(_tables(by_class, counts))
+            cube = cube.assign(_tables(by_class, last.evidence))
         table, splits = driver.table, plan.layout.splits
         # Folds of ``pair-0-1``; of ``quarter-2``, that which it and another make.
         numbers = [[int(part) for part in s.name.split("-")[1:]] for s in splits]
@@ -375,13 +363,11 @@ class _Run:
             np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
             table.fit_seconds,
         )
-        choice, models = nested_choice(plan, cube, counts, facts)
+        choice, models = nested_choice(plan, cube, last, facts)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, pairs, lambda: models)
 
-    def last_step(
-        self, chosen: list[int], before: Progress = NOTHING_DONE
-    ) -> ChosenCounts:
+    def last_step(self, chosen: list[int], before: Progress = NOTHING_DONE) -> LastStep:
         """Fit what was chosen, and count it; by all rows first, then without each fold.
 
         Raises AllFitsFailedError where no model of a fold could be fitted.
@@ -411,10 +397,9 @@ class _Run:
         with closing(self.make_executor(work)) as executor:
             for [job], record in attempts(executor, waiting, task_of, on_turn=report):
                 made[job] = record
-        rows = layout.fold_rows
-        errors = rows.copy()  # of a model that does not exist every row counts as wrong
+        # Of a model that does not exist every row counts as wrong.
+        errors = layout.fold_rows
         models, messages, fitted = {}, [], {}
-        confusions = [made[job][2] for job in jobs[:k]]
         stopped: dict[int, str] = {}
         for job in jobs:
             (group, *_), split, [number] = made[job], job.split, job.candidates
@@ -430,25 +415,22 @@ class _Run:
                 errors[split] = group.counts.test_errors[0, 0]
         if not any(split < k for split in models):
             raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
-        disagreements = pairs = None
+        evidence = {names.OUTER_ERRORS: errors}
+        if work.by_class is not None:
+            tables = [made[job][2] for job in jobs[:k]]
+            evidence[names.OUTER_CONFUSION] = np.stack(tables)
         if k in models:
             fits = f"{[(job, made[job][1]) for job in jobs]}"
             token = blake2b(fits.encode(), digest_size=12).hexdigest()
-            disagreements, pairs = self._disagreements(fitted, token, counted, report)
+            evidence |= self._disagreements(fitted, token, counted, report)
         report()
-        return ChosenCounts(
-            candidates, errors, rows, disagreements, models, tuple(messages), stopped,
-            None if work.by_class is None else np.stack(confusions), pairs,
-        )  # fmt: skip
+        return LastStep(candidates, models, evidence, tuple(messages), stopped)
 
     def _disagreements(
         self, fitted: Mapping[FitJob, FittedGroup], token: str,
         counted: dict[Span, NDArray[np.int64]], report: Callable[[], None],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:  # fmt: skip
-        """Count the pool rows on which each fold's model and the full one differ.
-
-        Beside these, where classes are counted, are the pairs of answers of both.
-        """
+    ) -> dict[str, NDArray[np.int64]]:  # fmt: skip
+        """Count the pool rows on which each fold's model and the full one differ."""
         plan, spans, work = self.plan, self.plan.spans, self.plan.work
         pool, n_folds = plan.pool, plan.layout.n_folds
         assert pool is not None  # else there is no model of all rows
@@ -484,10 +466,11 @@ class _Run:
         has_model = np.isin(range(n_folds), [job.split for job in fitted])
         # A model that does not exist differs everywhere.
         differ = np.where(has_model, total[:, 0], pool.n_rows).astype(np.int64)
-        if by_class is None:
-            return differ, None
-        size = len(by_class.classes) + 1
-        return differ, total[:, 1:].reshape(n_folds, size, size)
+        found = {names.OUTER_DISAGREEMENTS: differ}
+        if by_class is not None:
+            size = len(by_class.classes) + 1
+            found[names.OUTER_ANSWERS] = total[:, 1:].reshape(n_folds, size, size)
+        return found
 
     def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
         plan, layout = self.plan, self.plan.layout
@@ -538,15 +521,15 @@ class _Run:
 
 
 def nested_choice(
-    plan: "Plan", cube: xr.Dataset, counts: ChosenCounts, facts: PoolFacts
+    plan: "Plan", cube: xr.Dataset, last: LastStep, facts: PoolFacts
 ) -> tuple[Choice, dict[str, Any]]:
     """Return the choice of a nested search with both read-outs, and their models.
 
     Both hold at once: that of one fold reads a part of the event of the other.
     """
     k, by_class = plan.layout.n_folds, plan.work.by_class
-    read, reports = _read(plan, counts, facts)
-    models = {ONE_FOLD: counts.models.get(read.fold)}
+    read, reports = _read(plan, last.evidence, facts)
+    models = {ONE_FOLD: last.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
     common: dict[str, Any] = {"estimate": read.estimate, "objections": plan.objections}
     if by_class is not None and (loss := by_class.loss) is not None:
@@ -557,14 +540,14 @@ def nested_choice(
             fold=read.fold, share=f"{seen} of the labels", **common,
         )
     }  # fmt: skip
-    candidates = {ONE_FOLD: counts.candidates[read.fold]}
-    if plan.pool is not None and counts.disagreements is not None:
+    candidates = {ONE_FOLD: last.candidates[read.fold]}
+    if k in last.models:
         certificates[ALL_ROWS] = certificate_of(
             cube, read.all_rows, plan.delta, "nested", ALL_ROWS,
             label_term=read.label_term, disagreement_term=read.pool_term, **common,
         )  # fmt: skip
-        candidates[ALL_ROWS] = counts.candidates[k]
-        models[ALL_ROWS] = counts.models[k]
+        candidates[ALL_ROWS] = last.candidates[k]
+        models[ALL_ROWS] = last.models[k]
     deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
     number = candidates[deploy]
     # The cube's estimates are of candidates that no search has dropped.
@@ -577,7 +560,7 @@ def nested_choice(
         number, plan.axes.candidates[number], plan.criterion.name,
         float(rates[number].mean()),
         certificates, deploy, read.held_out_fifth,
-        (*counts.messages, *remarks_on(cube)), candidates,
+        (*last.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
             name: replace(reports[name], model=made.model, remarks=made.reasons)
@@ -589,18 +572,17 @@ def nested_choice(
 
 
 def _read(
-    plan: "Plan", counts: ChosenCounts, facts: PoolFacts
+    plan: "Plan", counted: Mapping[str, NDArray[np.int64]], facts: PoolFacts
 ) -> tuple[ReadOut, Mapping[str, CertifiedReport]]:
     """Read the bounds of both models, and the reports where they were declared."""
     by_class, k = plan.work.by_class, plan.layout.n_folds
     size = 1 if by_class is None else len(by_class.classes) + 1
     nothing = np.zeros((k, size, size), np.int64)
-    differ = counts.disagreements
     tables = ClassCounts(
-        counts.errors, counts.rows,
-        nothing if counts.confusions is None else counts.confusions,
-        np.zeros(k, np.int64) if differ is None else differ,
-        nothing if counts.pairs is None else counts.pairs,
+        counted[names.OUTER_ERRORS], plan.layout.fold_rows,
+        counted.get(names.OUTER_CONFUSION, nothing),
+        counted.get(names.OUTER_DISAGREEMENTS, np.zeros(k, np.int64)),
+        counted.get(names.OUTER_ANSWERS, nothing),
         0 if plan.pool is None else plan.pool.n_rows, facts.equal_rows,
     )  # fmt: skip
     # Whether there is a pool was planned; without a model of all rows it gives nothing.
@@ -614,23 +596,27 @@ def _read(
     return read_loss(by_class.loss, mine, plan.delta, has_pool=has_pool), {}
 
 
-def _tables(by_class: ByClass, counts: ChosenCounts) -> dict[str, Any]:
+def _tables(
+    by_class: ByClass, counted: Mapping[str, NDArray[np.int64]]
+) -> dict[str, Any]:
     """Return what was counted by class as variables of the cube."""
     labels = np.array([*map(str, by_class.classes), "others"], dtype=object)
-    found = {
+    answers = names.PREDICTED_CLASS
+    meanings = {
         names.OUTER_CONFUSION: (
-            (names.FOLD, names.TRUE_CLASS, names.PREDICTED_CLASS), counts.confusions,
-            {"long_name": "rows of the fold by true class and answer of its model"},
+            (names.TRUE_CLASS, answers),
+            "rows of the fold by true class and answer of its model",
         ),
-        names.TRUE_CLASS: labels,
-        names.PREDICTED_CLASS: labels,
-    }  # fmt: skip
-    if counts.pairs is not None:
-        found[names.OUTER_ANSWERS] = (
-            (names.FOLD, names.PREDICTED_CLASS, names.OTHER_CLASS), counts.pairs,
-            {"long_name": "pool rows by the answers of its model and the full one"},
-        )  # fmt: skip
-        found[names.OTHER_CLASS] = labels
+        names.OUTER_ANSWERS: (
+            (answers, names.OTHER_CLASS),
+            "pool rows by the answers of its model and the full one",
+        ),
+    }
+    found: dict[str, Any] = {}
+    for name, (dims, meaning) in meanings.items():
+        if name in counted:
+            found |= dict.fromkeys(dims, labels)
+            found[name] = (names.FOLD, *dims), counted[name], {"long_name": meaning}
     return found
 
 
@@ -688,20 +674,13 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
     if plan.layout.is_nested:
         outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
         chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
-        counts = run.last_step(chosen)
-        made = {
-            names.OUTER_ERRORS: counts.errors,
-            names.OUTER_DISAGREEMENTS: counts.disagreements,
-            names.OUTER_CONFUSION: counts.confusions,
-            names.OUTER_ANSWERS: counts.pairs,
-        }
+        last = run.last_step(chosen)
         same = all(
             np.array_equal(cube[name].values, found)
-            for name, found in made.items()
-            if found is not None
+            for name, found in last.evidence.items()
         )
         models = {
-            deploy: counts.models[plan.layout.n_folds if c.fold is None else c.fold]
+            deploy: last.models[plan.layout.n_folds if c.fold is None else c.fold]
             for deploy, c in choice.certificates.items()
         }
     else:
