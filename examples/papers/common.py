@@ -1,7 +1,7 @@
-"""What the scripts of the papers share: pieces, tables, figures, the command line.
+"""What the scripts of the papers share: pieces, tables, the page, the command line.
 
 A *piece* is one repetition on one data set; it is kept as one JSON file as soon as it
-was measured, and a run goes on from the files that are there. A *comparison*
+was measured, and a run goes on from the files that are there. A *row*
 (`comparison.py`) is a number or finding of a paper beside ours, with a verdict.
 """
 
@@ -17,31 +17,24 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import jinja2
 import joblib
-import numpy as np
 import pandas as pd
 import xarray as xr
-from comparison import DIFFERS, Comparison, in_short
+from comparison import DIFFERS, Row, in_short, judged
 
 import dsel
 from dsel.datasets import check_files
 
 PAPERS = Path(__file__).parent
 DATA_SET, REPETITION = "data_set", "repetition"
-
-
-class Figure(NamedTuple):
-    """A figure of the paper, drawn from what was measured."""
-
-    name: str
-    """Of its file, such as ``figure-1-dna``."""
-    caption: str
-    drawing: Any
-    """A matplotlib figure."""
+ALIKE = {
+    "data_vars": "all", "coords": "minimal", "compat": "override", "join": "override",
+}  # fmt: skip
+"""How Datasets of the same shape are joined along new dimensions."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +52,16 @@ class Experiment:
     """As many as in the paper; of more of them the first are the same."""
     settings: Any
     """A frozen dataclass of what else pieces depend on, with a field `seed`."""
-    measured: Mapping[str, tuple[str, ...]]
-    """Dimensions of everything in a piece."""
-    axes: Callable[[Any], Mapping[str, Sequence[Any]]]
-    """Takes settings; coordinates of these dimensions."""
-    measure: Callable[..., Mapping[str, Any]]
+    measure: Callable[..., xr.Dataset]
     """Takes what was loaded, the number of a repetition, settings, and the place where
     a long search may keep its counts (None where nothing is kept)."""
-    compare: Callable[[xr.Dataset], Sequence[Comparison]]
+    compare: Callable[[xr.Dataset], Iterable[Row]]
     errors: Sequence[str]
     """Errors of the paper that matter here."""
     departures: Sequence[str]
     """What the paper leaves open or is otherwise here, and what is done."""
-    figures: Callable[[xr.Dataset], Iterable[Figure]] = lambda _: ()
+    figures: Callable[[xr.Dataset], Iterable[tuple[str, str, Any]]] = lambda _: ()
+    """Names, such as ``figure-1-dna``, captions and matplotlib figures."""
     load: Callable[..., Any] = lambda name, folder: name
     """Takes a set and the folder of the benchmark sets; made-up sets are their name."""
     files: Mapping[str, str] | None = None
@@ -79,7 +69,7 @@ class Experiment:
     in_processes: bool = False
     """Whether pieces are measured side by side; searches use all cores by themselves,
     and what is timed must be alone."""
-    most_repetitions: float = math.inf
+    most_repetitions: int | None = None
 
 
 def run(
@@ -94,71 +84,63 @@ def run(
     told: Callable[[str], None] = lambda _: None,
 ) -> xr.Dataset:
     """Measure all pieces that are not in `out` yet; return all of them together."""
-    sets = experiment.sets if sets is None else tuple(sets)
+    sets = list(experiment.sets if sets is None else sets)
     numbers = range(repetitions or experiment.repetitions)
     settings = settings or experiment.settings
     if experiment.files:
         check_files([experiment.files[name] for name in sets], folder=folder)
+    known = json.loads(json.dumps({"experiment": experiment.name, **asdict(settings)}))
     rows = []
     # All sets are loaded first, so that what cannot be loaded is told before any work.
     for name, table in [(name, experiment.load(name, folder)) for name in sets]:
-        known = {"experiment": experiment.name, **asdict(settings)}
-        head = {"settings": json.loads(json.dumps(known)), "data": joblib.hash(table)}
-        pieces = {n: _read_piece(out, f"{name}-{n}", head) for n in numbers}
+        head = {"settings": known, "data": joblib.hash(table)}
+
+        def place_of(kind: str, n: int, name: str = name) -> Path | None:
+            return None if out is None else Path(out, kind, f"{name}-{n}")
+
+        pieces = [_read_piece(place_of("pieces", n), head) for n in numbers]
         missing = [n for n in numbers if pieces[n] is None]
-        n_jobs = jobs if experiment.in_processes and len(missing) > 1 else 1
-        tasks = (
-            joblib.delayed(_measure)(experiment, table, n, settings, out, f"{name}-{n}")
+        measured = joblib.Parallel(
+            n_jobs=jobs if experiment.in_processes and len(missing) > 1 else 1,
+            return_as="generator",
+        )(
+            joblib.delayed(experiment.measure)(
+                table, n, settings, place_of("searches", n)
+            )
             for n in missing
         )
-        measured = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
         for n, piece in zip(missing, measured, strict=True):
             pieces[n] = piece
-            if out is not None:
-                _write_piece(out, f"{name}-{n}", {**head, "measured": piece})
+            _write_piece(place_of("pieces", n), {**head, "measured": piece.to_dict()})
             told(f"{name}: piece {n + 1} of {len(numbers)}")
-        rows.append([pieces[n] for n in numbers])
-    variables = {
-        name: (
-            (DATA_SET, REPETITION, *dims),
-            np.array([[piece[name] for piece in row] for row in rows]),
-        )
-        for name, dims in experiment.measured.items()
-    }
-    axes = {name: list(each) for name, each in experiment.axes(settings).items()}
-    coords = {DATA_SET: list(sets), REPETITION: np.array(numbers), **axes}
-    attrs = {"experiment": experiment.name, "seed": settings.seed}
-    return xr.Dataset(variables, coords=coords, attrs=attrs)
+        rows.append(pieces)
+    results = xr.combine_nested(rows, [DATA_SET, REPETITION], **ALIKE)
+    results = results.assign_coords({DATA_SET: sets, REPETITION: list(numbers)})
+    return results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
+        experiment=experiment.name, seed=settings.seed
+    )
 
 
-def _measure(
-    experiment: Experiment, table: Any, n: int, settings: Any, out: Any, name: str
-) -> dict[str, Any]:
-    place = None if out is None else str(Path(out) / "searches" / name)
-    piece = experiment.measure(table, n, settings, place)
-    return {key: np.asarray(value).tolist() for key, value in piece.items()}
-
-
-def _read_piece(out: Any, name: str, head: Mapping[str, Any]) -> Any:
+def _read_piece(place: Path | None, head: Mapping[str, Any]) -> xr.Dataset | None:
     """Return what a file has measured; None where it must be measured (again)."""
-    place = None if out is None else Path(out) / "pieces" / f"{name}.json"
-    if place is None or not place.exists():
+    if place is None or not (file := place.with_suffix(".json")).exists():
         return None
-    stored = json.loads(place.read_text("utf-8"))
+    stored = json.loads(file.read_text("utf-8"))
     if stored["settings"] != head["settings"]:
         raise ValueError(
-            f"`out` holds pieces of other settings ({place}); name another folder, or "
+            f"`out` holds pieces of other settings ({file}); name another folder, or "
             f"the seed that they were made with."
         )
-    return stored["measured"] if stored["data"] == head["data"] else None
+    same = stored["data"] == head["data"]
+    return xr.Dataset.from_dict(stored["measured"]) if same else None
 
 
-def _write_piece(out: Any, name: str, content: Mapping[str, Any]) -> None:
-    place = Path(out) / "pieces" / f"{name}.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps(content), "utf-8")
-    part.replace(place)  # a killed run leaves no half of a piece
+def _write_piece(place: Path | None, content: Mapping[str, Any]) -> None:
+    if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(content), "utf-8")
+        part.replace(place.with_suffix(".json"))  # a kill leaves no half of a piece
 
 
 def seed_of(seed: int, *parts: Any) -> int:
@@ -178,13 +160,6 @@ def counts_of(
         random_state=seed, **kind,
     )  # fmt: skip
     return plan.run(out=out).results
-
-
-def fold_errors(results: xr.Dataset) -> np.ndarray:
-    """Return the cross-validation error of every candidate."""
-    rates = results.fold_errors / results.fold_rows
-    # Sums of fractions of unequal folds round: equal counts must stay equal.
-    return rates.mean("fold").values.ravel().round(12)
 
 
 # Tables: on the screen, as CSV, as JSON and as a page.
@@ -225,49 +200,49 @@ svg { width: 100%; height: auto; } figcaption { color: #5b6b79; font-size: .9rem
 """
 
 
-def tables_of(comparisons: Sequence[Comparison]) -> dict[str, list[tuple[str, ...]]]:
-    """Return rows of texts by source, the first of each with the headings."""
+def compared(experiment: Experiment, results: xr.Dataset) -> list[Row]:
+    """Return all rows of an experiment with their verdicts."""
+    n = results.sizes[REPETITION]
+    return [judged(row, n) for row in experiment.compare(results)]
+
+
+def tables_of(rows: Iterable[Row]) -> dict[str, list[tuple[str, ...]]]:
+    """Return cells by source, those of the headings first."""
     tables: dict[str, list[tuple[str, ...]]] = {}
-    for each in comparisons:
-        tables.setdefault(each.source, [HEAD]).append(_cells(each))
+    for row in rows:
+        tables.setdefault(row.source, [HEAD]).append(_cells(row))
     return tables
 
 
-def _cells(each: Comparison) -> tuple[str, ...]:
-    verdict = f"{each.verdict}: {each.why}" if each.why else each.verdict
+def _cells(row: Row) -> tuple[str, ...]:
     numbers = [
-        f"{value:.4g}" if math.isfinite(value) else ""
-        for value in (each.printed or 0.0, each.ours, each.standard_error)
+        "> 0" if value is None else f"{value:.4g}" if math.isfinite(value) else ""
+        for value in (row.printed, row.ours, row.standard_error)
     ]
-    if each.printed is None:
-        numbers[0] = "> 0"
-    return (each.where, each.what, *numbers, verdict)
+    return row.where, row.what, *numbers, f"{row.verdict}: {row.why}".rstrip(": ")
 
 
-def as_lines(comparisons: Sequence[Comparison]) -> Iterable[str]:
+def as_lines(rows: Sequence[Row]) -> Iterable[str]:
     """Yield the tables as lines of text, the summary last."""
-    for source, rows in tables_of(comparisons).items():
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for source, cells in tables_of(rows).items():
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         yield source
-        for row in rows:
-            cells = map(str.ljust, row, widths)
-            yield f"  {'  '.join(cells)}".rstrip()
+        for row in cells:
+            yield f"  {'  '.join(map(str.ljust, row, widths))}".rstrip()
         yield ""
-    yield in_short(comparisons)
+    yield in_short(rows)
 
 
 def as_json(
-    experiment: Experiment, results: xr.Dataset, comparisons: Sequence[Comparison]
+    experiment: Experiment, results: xr.Dataset, rows: Iterable[Row]
 ) -> dict[str, Any]:
     """Return everything that the page says, for machines; what is unknown is None."""
+    numbers = ("printed", "ours", "standard_error")
     lines = [
-        {
-            name: None
-            if isinstance(value, float) and not math.isfinite(value)
-            else value
-            for name, value in asdict(each).items()
-        }
-        for each in comparisons
+        {name: getattr(row, name) for name in ("source", "where", "what", *numbers)}
+        | {name: None for name in numbers if not math.isfinite(getattr(row, name) or 0)}
+        | {"verdict": row.verdict, "why": row.why}
+        for row in rows
     ]
     return {
         "experiment": experiment.name,
@@ -281,10 +256,7 @@ def as_json(
 
 
 def write_tables(
-    experiment: Experiment,
-    results: xr.Dataset,
-    comparisons: Sequence[Comparison],
-    place: Any,
+    experiment: Experiment, results: xr.Dataset, rows: Sequence[Row], place: Any
 ) -> list[Path]:
     """Write ``comparison.csv``, ``.json`` and ``.html`` and figures; return the files.
 
@@ -292,43 +264,55 @@ def write_tables(
     """
     files = [Path(place) / f"comparison.{end}" for end in ("csv", "json", "html")]
     files[0].parent.mkdir(parents=True, exist_ok=True)
-    told = as_json(experiment, results, comparisons)
+    told = as_json(experiment, results, rows)
     pd.DataFrame(told["comparisons"], dtype=object).to_csv(files[0], index=False)
     files[1].write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     drawn = []
-    for each in experiment.figures(results) if find_spec("matplotlib") else ():
-        drawn.append((svg_of(each.drawing), each.caption))
-        files.append(Path(place) / f"{each.name}.svg")
+    for name, caption, figure in (
+        experiment.figures(results) if find_spec("matplotlib") else ()
+    ):
+        drawn.append((svg_of(figure), caption))
+        files.append(Path(place) / f"{name}.svg")
         files[-1].write_text(drawn[-1][0], "utf-8")
-    differ = [each for each in comparisons if each.verdict == DIFFERS]
+    differ = [row for row in rows if row.verdict == DIFFERS]
     names = ", ".join(map(str, results[DATA_SET].values))
     page = jinja2.Environment(autoescape=True).from_string(PAGE).render(
         title=f"{experiment.paper}: printed, and reproduced",
-        short=in_short(comparisons),
+        short=in_short(rows),
         size=f"{results.sizes[REPETITION]} repetitions on each of {names}; "
         f"seed {results.attrs['seed']}.",
         about=ABOUT,
-        differ=[("", *HEAD), *((each.source, *_cells(each)) for each in differ)],
+        differ=[("", *HEAD), *((row.source, *_cells(row)) for row in differ)],
         texts={
             "Errors of the paper": experiment.errors,
             "Left open there, and done here": experiment.departures,
         },
         drawn=drawn,
-        tables=tables_of(comparisons),
+        tables=tables_of(rows),
     )  # fmt: skip
     files[2].write_text(page, "utf-8")
     return files
 
 
-def svg_of(drawing: Any) -> str:
-    """Return a matplotlib figure as an SVG element, the same each time."""
-    from matplotlib import rc_context
+def svg_of(figure: Any) -> str:
+    """Return a matplotlib figure as an SVG element, the same each time; close it."""
+    from matplotlib import pyplot as plt
 
     file = StringIO()
-    with rc_context({"svg.hashsalt": "dsel"}):
-        drawing.savefig(file, format="svg", metadata={"Date": None})
+    with plt.rc_context({"svg.hashsalt": "dsel"}):
+        figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    plt.close(figure)
     text = file.getvalue()
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text[text.index("<svg") :])
+
+
+def lines_of(values: xr.DataArray, **how: Any) -> Any:
+    """Return a figure with a panel for each value along ``col=`` and ``row=``.
+
+    The rest are options of `DataArray.plot.line`: ``x=``, ``hue=``, ``xscale=``.
+    """
+    style = {"marker": "o", "ms": 3.5, "lw": 1.2, "figsize": None}
+    return values.plot.line(**style | how).fig
 
 
 # The command line of every script.
@@ -342,6 +326,7 @@ def main(*experiments: Experiment) -> None:
 def command_of(*experiments: Experiment) -> click.Command:
     """Return the command that `main` runs."""
     by_name = {each.name: each for each in experiments}
+    first = experiments[0]
     about = [
         f"{each.name}: {each.paper}\n  shows: {each.shows}\n"
         f"  sets: {', '.join(each.sets)}\n"
@@ -364,7 +349,7 @@ def command_of(*experiments: Experiment) -> click.Command:
     @click.option("--sets", help="Only these data sets, such as dna,segment.")
     @click.option(
         "--repetitions",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, first.most_repetitions),
         help="On each set; more may follow.",
     )
     @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -372,50 +357,42 @@ def command_of(*experiments: Experiment) -> click.Command:
     @click.option("--jobs", default=-1, help="Processes; by default one a core.")
     @click.option("--json", "json_wanted", is_flag=True, help="Print JSON, no tables.")
     @click.option("--quiet", is_flag=True, help="Tell nothing of progress.")
-    @click.argument(
-        "name", default=experiments[0].name, type=click.Choice(list(by_name))
-    )
-    def command(name: str, **options: Any) -> None:
+    @click.argument("name", default=first.name, type=click.Choice(list(by_name)))
+    def command(
+        name: str, data: Any, out: Any, sets: str | None, repetitions: int | None,
+        seed: int, scheduler: str | None, jobs: int, json_wanted: bool, quiet: bool,
+    ) -> None:  # fmt: skip
         """Measure what a paper prints, and put both side by side."""
-        experiment, sets = by_name[name], options["sets"]
-        if sets is not None:
-            sets = tuple(dict.fromkeys(each.strip() for each in sets.split(",")))
-        for each in sets or ():
+        experiment = by_name[name]
+        wanted = [each.strip() for each in sets.split(",")] if sets else experiment.sets
+        for each in wanted:
             if each not in experiment.sets:
                 raise click.UsageError(
                     f"--sets knows no {each!r}. There are {', '.join(experiment.sets)}."
                 )
-        if (options["repetitions"] or 1) > experiment.most_repetitions:
-            most = experiment.most_repetitions
-            raise click.UsageError(f"--repetitions must be at most {most}.")
         client: Any = nullcontext()
-        if options["scheduler"] is not None:
+        if scheduler is not None:
             from distributed import Client
 
-            client = Client(options["scheduler"])
+            client = Client(scheduler)
         try:
             with client:
                 results = run(
-                    experiment,
-                    sets=sets,
-                    repetitions=options["repetitions"],
-                    settings=replace(experiment.settings, seed=options["seed"]),
-                    folder=options["data"],
-                    out=options["out"],
-                    jobs=options["jobs"],
-                    told=lambda text: (
-                        None if options["quiet"] else click.echo(text, err=True)
-                    ),
-                )
+                    experiment, sets=list(dict.fromkeys(wanted)),
+                    repetitions=repetitions,
+                    settings=replace(experiment.settings, seed=seed),
+                    folder=data, out=out, jobs=jobs,
+                    told=lambda text: None if quiet else click.echo(text, err=True),
+                )  # fmt: skip
         except (FileNotFoundError, ModuleNotFoundError, ValueError) as error:
             raise click.ClickException(str(error)) from error
-        comparisons = experiment.compare(results)
-        if options["json_wanted"]:
-            click.echo(json.dumps(as_json(experiment, results, comparisons)))
+        rows = compared(experiment, results)
+        if json_wanted:
+            click.echo(json.dumps(as_json(experiment, results, rows)))
         else:
-            click.echo("\n".join(as_lines(comparisons)))
-        if options["out"] is not None:
-            for file in write_tables(experiment, results, comparisons, options["out"]):
+            click.echo("\n".join(as_lines(rows)))
+        if out is not None:
+            for file in write_tables(experiment, results, rows, out):
                 click.echo(f"Wrote {file}", err=True)
 
     return command

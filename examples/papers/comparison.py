@@ -1,9 +1,11 @@
-"""Numbers of a paper beside ours, and whether they agree."""
+"""Numbers of a paper beside ours, and whether they agree.
+
+The scripts yield a `Row` for each; `judged` is the one rule by which all are compared.
+"""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +21,7 @@ OPEN = "not compared"
 """Verdicts; what is not compared says why."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Row(NamedTuple):
     """One number, or one finding in words, of a paper and of ours."""
 
     source: str
@@ -29,76 +30,57 @@ class Comparison:
     """Data set, and what else identifies the row or column of the table."""
     what: str
     """What it says; of a finding in words, what must be above 0."""
-    printed: float | None
-    """As printed; None for a finding in words."""
-    ours: float
-    standard_error: float
-    """Of ours, over repetitions; NaN where it is not known."""
-    verdict: str
-    """`AGREES`, `DIFFERS` or `OPEN`."""
+    ours: Any
+    standard_error: Any = math.nan
+    """Of ours, over repetitions; NaN where ours is the smallest number of them all."""
+    printed: float | None = None
+    """As printed; None for a finding in words, NaN where only ours is told."""
+    spread: float | None = None
+    """Standard error of the difference: ours, the paper's and its rounding. None for
+    whole numbers, which are equal or not."""
     why: str = ""
+    """Why it cannot be compared."""
+    note: str = ""
+    """What else is said of it."""
+    n: int | None = None
+    """Repetitions behind ours, where these are not those of the run."""
+    verdict: str = ""
 
 
-class Comparisons(list[Comparison]):
-    """A list to which numbers of n repetitions are added with their verdicts.
+def judged(row: Row, n_repetitions: int) -> Row:
+    """Return the row with its verdict, and `why` with all that is said of it.
 
-    In all methods `ours` is our number and its standard error over repetitions, and
-    `why` says why it cannot be compared.
+    Two numbers agree within Student's quantile, a finding is one beyond it.
     """
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.few = "" if n >= FEWEST else f"too few to say: {n} of at least {FEWEST}"
-        # Student's quantile of n repetitions which is left with the probability that a
-        # normal number is left beyond three standard errors.
-        tail = stats.norm.sf(MOST_ERRORS)
-        self.quantile = float(stats.t.isf(tail, max(n - 1, 1)))
-
-    def number(
-        self, source: str, where: str, what: str,
-        *, printed: float, ours: tuple[Any, Any], spread: float, why: str = "",
-    ) -> None:  # fmt: skip
-        """Compare a printed number with ours by Student's quantile.
-
-        `spread` is the standard error of the difference: ours, the paper's and its
-        rounding.
-        """
-        value, error = map(float, ours)
-        why = why or self.few
-        distance = (value - printed) / (spread or math.nan)
+    n, why = row.n or n_repetitions, row.why
+    ours, error, printed, spread = (
+        None if each is None else float(each) for each in row[3:7]
+    )
+    # Student's quantile of n repetitions which is left with the probability that a
+    # normal number is left beyond three standard errors.
+    quantile = float(stats.t.isf(stats.norm.sf(MOST_ERRORS), max(n - 1, 1)))
+    is_whole = printed is not None and spread is None and not why
+    if not is_whole and not why and n < FEWEST:
+        why = f"too few to say: {n} of at least {FEWEST}"
+    told = ""
+    if is_whole:
+        agrees = ours == printed
+    elif printed is None:
+        agrees = ours > 0.0
+        if not why and abs(ours) <= quantile * np.nan_to_num(error):
+            why = f"no difference within {quantile:.1f} s.e."
+    else:
+        distance = (ours - printed) / (spread or math.nan)
+        agrees, told = abs(distance) <= quantile, f"{distance:+.1f} s.e."
         if not why and not math.isfinite(distance):
             why = "no standard error: all repetitions are alike, or it is not known"
-        near = abs(value - printed) <= self.quantile * spread
-        verdict = OPEN if why else AGREES if near else DIFFERS
-        why = why or f"{distance:+.1f} s.e."
-        numbers = (printed, value, error)
-        self.append(Comparison(source, where, what, *numbers, verdict, why))
-
-    def order(
-        self, source: str, where: str, what: str,
-        ours: tuple[Any, Any], *, why: str = "",
-    ) -> None:  # fmt: skip
-        """Compare a number with a finding, that it is above 0.
-
-        The standard error is NaN where the number is the smallest of all repetitions,
-        so that its sign says all. Nearer to 0 than Student's quantile of its standard
-        errors, it is not compared.
-        """
-        value, error = map(float, ours)
-        why = why or self.few
-        if not why and abs(value) <= self.quantile * np.nan_to_num(error):
-            why = f"no difference within {self.quantile:.1f} s.e."
-        verdict = OPEN if why else AGREES if value > 0.0 else DIFFERS
-        self.append(Comparison(source, where, what, None, value, error, verdict, why))
-
-    def exact(
-        self, source: str, where: str, what: str,
-        *, printed: float, ours: float, why: str = "",
-    ) -> None:  # fmt: skip
-        """Compare a whole number, which agrees or differs."""
-        verdict = OPEN if why else AGREES if ours == printed else DIFFERS
-        numbers = (printed, ours, math.nan)
-        self.append(Comparison(source, where, what, *numbers, verdict, why))
+    return row._replace(
+        ours=ours,
+        standard_error=error,
+        printed=printed,
+        verdict=OPEN if why else AGREES if agrees else DIFFERS,
+        why="; ".join(filter(None, (why or told, row.note))),
+    )
 
 
 def mean_of(values: ArrayLike) -> tuple[Any, Any]:
@@ -115,11 +97,17 @@ def share_of(count: int, n: int) -> tuple[float, float]:
     return count / n, math.sqrt(smoothed * (1 - smoothed) / n)
 
 
-def in_short(comparisons: Iterable[Comparison]) -> str:
+def in_short(rows: Iterable[Row]) -> str:
     """Return one line about all of them."""
-    found = [each.verdict for each in comparisons]
+    found = [each.verdict for each in rows]
     agree, differ, left = map(found.count, (AGREES, DIFFERS, OPEN))
     return (
         f"Agree with the paper: {agree} of {len(found)}; differ: {differ}; "
         f"not compared: {left}."
     )
+
+
+def printed_table(text: str) -> dict[str, tuple[float, ...]]:
+    """Return the numbers of each line of a table, by the name at its beginning."""
+    rows = (line.split() for line in text.strip().splitlines())
+    return {name: tuple(map(float, numbers)) for name, *numbers in rows}

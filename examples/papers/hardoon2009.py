@@ -12,7 +12,7 @@ printed.
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,12 +20,13 @@ from typing import Any
 import hardoon2009_numbers as paper
 import numpy as np
 import xarray as xr
-from common import REPETITION, Experiment, Figure, counts_of, fold_errors, main
-from comparison import Comparisons, mean_of
-from drawing import draw_lines, empty
+from common import ALIKE, REPETITION, Experiment, counts_of, main
+from comparison import Row, mean_of
 from scipy.stats import spearmanr
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
+import dsel
 from dsel.bounds import threshold_bound
 from dsel.datasets import load_set
 from dsel.errors import GuaranteeWarning
@@ -40,6 +41,8 @@ MOST_COUNT = 51
 """Critical counts: 0 to the 50 rows that are held out at most."""
 DELTA = 0.05
 """Of the bounds in Figure 2, which the paper does not name."""
+COLUMNS = ("error", "std", "seconds")
+"""Of Table 3, for each method."""
 CLOCK = "another machine and solver"
 FEATURES = {"range": "features scaled to [-1, 1]", "raw": "raw features"}
 """The paper does not say which of both it has."""
@@ -97,12 +100,6 @@ def size_of(table: tuple[np.ndarray, np.ndarray]) -> tuple[int, ...]:
     return (*X.shape, int((y > 0).sum()), int((y < 0).sum()))
 
 
-def scale_to_range(X: np.ndarray) -> np.ndarray:
-    """Scale every column to [-1, 1]; constant ones become -1."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    return 2.0 * (X - low) / np.where(high > low, high - low, 1.0) - 1.0
-
-
 def ranks(n_rows: int, stream: int, seed: int) -> np.ndarray:
     """Return a random order of rows, the one that dsel's own splits have."""
     key = np.array([seed, stream], dtype=np.uint64)
@@ -113,14 +110,21 @@ def ranks(n_rows: int, stream: int, seed: int) -> np.ndarray:
 # One piece: all methods on one outer fold.
 
 
-def measure(table: Any, fold: int, settings: Settings, place: Any) -> dict[str, Any]:
+def measure(table: Any, fold: int, settings: Settings, place: Any) -> xr.Dataset:
     """Return what all methods do on one outer fold, over scalings."""
     _warm_up()
     X, y = table
-    scaled = {"range": scale_to_range(X), "raw": X}
+    scaled = {"range": MinMaxScaler((-1, 1)).fit_transform(X), "raw": X}
     found = [run_fold(scaled[each], y, fold, settings) for each in settings.scalings]
-    piece = {name: np.array([each[name] for each in found]) for name in found[0]}
-    return piece | {"size": np.array(size_of(table), dtype=float)}
+    piece = xr.concat(found, "scaling", **ALIKE)
+    return piece.assign(
+        size=("column", list(map(float, size_of(table))))
+    ).assign_coords(
+        scaling=list(settings.scalings),
+        column=["rows", "columns", "positive rows", "negative rows"],
+        C=list(settings.C),
+        gamma=list(settings.gamma),
+    )
 
 
 @cache
@@ -130,9 +134,7 @@ def _warm_up() -> None:
     by_cross_validation(X, y, Settings(C=(1.0,), gamma=(1.0,)))
 
 
-def run_fold(
-    X: np.ndarray, y: np.ndarray, fold: int, settings: Settings
-) -> dict[str, Any]:
+def run_fold(X: np.ndarray, y: np.ndarray, fold: int, settings: Settings) -> xr.Dataset:
     """Return error and seconds of each method on one outer fold.
 
     Also, of the nonconformity choice, the test rows at every critical count, ``kept``
@@ -169,22 +171,21 @@ def run_fold(
         seconds.append(fitted + clock() - start)
     wrong = [each != y[outside] for each in answers]
     counts = np.rint(chooser.critical_epsilon(X[outside]) * n_held).astype(int)
-    return {
-        "error": [float(each.mean()) for each in wrong],
-        "seconds": seconds,
-        "kept": np.bincount(counts, minlength=MOST_COUNT),
-        "wrong": np.bincount(counts, wrong[0], minlength=MOST_COUNT),
+    found = {
+        "error": ("chooser", [each.mean() for each in wrong]),
+        "seconds": ("chooser", seconds),
+        "kept": ("count", np.bincount(counts, minlength=MOST_COUNT)),
+        "wrong": ("count", np.bincount(counts, wrong[0], minlength=MOST_COUNT)),
         "n_held": float(n_held),
     }
+    return xr.Dataset(found, coords={"chooser": list(ALL_METHODS)})
 
 
 def by_cross_validation(X: np.ndarray, y: np.ndarray, settings: Settings) -> SVC:
     """Choose by ten-fold cross-validation, exhaustively, and train on all rows."""
     grid = {"C": list(settings.C), "gamma": list(settings.gamma)}
     results = counts_of(SVC(), grid, X, y, cv=10, seed=settings.seed)
-    best = int(np.argmin(fold_errors(results)))
-    C, gamma = np.unravel_index(best, (len(settings.C), len(settings.gamma)))
-    return SVC(C=settings.C[C], gamma=settings.gamma[gamma]).fit(X, y)
+    return SVC(**dsel.select(results, "cv_error").params).fit(X, y)
 
 
 def by_margins(scores: np.ndarray, norm: float) -> np.ndarray:
@@ -239,166 +240,146 @@ def error_by_bound(runs: xr.Dataset, *, bound: Any) -> tuple[Any, Any]:
     return values, np.cumsum(wrong)[there] / np.cumsum(kept)[there]
 
 
-@dataclass(frozen=True)
-class Table3:
-    """Errors, standard deviations and seconds, each of shape (3, sets, methods)."""
+def table_3(runs: xr.Dataset) -> xr.Dataset:
+    """Return Table 3 of one scaling, over sets, choosers, and what a column is of.
 
-    ours: np.ndarray
-    errors: np.ndarray
-    """Standard errors of ours; those of seconds are not known."""
-    printed: np.ndarray
-    spread: np.ndarray
-    """Standard errors of differences between ours and what is printed."""
-
-    @classmethod
-    def of(cls, runs: xr.Dataset) -> "Table3":
-        """Return the table of one scaling, means over outer folds."""
-        n = runs.sizes[REPETITION]
-        here = runs.sel({"method": list(paper.METHODS)}).transpose(
-            "data_set", "method", ...
-        )
-        std = here.error.std(REPETITION, ddof=1).values
-        seconds = here.seconds.mean(REPETITION).values
-        names = map(str, runs.data_set.values)
-        printed = np.moveaxis([paper.PUBLISHED[name] for name in names], -1, 0)
-        # Of n normal numbers the standard deviation has this relative error.
-        relative = 1.0 / np.sqrt(2.0 * (max(n, 2) - 1))
-        errors = np.array([std / np.sqrt(n), relative * std, np.nan * std])
-        theirs = printed[1] * [[[1 / np.sqrt(10)]], [[1 / np.sqrt(18)]], [[np.nan]]]
-        ours = np.array([here.error.mean(REPETITION).values, std, seconds])
-        return cls(ours, errors, printed, np.hypot(errors, theirs))
-
-    def mean(self, kept: np.ndarray, printed: Any) -> "Table3":
-        """Return the line of means over some sets, beside the printed one."""
-        n_kept = kept.sum() or math.nan
-        errors, spread = (
-            np.sqrt((each[:, kept] ** 2).sum(axis=1, keepdims=True)) / n_kept
-            for each in (self.errors, self.spread)
-        )
-        ours = self.ours[:, kept].sum(axis=1, keepdims=True) / n_kept
-        return Table3(ours, errors, np.transpose(printed)[:, np.newaxis], spread)
+    ``ours``, its standard error (that of seconds is not known), what is ``printed``,
+    and the ``spread``, the standard error of the difference of both.
+    """
+    n, runs = runs.sizes[REPETITION], runs.sel(chooser=list(paper.METHODS))
+    mean, std = runs.mean(REPETITION), runs.error.std(REPETITION, ddof=1)
+    columns = {"error": mean.error, "std": std, "seconds": mean.seconds}
+    # Of n normal numbers the standard deviation has this relative error.
+    relative = {"error": n, "std": 2 * (max(n, 2) - 1), "seconds": math.nan}
+    errors = {what: std / math.sqrt(each) for what, each in relative.items()}
+    printed = printed_lines(list(map(str, runs.data_set.values)))
+    theirs = printed.sel(of="std", drop=True) / np.sqrt(
+        xr.DataArray([10, 18, math.nan], coords={"of": list(COLUMNS)})
+    )
+    error = xr.Dataset(errors).to_dataarray("of")
+    ours = xr.Dataset(columns).to_dataarray("of")
+    spread = np.hypot(error, theirs)
+    return xr.Dataset(
+        {"ours": ours, "error": error, "printed": printed, "spread": spread}
+    )
 
 
-def compare(results: xr.Dataset) -> Comparisons:
-    """Put Tables 1 to 3 and what the text says of them beside ours."""
-    lines, names = Comparisons(results.sizes[REPETITION]), list(results.data_set.values)
-    for name in map(str, names):
-        for column, printed in zip(
-            map(str, results.column.values), paper.SIZES[name], strict=True
-        ):
-            ours = float(results["size"].sel(data_set=name, column=column)[0])
-            why = ""
-            if name == "votes" and column != "columns":
-                why = paper.OTHER_ROWS
-            if name == "pima" and ours != printed:
-                why = "a misprint: the set has 268 + 500 rows"
-            lines.exact("Table 1", name, column, printed=printed, ours=ours, why=why)
-    for name, numbers in paper.PUBLISHED_GRID.items():
-        powers = np.log2(results[name].values)
-        for what, printed, ours in zip(
-            ("values", "log2 of the smallest value", "log2 of the largest value"),
-            map(float, numbers),
-            map(float, (len(powers), powers.min(), powers.max())),
-            strict=True,
-        ):
-            why = "" if ours == printed else "a smaller grid was run"
-            lines.exact("Table 2", name, what, printed=printed, ours=ours, why=why)
-    partly = "" if len(names) == len(paper.PUBLISHED) else "not all eight sets"
-    # Table 3 has two lines of means, with and without one set.
-    others = np.array([name != "haberman" for name in names])
-    kept = {"all sets": np.full(len(names), True), "without Haberman": others}
-    for scaling in map(str, results.scaling.values):
-        runs = results.sel(scaling=scaling)
-        table = Table3.of(runs)
-        for place, name in enumerate(map(str, names)):
-            why = paper.OTHER_ROWS if name == "votes" else ""
-            _table_3(lines, table, place, f"{name}, {scaling}", why)
-        for label, printed in paper.PUBLISHED_OVERALL.items():
-            mean = table.mean(kept[label], printed)
-            _table_3(lines, mean, 0, f"{label}, {scaling}", partly)
-        seconds = runs.seconds.mean([REPETITION, "data_set"])
-        own, crossed, largest = (
-            float(seconds.sel({"method": m})) for m in paper.METHODS
-        )
-        for what, printed, ours in (
-            (
-                "cross validation / nonconformity",
-                paper.PUBLISHED_SPEED_UP,
-                crossed / own,
-            ),
-            (
-                "nonconformity - L-infinity",
-                paper.PUBLISHED_SECONDS_SAVED,
-                own - largest,
-            ),
-        ):
-            lines.number(
-                "section 5", f"all sets, {scaling}", f"seconds, {what}",
-                printed=printed, ours=(ours, np.nan), spread=np.nan, why=CLOCK,
-            )  # fmt: skip
-        for label, first, second, what, printed in paper.PUBLISHED_GAPS:
-            ours = _gap(runs, table, kept[label], first, second, what)
-            lines.number(
-                "section 5", f"{label}, {scaling}",
-                f"{what}, {_label(first)} - {_label(second)}",
-                printed=printed, ours=ours, spread=float(np.sqrt(2.0) * ours[1]),
-                why=partly,
-            )  # fmt: skip
-        for place, name in enumerate(map(str, names)):
-            _claims(lines, runs.sel(data_set=name), table, place, f"{name}, {scaling}")
-    return lines
+def printed_lines(names: list[str]) -> xr.DataArray:
+    """Return printed lines of Table 3."""
+    numbers = np.reshape([paper.PUBLISHED[name] for name in names], (len(names), 3, 3))
+    return xr.DataArray(
+        numbers,
+        coords={"data_set": names, "chooser": list(paper.METHODS), "of": list(COLUMNS)},
+    )
 
 
-def _table_3(
-    lines: Comparisons, table: Table3, place: int, where: str, why: str
-) -> None:
-    """Compare a line of the table, method by method."""
-    for column, method in enumerate(paper.METHODS):
-        for row, what in enumerate(("error", "std", "seconds")):
-            at = row, place, column
-            lines.number(
-                "Table 3", where, f"{what}, {_label(method)}",
-                printed=float(table.printed[at]),
-                ours=(table.ours[at], table.errors[at]), spread=float(table.spread[at]),
+def mean_over_sets(table: xr.Dataset, label: str) -> xr.Dataset:
+    """Return a line of means of Table 3, beside the printed one."""
+    squares = (table[["error", "spread"]] ** 2).sum("data_set", skipna=False)
+    return (np.sqrt(squares) / table.sizes["data_set"]).assign(
+        ours=table.ours.mean("data_set"),
+        printed=printed_lines([paper.OVERALL[label]])[0].drop_vars("data_set"),
+    )
+
+
+def rows_of_table_3(line: xr.Dataset, where: str, why: str) -> Iterator[Row]:
+    """Compare a line of the table, chooser by chooser."""
+    for method in paper.METHODS:
+        for what in COLUMNS:
+            cell = line.sel(chooser=method, of=what)
+            yield Row(
+                "Table 3", where, f"{what}, {_label(method)}", cell.ours, cell.error,
+                printed=cell.printed, spread=cell.spread,
                 why=why or CLOCK * (what == "seconds"),
             )  # fmt: skip
 
 
-def _gap(
-    runs: xr.Dataset, table: Table3, kept: Any, first: str, second: str, what: str
-) -> tuple[Any, Any]:
-    """Return the mean gap of two methods over sets, and its standard error."""
-    if what == "error":
-        errors = runs.error.isel(data_set=np.flatnonzero(kept))
-        gap = errors.sel({"method": first}) - errors.sel({"method": second})
-        return mean_of(gap.mean("data_set").values)
-    pair, n_kept = (
-        [paper.METHODS.index(first), paper.METHODS.index(second)],
-        kept.sum() or math.nan,
-    )
-    std, errors = table.ours[1][kept][:, pair], table.errors[1][kept][:, pair]
-    means = std.sum(axis=0) / n_kept
-    return means[0] - means[1], np.sqrt((errors**2).sum()) / n_kept
+def compare(results: xr.Dataset) -> Iterator[Row]:
+    """Put Tables 1 to 3 and what the text says of them beside ours."""
+    names = list(map(str, results.data_set.values))
+    for name in names:
+        sizes = results["size"].sel(data_set=name)[0]
+        for column, printed in zip(sizes.column.values, paper.SIZES[name], strict=True):
+            ours, why = float(sizes.sel(column=column)), ""
+            if name == "votes" and column != "columns":
+                why = paper.OTHER_ROWS
+            if name == "pima" and ours != printed:
+                why = "a misprint: the set has 268 + 500 rows"
+            yield Row("Table 1", name, str(column), ours, printed=printed, why=why)
+    for name, numbers in paper.PUBLISHED_GRID.items():
+        powers = np.log2(results[name].values)
+        found = {
+            "values": len(powers),
+            "log2 of the smallest value": powers.min(),
+            "log2 of the largest value": powers.max(),
+        }
+        for (what, ours), printed in zip(found.items(), numbers, strict=True):
+            why = "" if ours == printed else "a smaller grid was run"
+            yield Row("Table 2", name, what, ours, printed=printed, why=why)
+    for scaling in map(str, results.scaling.values):
+        yield from compare_scaling(results.sel(scaling=scaling), scaling)
+
+
+def compare_scaling(runs: xr.Dataset, scaling: str) -> Iterator[Row]:
+    """Compare Table 3 and section 5 with the runs of one scaling."""
+    names = list(map(str, runs.data_set.values))
+    partly = "" if len(names) == len(paper.SIZES) else "not all eight sets"
+    # Table 3 has two lines of means, with and without one set.
+    others = [name for name in names if name != "haberman"]
+    kept = {"all sets": names, "without Haberman": others} if others else {}
+    table = table_3(runs)
+    for name in names:
+        why = paper.OTHER_ROWS if name == "votes" else ""
+        yield from rows_of_table_3(table.sel(data_set=name), f"{name}, {scaling}", why)
+    for label, each in kept.items():
+        mean = mean_over_sets(table.sel(data_set=each), label)
+        yield from rows_of_table_3(mean, f"{label}, {scaling}", partly)
+    seconds = runs.seconds.mean([REPETITION, "data_set"])
+    own, crossed, largest = (float(seconds.sel(chooser=m)) for m in paper.METHODS)
+    for what, printed, ours in (
+        ("cross validation / nonconformity", paper.PUBLISHED_SPEED_UP, crossed / own),
+        ("nonconformity - L-infinity", paper.PUBLISHED_SECONDS_SAVED, own - largest),
+    ):
+        yield Row(
+            "section 5", f"all sets, {scaling}", f"seconds, {what}", ours,
+            printed=printed, why=CLOCK,
+        )  # fmt: skip
+    for label, first, second, what, printed in paper.PUBLISHED_GAPS if kept else ():
+        pair = {"data_set": kept[label], "chooser": [first, second]}
+        if what == "error":
+            errors = runs.error.sel(pair).mean("data_set").transpose("chooser", ...)
+            ours, error = mean_of(errors[0].values - errors[1].values)
+        else:
+            here = table.sel(pair).sel(of="std")
+            one, other = here.ours.mean("data_set").values
+            ours = one - other
+            error = float(np.sqrt((here.error**2).sum())) / len(kept[label])
+        yield Row(
+            "section 5", f"{label}, {scaling}",
+            f"{what}, {_label(first)} - {_label(second)}", ours, error,
+            printed=printed, spread=math.sqrt(2.0) * error, why=partly,
+        )  # fmt: skip
+    for name in names:
+        here = table.sel(data_set=name)
+        yield from _claims(runs.sel(data_set=name), here, name, f"{name}, {scaling}")
 
 
 def _claims(
-    lines: Comparisons, here: xr.Dataset, table: Table3, place: int, where: str
-) -> None:
+    here: xr.Dataset, table: xr.Dataset, name: str, where: str
+) -> Iterator[Row]:
     """Compare what section 5 says of a set: gaps between methods, and Figure 2."""
-    name = str(here.data_set.values)
     why = paper.OTHER_ROWS if name == "votes" else ""
-    own, largest = (
-        here.error.sel({"method": paper.METHODS[at]}).values for at in (0, 2)
-    )
-    pair, gap = "L-infinity - nonconformity", largest - own
+    own, crossed, largest = paper.METHODS
+    pair, gap = "L-infinity - nonconformity", here.error.sel(chooser=largest)
+    gap = gap - here.error.sel(chooser=own)
     if name == "credit":  # the text's exception
-        pair, gap = "nonconformity - L-infinity", own - largest
-    lines.order("section 5", where, f"error, {pair}", mean_of(gap), why=why)
+        pair, gap = "nonconformity - L-infinity", -gap
+    yield Row("section 5", where, f"error, {pair}", *mean_of(gap), why=why)
     if name in paper.STEADIER:
-        std, error = table.ours[1, place], table.errors[1, place]
-        ours = std[1] - std[0], np.hypot(error[0], error[1])
+        std = table.sel(of="std", chooser=[crossed, own])
+        more, error = float(std.ours[0] - std.ours[1]), np.hypot(*std.error.values)
         what = "std, cross validation - nonconformity"
-        lines.order("section 5", where, what, ours, why=why)
+        yield Row("section 5", where, what, more, error, why=why)
     # How the error rises with the bound, by split; 0 where it is constant.
     found = []
     for split in range(here.sizes[REPETITION]):
@@ -407,58 +388,55 @@ def _claims(
         varies = np.ptp(errors) > 0.0
         found.append(float(spearmanr(bounds, errors).statistic) if varies else 0.0)
     what = "rank correlation of bound and error of rows up to it, by split"
-    lines.order("Figure 2", where, what, mean_of(found), why=why)
+    yield Row("Figure 2", where, what, *mean_of(found), why=why)
 
 
 def _label(method: str) -> str:
     return method.replace("_", " ")
 
 
-def figures(results: xr.Dataset) -> Iterator[Figure]:
+def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield Figure 2 of every set and scaling, and the errors of all methods."""
-    bounds: dict[str, Callable[..., Any]] = {
+    from matplotlib import pyplot as plt
+
+    bounds = {
         "bound as printed": printed_error_bound,
         "bound on errors beyond the margin": threshold_bound,
     }
     for scaling in map(str, results.scaling.values):
         here = results.sel(scaling=scaling)
-        for name in map(str, here.data_set.values):
-            every, drawing = here.sel(data_set=name), empty(height=3.2)
+        names = list(map(str, here.data_set.values))
+        for name in names:
+            every = here.sel(data_set=name)
             runs = {"one split": every.isel({REPETITION: [0]}), "all splits": every}
-            for ax, label in zip(drawing.subplots(1, 2), bounds, strict=True):
-                curves = {
-                    title: error_by_bound(each, bound=bounds[label])
-                    for title, each in runs.items()
-                }
-                draw_lines(ax, name, label, "error of rows of at most this", curves)
-                # Some sets have one bound for all rows, and so one point.
-                ax.set_ylim(0.0, 1.1 * ax.get_ylim()[1])
-            yield Figure(
+            figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
+            for ax, (label, bound) in zip(axes, bounds.items(), strict=True):
+                for title, each in runs.items():
+                    ax.plot(*error_by_bound(each, bound=bound), "o-", label=title)
+                ax.set(xlabel=label, ylabel="error of rows of at most this", ylim=0)
+                ax.legend()
+            yield (
                 f"figure-2-{name}-{scaling}",
                 f"Figure 2, {name}, {FEATURES[scaling]}: error among test rows of at "
                 f"most each bound; the paper shows one split of Bupa, the first here. "
                 f"The printed number is no bound on this error; the other one bounds "
                 f"errors of each model beyond the row's margin (delta = {DELTA:g}).",
-                drawing,
+                figure,
             )
-        mean, error = mean_of(here.error.transpose(REPETITION, ...).values)
-        places = np.arange(here.sizes["data_set"], dtype=float)
-        methods = [_label(str(each)) for each in here.method.values]
-        shift = 0.12 * (np.arange(len(methods)) - (len(methods) - 1) / 2)
-        drawing = empty(height=3.6)
-        ax = drawing.add_subplot()
-        draw_lines(
-            ax, "errors over the outer folds", "", "error",
-            {each: (places + shift[k], mean[:, k]) for k, each in enumerate(methods)},
-            errors={each: error[:, k] for k, each in enumerate(methods)},
-            unconnected=True,
-        )  # fmt: skip
-        ax.set_xticks(places, list(map(str, here.data_set.values)))
-        yield Figure(
+        figure, ax = plt.subplots(figsize=(9, 3.6))
+        for place, method in enumerate(map(str, here.chooser.values)):
+            errors = here.error.sel(chooser=method).transpose(REPETITION, ...)
+            mean, error = mean_of(errors)
+            places = np.arange(len(names)) + 0.12 * (place - 2)
+            ax.errorbar(places, mean, error, fmt="o", capsize=2, label=_label(method))
+        ax.set_xticks(range(len(names)), names)
+        ax.set(ylabel="error")
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=5, fontsize=8)
+        yield (
             f"errors-{scaling}",
             f"Errors of all methods, {FEATURES[scaling]}, with standard errors; "
             f"margin l1 and margin l2 are not in the paper.",
-            drawing,
+            figure,
         )
 
 
@@ -473,20 +451,6 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     files={name: file for name, (file, _) in RECIPES.items()},
     load=load_table,
-    measured={
-        **dict.fromkeys(("error", "seconds"), ("scaling", "method")),
-        **dict.fromkeys(("kept", "wrong"), ("scaling", "count")),
-        "n_held": ("scaling",),
-        "size": ("column",),
-    },
-    axes=lambda settings: {
-        "scaling": settings.scalings,
-        "method": ALL_METHODS,
-        "count": range(MOST_COUNT),
-        "column": ("rows", "columns", "positive rows", "negative rows"),
-        "C": settings.C,
-        "gamma": settings.gamma,
-    },
     measure=measure,
     compare=compare,
     figures=figures,

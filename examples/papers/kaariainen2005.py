@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from common import REPETITION, Experiment, Figure, counts_of, fold_errors, main, seed_of
-from comparison import Comparisons, mean_of, share_of
-from drawing import draw_lines, draw_map, draw_surfaces, empty
+from common import REPETITION, Experiment, counts_of, lines_of, main, seed_of
+from comparison import Row, mean_of, share_of
 from scipy.stats import spearmanr
 from sklearn.model_selection import PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
@@ -116,9 +115,7 @@ def grid_of(settings: Settings) -> dict[str, list[float]]:
     }
 
 
-def measure(
-    table: Any, division: int, settings: Settings, place: str | None
-) -> dict[str, Any]:
+def measure(table: Any, division: int, settings: Settings, place: Any) -> xr.Dataset:
     """Return what each criterion chooses on one division, and all that it sees.
 
     Of the choice of either of `CRITERIA`: ``candidate``, ``estimate`` (error of
@@ -128,22 +125,33 @@ def measure(
     X, y, pool, truth = divide(table, division, settings)
     grid = grid_of(settings)
     how = {"seed": settings.seed, "delta": settings.delta}
-    out = {} if place is None else {"out": f"{place}/folds"}
-    results = counts_of(SVC(), grid, X, y, pool, cv=settings.cv, **how, **out)
+    out = place and f"{place}/folds"
+    results = counts_of(SVC(), grid, X, y, pool, cv=settings.cv, out=out, **how)
     bound = terms_of(results, len(truth), settings.delta).bound
     # The models of all labeled rows, tested on the pool: one more "fold".
-    fold = np.repeat([-1, 0], [len(y), len(truth)])
+    fold = PredefinedSplit(np.repeat([-1, 0], [len(y), len(truth)]))
     X, y = np.vstack([X, pool]), np.concatenate([y, truth])
-    out = {} if place is None else {"out": f"{place}/observed"}
-    tested = counts_of(SVC(), grid, X, y, cv=PredefinedSplit(fold), **how, **out)
+    out = place and f"{place}/observed"
+    tested = counts_of(SVC(), grid, X, y, cv=fold, out=out, **how)
     numbers = np.array([fold_errors(tested), fold_errors(results), bound])
-    chosen = [int(np.nanargmin(each)) for each in numbers[1:]]
-    return {
-        "candidate": chosen,
-        "estimate": [row[at] for row, at in zip(numbers[1:], chosen, strict=True)],
-        "observed_error": [numbers[0][at] for at in chosen],
-        "surface": numbers.reshape(3, *(len(each) for each in grid.values())),
-    }
+    chosen = np.nanargmin(numbers[1:], axis=1)
+    shape = [len(values) for values in grid.values()]
+    return xr.Dataset(
+        {
+            "candidate": ("criterion", chosen),
+            "estimate": ("criterion", numbers[[1, 2], chosen]),
+            "observed_error": ("criterion", numbers[0, chosen]),
+            "surface": (("number", *grid), numbers.reshape(3, *shape)),
+        },
+        coords={"criterion": list(CRITERIA), "number": list(NUMBERS), **grid},
+    )
+
+
+def fold_errors(results: xr.Dataset) -> np.ndarray:
+    """Return the cross-validation error of every candidate."""
+    rates = results.fold_errors / results.fold_rows
+    # Sums of fractions of unequal folds round: equal counts must stay equal.
+    return rates.mean("fold").values.ravel().round(12)
 
 
 def terms_of(results: xr.Dataset, n_unlabeled: int, delta: float) -> Any:
@@ -203,43 +211,39 @@ def agreement(surface: xr.DataArray) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def compare(results: xr.Dataset) -> Comparisons:
+def compare(results: xr.Dataset) -> Iterator[Row]:
     """Hold choices and surfaces to section 4 and Figure 1."""
-    lines = Comparisons(results.sizes[REPETITION])
-    sets = list(map(str, results.data_set.values))
+    n, sets = results.sizes[REPETITION], list(map(str, results.data_set.values))
     for name in sets:
         each = results.sel(data_set=name, criterion="cv_bound")
-        for what, values in (
-            ("smallest 1 - bound", 1.0 - each.estimate),
-            ("smallest bound - observed error", each.estimate - each.observed_error),
-        ):
-            lines.order("section 4", name, what, (values.min(), math.nan))
+        gap = each.estimate - each.observed_error
+        yield Row("section 4", name, "smallest 1 - bound", 1 - each.estimate.max())
+        yield Row("section 4", name, "smallest bound - observed error", gap.min())
     by_cv = results.sel(criterion="cv_error")
     above = (by_cv.estimate > by_cv.observed_error).values
-    for what, side in (("above", above), ("below", ~above)):
-        what = f"share of divisions: CV estimate {what} observed error"
-        ours = share_of(int(side.sum()), side.size)
-        lines.order("section 4", "all sets", what, ours)
+    for side, where in (("above", above), ("below", ~above)):
+        what = f"share of divisions: CV estimate {side} observed error"
+        ours = share_of(int(where.sum()), where.size)
+        yield Row("section 4", "all sets", what, *ours)
     found = findings(results)
     for name, printed in PUBLISHED.items():
-        shares = [share_of(int(row.sum()), lines.n) for row in found[name].values]
-        variance = sum(error**2 for _, error in shares)
+        shares = [share_of(int(row.sum()), n) for row in found[name].values]
+        error = math.hypot(*(error for _, error in shares)) / len(sets)
         # The paper has one division of each set: its count varies like ours, n times
         # more.
-        lines.number(
+        yield Row(
             "section 4", "all sets", f"share of divisions: {LABELS[name]}",
-            printed=printed / len(SETS),
-            ours=(found[name].mean(), math.sqrt(variance) / len(sets)),
-            spread=math.sqrt(variance * (1 + lines.n)) / len(sets),
+            found[name].mean(), error, printed=printed / len(SETS),
+            spread=error * math.sqrt(1 + n),
             why="" if len(sets) == len(SETS) else "the paper's is of all six sets",
         )  # fmt: skip
     best = results.surface.sel(number="observed_error").min(("C", "gamma"))
+    room = CLOSE - (results.observed_error - best)
     for name in sets:
         for criterion, chosen in zip(CRITERIA, ("CV", "the bound"), strict=True):
-            error = results.observed_error.sel(data_set=name, criterion=criterion)
-            room = CLOSE - (error - best.sel(data_set=name))
             what = f"{CLOSE} - (observed error of {chosen}'s choice - smallest one)"
-            lines.order("section 4", name, what, mean_of(room))
+            ours = mean_of(room.sel(data_set=name, criterion=criterion))
+            yield Row("section 4", name, what, *ours)
     means = {
         "rank correlation of bound and observed error": "bound_rank",
         "rank correlation of bound - observed error and observed error": "gap_rank",
@@ -249,46 +253,43 @@ def compare(results: xr.Dataset) -> Comparisons:
     for name in sets:
         each = agreement(results.surface.sel(data_set=name))
         what = "smallest bound - observed error of any candidate"
-        lines.order("Figure 1", name, what, (each["smallest_gap"].min(), math.nan))
+        yield Row("Figure 1", name, what, each["smallest_gap"].min())
         for what, key in means.items():
-            lines.order("Figure 1", name, what, mean_of(each[key]))
-    return lines
+            yield Row("Figure 1", name, what, *mean_of(each[key]))
 
 
-def figures(results: xr.Dataset) -> Iterator[Figure]:
+def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield Figures 1 and 2 of every set, of its first division."""
-    x, y = ("gamma", results.gamma.values), ("C", results.C.values)
-    for name in map(str, results.data_set.values):
-        surfaces = results.surface.sel(data_set=name).isel({REPETITION: 0})
-        surfaces = surfaces.transpose("number", "C", "gamma")
-        values = dict(zip(NUMBERS.values(), surfaces.values, strict=True))
-        every = surfaces.values
-        ends = float(every[every > 0.0].min()), min(float(every.max()), 1.0)
-        drawing = empty(height=8.0)
-        places = drawing.add_gridspec(2, 3, height_ratios=(2, 1))
-        ax = drawing.add_subplot(places[0, :], projection="3d")
-        draw_surfaces(ax, f"{name}: error rates", x, y, values)
-        for place, (label, each) in enumerate(values.items()):
-            ax = drawing.add_subplot(places[1, place])
-            draw_map(ax, label, x, y, each, ends=ends)
-        yield Figure(
+    from matplotlib.colors import LogNorm
+
+    surfaces = results.surface.isel({REPETITION: 0}).assign_coords(
+        number=list(NUMBERS.values())
+    )
+    for name, shown in surfaces.rename("error rate").groupby("data_set"):
+        shown, over = shown.squeeze("data_set", drop=True), {"col": "number"}
+        ends = LogNorm(float(shown.where(shown > 0).min()), min(shown.values.max(), 1))
+        maps = shown.plot.pcolormesh(
+            x="gamma",
+            y="C",
+            xscale="log",
+            yscale="log",
+            cmap="Blues",
+            norm=ends,
+            **over,
+        )
+        yield (
             f"figure-1-{name}",
             f"Figure 1, {name}: observed error on the pool, CV estimate and bound "
-            f"of every C and gamma, on the first division. Colours are logarithms, "
-            f"the same in all maps; a dot marks the least.",
-            drawing,
+            f"of every C and gamma, on the first division. Colours are logarithms.",
+            maps.fig,
         )
-        best = int(values["observed error"].min(axis=1).argmin())
-        title = f"{name}, C = $2^{{{int(np.log2(y[1][best]))}}}$"
-        curves = {label: (x[1], each[best]) for label, each in values.items()}
-        drawing = empty(6.4, 3.6)
-        ax = drawing.add_subplot()
-        draw_lines(ax, title, "gamma", "error rate", curves, logarithmic="x")
-        yield Figure(
+        best = float(shown.sel(number="observed error").min("gamma").idxmin("C"))
+        along = shown.sel(C=[best])
+        yield (
             f"figure-2-{name}",
             f"Figure 2, {name}: the same along gamma, at the C of the least "
             f"observed error.",
-            drawing,
+            lines_of(along, x="gamma", hue="number", col="C", xscale="log"),
         )
 
 
@@ -302,15 +303,6 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     files={name: name for name in SETS},
     load=lambda name, folder: load_set(name, folder=folder),
-    measured={
-        **dict.fromkeys(("candidate", "estimate", "observed_error"), ("criterion",)),
-        "surface": ("number", "C", "gamma"),
-    },
-    axes=lambda settings: {
-        "criterion": CRITERIA,
-        "number": tuple(NUMBERS),
-        **grid_of(settings),
-    },
     measure=measure,
     compare=compare,
     figures=figures,
@@ -327,9 +319,6 @@ N_FRESH = 20_000
 """Rows on which true errors are measured; their labels play no part."""
 LEFT = 0.25
 """Share of the distance to the Bayes error that may be left at the largest n."""
-OF_CHOICE = (
-    "bound", "true_error", "label_term", "disagreement_term", "tri_error", "adj_error",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -349,10 +338,13 @@ def likelier(X: np.ndarray) -> np.ndarray:
 
 def measure_consistency(
     name: str, repeat: int, settings: ConsistencySettings, place: Any
-) -> dict[str, Any]:
+) -> xr.Dataset:
     """Return the choice's bound, its terms and true errors, over n_labeled."""
     found = [_choice(name, repeat, n, settings) for n in settings.sizes]
-    return {key: [each[key] for each in found] for key in OF_CHOICE}
+    return xr.Dataset(
+        {key: ("n_labeled", [each[key] for each in found]) for key in found[0]},
+        coords={"n_labeled": list(settings.sizes)},
+    )
 
 
 def _choice(
@@ -376,8 +368,7 @@ def _choice(
         "tri_error": by_triangles(*answers, y),
         "adj_error": by_adjusted_errors(*answers, y),
     }
-    found = {"bound": terms.bound[best], "label_term": terms.label_term[best],
-             "disagreement_term": terms.disagreement_term[best]}  # fmt: skip
+    found = {name: float(values[best]) for name, values in terms._asdict().items()}
     for key, number in chosen.items():
         missed = float(np.mean(models[number].predict(fresh) != likelier(fresh)))
         found[key] = NOISE + (1.0 - 2.0 * NOISE) * missed
@@ -413,62 +404,44 @@ def by_adjusted_errors(labeled: np.ndarray, pool: np.ndarray, y: np.ndarray) -> 
     near, far = distances(labeled), distances(pool)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((near == 0) & (far == 0), 1.0, far / near)
-    factor = np.array(
-        [ratio[j, :j].max(initial=0.0) if j else 1.0 for j in range(len(error))]
-    )
-    adjusted = np.full(len(error), np.inf)
-    known = np.isfinite(factor)
-    adjusted[known] = error[known] * factor[known]
+        factor = np.array([1.0, *(ratio[j, :j].max() for j in range(1, len(error)))])
+        adjusted = np.where(np.isfinite(factor), error * factor, np.inf)
     return int(np.argmin(adjusted))
 
 
-def compare_consistency(results: xr.Dataset) -> Comparisons:
+def compare_consistency(results: xr.Dataset) -> Iterator[Row]:
     """Hold bound and error to Theorem 2: their distance to the Bayes error falls.
 
     It falls at every step, and to less than `LEFT` of what it was from first to last.
     """
-    lines, sizes = Comparisons(results.sizes[REPETITION]), results.n_labeled.values
-    for name in map(str, results.data_set.values):
-        here = results.sel(data_set=name).transpose(REPETITION, "n_labeled")
-        for key, source in (("bound", "Lemma 3"), ("true_error", "Theorem 2")):
-            values, label = here[key].values, key.replace("_", " ")
-            for place, (small, large) in enumerate(pairwise(sizes)):
-                ours = mean_of(values[:, place] - values[:, place + 1])
-                lines.order(
-                    source, name, f"{label}, n = {small} less n = {large}", ours
-                )
-            excess = values - NOISE
-            what = (
-                f"{LEFT} of {label} - Bayes error, n = {sizes[0]}, less all of it, "
-                f"n = {sizes[-1]}"
-            )
-            ours = mean_of(LEFT * excess[:, 0] - excess[:, -1])
-            lines.order(source, name, what, ours)
-        # The bound is never over-optimistic in the limit, here for no n.
-        least = float((here.bound - here.true_error).min()), math.nan
-        lines.order("Lemma 1", name, "smallest bound - true error", least)
-    return lines
+    sizes, name = results.n_labeled.values, "wave"
+    here = results.sel(data_set=name).transpose(REPETITION, "n_labeled")
+    for key, source in (("bound", "Lemma 3"), ("true_error", "Theorem 2")):
+        values, label = here[key].values, key.replace("_", " ")
+        for place, (small, large) in enumerate(pairwise(sizes)):
+            ours = mean_of(values[:, place] - values[:, place + 1])
+            yield Row(source, name, f"{label}, n = {small} less n = {large}", *ours)
+        excess = values - NOISE
+        what = (
+            f"{LEFT} of {label} - Bayes error, n = {sizes[0]}, less all of it, "
+            f"n = {sizes[-1]}"
+        )
+        yield Row(source, name, what, *mean_of(LEFT * excess[:, 0] - excess[:, -1]))
+    # The bound is never over-optimistic in the limit, here for no n.
+    least = (here.bound - here.true_error).min()
+    yield Row("Lemma 1", name, "smallest bound - true error", least)
 
 
-def consistency_figures(results: xr.Dataset) -> Iterator[Figure]:
+def consistency_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield how bound and error of the choice fall as rows grow."""
-    mean, labels = results.mean(REPETITION), {
-        "true error": "true_error", "bound": "bound",
-        "disagreement term": "disagreement_term", "true error, TRI": "tri_error",
-        "true error, ADJ": "adj_error",
-    }  # fmt: skip
-    for name in map(str, results.data_set.values):
-        here, sizes = mean.sel(data_set=name), mean.n_labeled.values
-        curves = {label: (sizes, here[key].values) for label, key in labels.items()}
-        curves["Bayes error"] = sizes, np.full(len(sizes), NOISE)
-        drawing = empty(6.4, 4.0)
-        draw_lines(
-            drawing.add_subplot(), "the choice by the bound, mean of repetitions",
-            "labeled rows (pool: ten times as many)", "error rate", curves,
-            logarithmic="x", dashed=("Bayes error",),
-        )  # fmt: skip
-        caption = "Section 5: the bound and its choice's error go to the Bayes error."
-        yield Figure(f"consistency-{name}", caption, drawing)
+    mean = results.drop_vars("label_term").mean(REPETITION).to_dataarray("of")
+    caption = (
+        f"Section 5: the bound and its choice's error go to the Bayes error, {NOISE}."
+    )
+    figure = lines_of(
+        mean.rename("error rate"), x="n_labeled", hue="of", col="data_set", xscale="log"
+    )
+    yield "consistency-wave", caption, figure
 
 
 CONSISTENCY = Experiment(
@@ -479,8 +452,6 @@ CONSISTENCY = Experiment(
     sets=("wave",),
     repetitions=20,
     settings=ConsistencySettings(),
-    measured=dict.fromkeys(OF_CHOICE, ("n_labeled",)),
-    axes=lambda settings: {"n_labeled": settings.sizes},
     measure=measure_consistency,
     compare=compare_consistency,
     figures=consistency_figures,

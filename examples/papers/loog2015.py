@@ -10,14 +10,15 @@ something open; `reference/loog2015.json` has the averages.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import loog2015_numbers as paper
 import numpy as np
 import xarray as xr
 from common import REPETITION, Experiment, main, seed_of
-from comparison import AGREES, DIFFERS, OPEN, Comparison, Comparisons, mean_of, share_of
+from comparison import Row, mean_of, share_of
 from loog2015_rivals import (
     Lda,
     density_ratio,
@@ -123,9 +124,7 @@ class Settings:
     seed: int = 0
 
 
-def measure(
-    table: Table, repeat: int, settings: Settings, place: Any
-) -> dict[str, Any]:
+def measure(table: Table, repeat: int, settings: Settings, place: Any) -> xr.Dataset:
     """Draw, fit all methods, and measure them on test and training rows.
 
     ``log_likelihood`` (mean per row) and ``error`` (rate) are over methods and parts;
@@ -151,22 +150,25 @@ def measure(
             models.append(rival(*rows, pool, SINGULAR_RIDGE * len(labeled)))
     parts = test, np.concatenate([labeled, unlabeled])
     numbers = np.array([[_measure(m, X[at], y[at]) for at in parts] for m in models])
-    grown = []
-    for factor in GROWTH if table.name in REGULAR else ():
+    grown = [np.nan for _ in GROWTH]
+    for place, factor in enumerate(GROWTH if table.name in REGULAR else ()):
         n_labeled = int(factor * table.n_labeled)
         more, _, rest = draw_rows(
             table, repeat, seed=settings.seed, n_labeled=n_labeled
         )
         rows = X[more], y[more]
         fit = MaximumLikelihoodLDA(ridge=needed_ridge(*rows)).fit(*rows)
-        model = Lda(fit.priors_, fit.means_, fit.covariance_)
-        grown.append(_measure(model, X[rest], y[rest])[1])
-    return {
-        "log_likelihood": numbers[..., 0],
-        "error": numbers[..., 1],
-        "grown_error": grown or [np.nan for _ in GROWTH],
-        "ridge": ridge,
-    }
+        grown[place] = float(np.mean(fit.predict(X[rest]) != y[rest]))
+    axes = ("classifier", "part")
+    return xr.Dataset(
+        {
+            "log_likelihood": (axes, numbers[..., 0]),
+            "error": (axes, numbers[..., 1]),
+            "grown_error": ("growth", grown),
+            "ridge": ridge,
+        },
+        coords={"classifier": list(METHODS), "part": list(PARTS), "growth": [*GROWTH]},
+    )
 
 
 def needed_ridge(X: np.ndarray, y: np.ndarray) -> float:
@@ -295,9 +297,9 @@ def permutation_tests(
     return found
 
 
-def compare(results: xr.Dataset) -> Comparisons:
+def compare(results: xr.Dataset) -> Iterator[Row]:
     """Put Tables 3 to 5, and what the text says of them, beside the printed ones."""
-    lines = Comparisons(results.sizes[REPETITION])
+    n = results.sizes[REPETITION]
     sets = {str(name): results.sel(data_set=name) for name in results.data_set.values}
     p_values = permutation_tests(results)
     for source, (columns, printed) in TABLES.items():
@@ -308,51 +310,45 @@ def compare(results: xr.Dataset) -> Comparisons:
                 digit = 1e-3  # the unit of the last of three digits that are printed
                 if abs(number) >= 1.0:
                     digit = 10.0 ** (math.floor(math.log10(abs(number))) - 2)
-                theirs = error * np.sqrt(lines.n / paper.N_REPEATS)
-                lines.number(
-                    source, name, column.replace("_", " "), printed=float(number),
-                    ours=(value, error),
-                    spread=float(np.sqrt(error**2 + theirs**2 + digit**2 / 12.0)),
-                    why=_why_open(source, name, number),
-                )  # fmt: skip
+                theirs = error * math.sqrt(n / paper.N_REPEATS)
+                note = ""
                 if source in MEASURES and column in BESIDE:
                     pair, part = BESIDE[column]
                     p_value = p_values[name, MEASURES[source], part, pair]
                     if p_value > LEVEL:
-                        why = f"{pair.replace('-', ' and ')} do not differ"
-                        why = f"{why}, p = {p_value:.2g}"
-                        why = "; ".join(filter(None, (lines[-1].why, why)))
-                        lines[-1] = replace(lines[-1], why=why)
-        numbers = (float(len(columns)), 0.0, math.nan)
-        why = f"other data: {paper.DIFFERENT['miniboone']}"
-        what = "numbers that are compared"
-        lines.append(Comparison(source, "miniboone", what, *numbers, OPEN, why))
+                        note = pair.replace("-", " and ")
+                        note += f" do not differ, p = {p_value:.2g}"
+                yield Row(
+                    source, name, column.replace("_", " "), value, error,
+                    printed=number, spread=math.hypot(error, theirs, digit / 12**0.5),
+                    why=_why_open(source, name, number), note=note,
+                )  # fmt: skip
+        yield Row(
+            source, "miniboone", "numbers that are compared", 0.0,
+            printed=len(columns), why=f"other data: {paper.DIFFERENT['miniboone']}",
+        )  # fmt: skip
     for name, measure, part, pair in NO_DIFFERENCE:
         if name in sets:
             margin = p_values[name, measure, part, pair] - LEVEL
-            few = lines.few
-            if (
-                margin > 0 and lines.n < paper.N_REPEATS
-            ):  # few repetitions tell nothing apart
-                few = f"too few to say: {lines.n} of the paper's {paper.N_REPEATS}"
-            verdict = OPEN if few else AGREES if margin > 0 else DIFFERS
-            what = f"p-value - {LEVEL:g}: {measure.replace('_', ' ')}, {part}, {pair}"
-            why = few or "the paper finds no difference; its level is lost"
-            numbers = (None, margin, math.nan)
-            line = Comparison("permutation tests", name, what, *numbers, verdict, why)
-            lines.append(line)
+            few = margin > 0 and n < paper.N_REPEATS  # they tell nothing apart
+            yield Row(
+                "permutation tests", name,
+                f"p-value - {LEVEL:g}: {measure.replace('_', ' ')}, {part}, {pair}",
+                margin, why=f"too few to say: {n} of the paper's 1000" * few,
+                note="the paper finds no difference; its level is lost",
+            )  # fmt: skip
     for name, here in sets.items():
-        _text(lines, here, name)
-    _of_all_sets(lines, results)
+        yield from _text(here, name)
+    yield from _of_all_sets(results)
     for name, here in sets.items():
         for method in METHODS[4:]:
             for measure in ("error", "log_likelihood"):
                 cell = here[measure].sel(classifier=method, part="test")
-                numbers = (math.nan, *map(float, mean_of(cell.values)))
                 what = f"test {measure}, {method}".replace("_", " ")
-                why = "the paper does not run it"
-                lines.append(Comparison("rivals", name, what, *numbers, OPEN, why))
-    return lines
+                yield Row(
+                    "rivals", name, what, *mean_of(cell), printed=math.nan,
+                    why="the paper does not run it",
+                )  # fmt: skip
 
 
 def _why_open(source: str, name: str, printed: float = 0.0) -> str:
@@ -366,86 +362,70 @@ def _why_open(source: str, name: str, printed: float = 0.0) -> str:
     return ""
 
 
-# Sections 6.2 to 6.4: each claim is that a number is above 0, on each set; on the sets
-# that the text names as exceptions the sign is changed. Where the number is made of
-# likelihoods that rounding sets, or of data that are not the paper's, it is printed and
-# not compared.
-
-WORSE = (("low", "train"), ("spectf", "test"), ("spectf", "train"))
-"""Section 6.3: sets and parts on which MCPL errs more often than the supervised fit."""
-LARGER_THAN_CONSTRAINED = (("spectf", "train"),)
-"""Section 6.4: where the constrained fit has the higher mean log-likelihood."""
+BEST_OF_CONSTRAINED = tuple(
+    name
+    for name, numbers in paper.CONSTRAINED.items()
+    if numbers[2] < paper.MISCLASSIFIED[name][1]
+)
+"""Section 6.4: the seven sets on which the constrained fit has the lower test error."""
+CLAIMS = (
+    ("section 6.2", "test", "log_likelihood", "semi", "supervised", ()),
+    ("section 6.3", "test", "error", "supervised", "semi", ("spectf",)),
+    ("section 6.3", "train", "error", "supervised", "semi", ("low", "spectf")),
+    ("section 6.3", "test", "error", "semi", "oracle", ()),
+    ("section 6.3", "train", "error", "semi", "oracle", ()),
+    ("section 6.4", "test", "log_likelihood", "semi", "constrained", ()),
+    ("section 6.4", "train", "log_likelihood", "semi", "constrained", ("spectf",)),
+    ("section 6.4", "test", "error", "constrained", "semi", BEST_OF_CONSTRAINED),
+)
+"""Of each set: the first method has the larger number; the other way round on the sets
+that the text names as exceptions, the last. Where the number is made of likelihoods
+that rounding sets, or of data that are not the paper's, it is told, not compared."""
 VERY_BAD = ("optical", "shuttle")
 """Section 6.4: sets on which the constrained fit errs very often."""
 LEAST_GAIN = 0.9
 """Section 6.2: no relative improvement of a mean log-likelihood is smaller."""
 ABOVE_ORACLE = 0.05
 """Section 6.2: share of the runs in which MCPL has the higher test log-likelihood."""
-BEST_OF_CONSTRAINED = tuple(
-    name
-    for name, numbers in paper.CONSTRAINED.items()
-    if numbers[2]
-    < paper.MISCLASSIFIED[name][paper.COMPARISON_COLUMNS.index("semi_test")]
-)
-"""Section 6.4: the seven sets on which the constrained fit has the lower test error."""
 CALLED = {"semi": "MCPL", "log_likelihood": "log-likelihood"}
 """What claims call methods and measures that have another name here."""
 
 
-def _text(lines: Comparisons, here: xr.Dataset, name: str) -> None:
+def _text(here: xr.Dataset, name: str) -> Iterator[Row]:
     """Compare what the text says of one set."""
 
-    def claim(section: str, what: str, ours: tuple[Any, Any]) -> None:
-        why = _why_open(section, name)
-        lines.order(section, name, what, ours, why=why)
+    def claim(section: str, what: str, ours: tuple[Any, Any]) -> Row:
+        return Row(section, name, what, *ours, why=_why_open(section, name))
 
-    def gap(measure: str, first: str, second: str, part: str) -> np.ndarray:
+    def gap(measure: str, first: str, second: str, part: str) -> xr.DataArray:
         values = here[measure].sel(part=part)
-        found = values.sel(classifier=first) - values.sel(classifier=second)
-        return np.asarray(found.values, np.float64)
+        return values.sel(classifier=first) - values.sel(classifier=second)
 
-    def larger(
-        section: str, part: str, measure: str, first: str, second: str,
-        *, exception: bool = False,
-    ) -> None:  # fmt: skip
-        """Claim that the first method has the larger number, or the second has."""
-        if exception:
-            first, second = second, first
-        pair = f"{CALLED.get(first, first)} - {CALLED.get(second, second)}"
-        what = f"{part} {CALLED.get(measure, measure)}, {pair}"
-        claim(section, what, mean_of(gap(measure, first, second, part)))
-
-    larger("section 6.2", "test", "log_likelihood", "semi", "supervised")
-    for part in PARTS:
-        worse = (name, part) in WORSE
-        larger("section 6.3", part, "error", "supervised", "semi", exception=worse)
-        larger("section 6.3", part, "error", "semi", "oracle")
-    gained = [gap("error", "supervised", "semi", part) for part in PARTS]
-    what = "test - training error, supervised - MCPL"
-    claim("section 6.3", what, mean_of(gained[0] - gained[1]))
-    if name in REGULAR:
-        errors = here.error.sel(classifier="supervised", part="test").values
-        for factor in here.growth.values:
-            more = here.grown_error.sel(growth=factor).values
-            what = f"supervised test error - that of {factor:g} times the labeled rows"
-            claim("section 6.3", what, mean_of(errors - more))
-            errors = more
-    for part in PARTS:
-        above = (name, part) in LARGER_THAN_CONSTRAINED
-        larger(
-            "section 6.4", part, "log_likelihood", "semi", "constrained",
-            exception=above,
-        )  # fmt: skip
-    best = name in BEST_OF_CONSTRAINED
-    larger("section 6.4", "test", "error", "constrained", "semi", exception=best)
+    claims = list(CLAIMS)
     if name in VERY_BAD:
-        larger("section 6.4", "test", "error", "constrained", "supervised")
+        claims.append(("section 6.4", "test", "error", "constrained", "supervised", ()))
+    for section, part, measure, first, second, exceptions in claims:
+        if name in exceptions:
+            first, second = second, first
+        one, other, number = (CALLED.get(x, x) for x in (first, second, measure))
+        more = mean_of(gap(measure, first, second, part))
+        yield claim(section, f"{part} {number}, {one} - {other}", more)
+    test, train = (gap("error", "supervised", "semi", part) for part in PARTS)
+    what = "test - training error, supervised - MCPL"
+    yield claim("section 6.3", what, mean_of(test - train))
+    if name in REGULAR:
+        errors = here.error.sel(classifier="supervised", part="test")
+        for factor in here.growth.values:
+            more = here.grown_error.sel(growth=factor)
+            what = f"supervised test error - that of {factor:g} times the labeled rows"
+            yield claim("section 6.3", what, mean_of(errors - more))
+            errors = more
     for part, (value, error) in zip(PARTS, row_of("Table 3", here)[-2:], strict=True):
         what = f"relative improvement of log-likelihood - {LEAST_GAIN}, {part}"
-        claim("section 6.2", what, (value - LEAST_GAIN, error))
+        yield claim("section 6.2", what, (value - LEAST_GAIN, error))
 
 
-def _of_all_sets(lines: Comparisons, results: xr.Dataset) -> None:
+def _of_all_sets(results: xr.Dataset) -> Iterator[Row]:
     """Compare the claims that are about all sets together."""
 
     def ahead(first: str, second: str, part: str) -> tuple[float, float]:
@@ -454,16 +434,16 @@ def _of_all_sets(lines: Comparisons, results: xr.Dataset) -> None:
         return share_of(int(wins.sum()), wins.size)
 
     share, error = ahead("semi", "oracle", "test")
-    lines.number(
+    yield Row(
         "section 6.2", "all sets",
         "share of runs: test log-likelihood of MCPL above the oracle's",
-        printed=ABOVE_ORACLE, ours=(share, error), spread=error,
+        share, error, printed=ABOVE_ORACLE, spread=error,
         why="the paper's is of all sixteen sets, most of it of gas",
     )  # fmt: skip
     for part in PARTS:
         share, error = ahead("constrained", "supervised", part)
         what = f"share of runs: {part} log-likelihood of constrained above supervised"
-        lines.order("section 6.4", "all sets", f"{what}, - 1/2", (share - 0.5, error))
+        yield Row("section 6.4", "all sets", f"{what}, - 1/2", share - 0.5, error)
 
 
 EXPERIMENT = Experiment(
@@ -476,13 +456,6 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     files=FILES,
     load=load_table,
-    measured={
-        "log_likelihood": ("classifier", "part"),
-        "error": ("classifier", "part"),
-        "grown_error": ("growth",),
-        "ridge": (),
-    },
-    axes=lambda settings: {"classifier": METHODS, "part": PARTS, "growth": GROWTH},
     measure=measure,
     compare=compare,
     errors=paper.ERRORS,

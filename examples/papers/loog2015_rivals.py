@@ -6,8 +6,7 @@ rows, class codes that all occur, a pool in memory, and what is added to the dia
 of every scatter matrix.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -103,6 +102,13 @@ def density_ratio(X: Floats, y: Floats, pool: Floats, ridge: float) -> Lda:
     return fit_lda(X, y, ridge, np.maximum(weights / weights.mean(), 1e-12))
 
 
+def labeled_by(rows: Floats, constants: Floats, linear: Floats) -> Floats:
+    """Return mass and sum of each class where rows go to the class of highest score."""
+    codes = (rows @ linear.T + constants).argmax(axis=1)
+    sides = codes[:, np.newaxis] == np.arange(len(constants))
+    return np.column_stack([sides.sum(axis=0), sides.T @ rows])
+
+
 def implicitly_constrained(
     X: Floats, y: Floats, pool: Floats, ridge: float, tol: float = 1e-6
 ) -> Lda:
@@ -116,92 +122,60 @@ def implicitly_constrained(
     origin = pool.mean(axis=0)
     about, rows = X - origin, pool - origin
     start = fit_lda(about, y, ridge)
-    target = _Target(
-        np.bincount(y).astype(float),
-        start.means,
-        start.covariance * len(y) - ridge * np.eye(X.shape[1]),
-        about.T @ about + rows.T @ rows + ridge * np.eye(X.shape[1]),
-        float(len(X) + len(pool)),
-    )
-    linear = np.linalg.solve(start.covariance, start.means.T).T
-    constants = np.log(start.priors) - 0.5 * (linear * start.means).sum(axis=1)
-    sums = _labeled_by(rows, constants, linear)
-    best = target.value(sums)
-    for _ in range(200):
-        vertex = _labeled_by(rows, *target.gradient(sums))
-        found = minimize_scalar(
-            lambda share, sums=sums, vertex=vertex: (
-                -target.value((1.0 - share) * sums + share * vertex)
-            ),
-            bounds=(0.0, 1.0),
-            method="bounded",
-        )
-        points = [(1.0 - s) * sums + s * vertex for s in (float(found.x), 1.0)]
-        values = [target.value(point) for point in points]
-        value, gain = max(values), max(values) - best
-        if gain > 0.0:
-            sums, best = points[int(np.argmax(values))], value
-        if gain < tol * len(y):
-            break
-    fit = target.fit(sums)
-    return Lda(fit.priors, fit.means + origin, fit.covariance)
+    counts, n_rows = np.bincount(y).astype(float), float(len(X) + len(pool))
+    loads = ridge * np.eye(X.shape[1])
+    products = about.T @ about + rows.T @ rows + loads
 
-
-def _labeled_by(rows: Floats, constants: Floats, linear: Floats) -> Floats:
-    """Return mass and sum of each class where rows go to the class of highest score."""
-    codes = (rows @ linear.T + constants).argmax(axis=1)
-    sides = codes[:, np.newaxis] == np.arange(len(constants))
-    return np.column_stack([sides.sum(axis=0), sides.T @ rows])
-
-
-@dataclass(frozen=True)
-class _Target:
-    """Likelihood of the labeled rows under the fit to some labeling of the pool.
-
-    It depends on the labeling through the masses and sums of its classes alone, which
-    are `sums`, shape (K, d + 1). All is about the pool's mean.
-    """
-
-    counts: Floats
-    means: Floats
-    within: Floats
-    """Scatter of the labeled rows about the means of their classes."""
-    products: Floats
-    """Sum of xx' over labeled rows and pool, and the ridge."""
-    n_rows: float
-
-    def fit(self, sums: Floats) -> Lda:
-        """Return the maximum likelihood fit."""
-        masses = self.counts + sums[:, 0]
-        totals = self.counts[:, np.newaxis] * self.means + sums[:, 1:]
+    # The likelihood depends on the labeling through masses and sums of its classes
+    # alone, which are `sums`, shape (K, d + 1).
+    def fit_to(sums: Floats) -> tuple[Lda, Floats]:
+        """Return the fit, and the scatter of the labeled rows about its means."""
+        masses = counts + sums[:, 0]
+        totals = counts[:, np.newaxis] * start.means + sums[:, 1:]
         means = totals / masses[:, np.newaxis]
-        covariance = (self.products - means.T @ totals) / self.n_rows
-        return Lda(masses / self.n_rows, means, covariance)
+        fit = Lda(masses / n_rows, means, (products - means.T @ totals) / n_rows)
+        steps = start.means - means
+        within = start.covariance * len(y) - loads
+        return fit, within + (counts[:, np.newaxis] * steps).T @ steps
 
-    def value(self, sums: Floats) -> float:
+    def value(sums: Floats) -> float:
         """Return the log-likelihood of the labeled rows, but for a constant."""
-        fit = self.fit(sums)
+        fit, scatter = fit_to(sums)
         sign, logdet = np.linalg.slogdet(fit.covariance)
         if sign <= 0:
             return -np.inf
-        spread = np.trace(np.linalg.solve(fit.covariance, self._spread(fit)))
-        linear = self.counts @ np.log(fit.priors)
-        return float(linear - 0.5 * (self.counts.sum() * logdet + spread))
+        spread = np.trace(np.linalg.solve(fit.covariance, scatter))
+        return float(counts @ np.log(fit.priors) - (len(y) * logdet + spread) / 2)
 
-    def gradient(self, sums: Floats) -> tuple[Any, Any]:
-        """Return what a row adds to it by going to each class: constants, slopes."""
-        fit = self.fit(sums)
-        inverse = np.linalg.inv(fit.covariance)
-        steps = (self.means - fit.means) @ inverse * self.counts[:, np.newaxis]
+    def best_vertex(sums: Floats) -> Floats:
+        """Return the sums of the hard labeling along the gradient."""
+        fit, scatter = fit_to(sums)
+        inverse, masses = np.linalg.inv(fit.covariance), fit.priors * n_rows
+        steps = (start.means - fit.means) @ inverse * counts[:, np.newaxis]
         # Half of what the covariance's entries move the likelihood by.
-        turn = inverse @ self._spread(fit) @ inverse - self.counts.sum() * inverse
-        bent, masses = fit.means @ turn / 2.0, fit.priors * self.n_rows
-        linear = steps / masses[:, np.newaxis] - 2.0 / self.n_rows * bent
-        constants = (self.counts - (steps * fit.means).sum(axis=1)) / masses
-        constants += (bent * fit.means).sum(axis=1) / self.n_rows
-        return constants, linear
+        bent = fit.means @ (inverse @ scatter @ inverse - len(y) * inverse) / 2.0
+        linear = steps / masses[:, np.newaxis] - 2.0 / n_rows * bent
+        constants = (counts - (steps * fit.means).sum(axis=1)) / masses
+        constants += (bent * fit.means).sum(axis=1) / n_rows
+        return labeled_by(rows, constants, linear)
 
-    def _spread(self, fit: Lda) -> Floats:
-        """Return the scatter of the labeled rows about the means of a fit."""
-        steps = self.means - fit.means
-        return self.within + (self.counts[:, np.newaxis] * steps).T @ steps
+    linear = np.linalg.solve(start.covariance, start.means.T).T
+    constants = np.log(start.priors) - 0.5 * (linear * start.means).sum(axis=1)
+    sums = labeled_by(rows, constants, linear)
+    best = value(sums)
+    for _ in range(200):
+        step = best_vertex(sums) - sums
+        found = minimize_scalar(
+            lambda share, sums=sums, step=step: -value(sums + share * step),
+            bounds=(0.0, 1.0),
+            method="bounded",
+        )
+        points = [sums + share * step for share in (float(found.x), 1.0)]
+        values = [value(point) for point in points]
+        gain = max(values) - best
+        if gain > 0.0:
+            sums, best = points[int(np.argmax(values))], max(values)
+        if gain < tol * len(y):
+            break
+    fit, _ = fit_to(sums)
+    return Lda(fit.priors, fit.means + origin, fit.covariance)

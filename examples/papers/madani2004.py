@@ -13,7 +13,7 @@ number.
 import gzip
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,15 +22,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from common import REPETITION, Experiment, Figure, main
-from comparison import OPEN, Comparison, Comparisons, mean_of, share_of
-from drawing import draw_lines, empty
+from common import ALIKE, REPETITION, Experiment, lines_of, main
+from comparison import Row, mean_of, share_of
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import MinMaxScaler, normalize
 from sklearn.svm import SVC
 
-from dsel.bounds import error_from_disagreement
 from dsel.co_validation import plan_covalidation, sample_uncertain
 from dsel.datasets import data_folder, load_set
 
@@ -102,6 +100,8 @@ DEPARTURES = (
     "3,964, acq 2,353 of 2,369).",
 )
 
+DRAWN = ("true_error", "half_true_error", "max_dt_e", "two_fold_cv", "loo_error")
+"""Curves of Figure 1."""
 CHOOSERS = ("max_dt_e", "two_fold_cv", "loo_error", "max_cv_dt_e")
 """Criteria that choose the degree."""
 
@@ -155,78 +155,48 @@ def text_features(texts: list[str]) -> sparse.csr_matrix:
 
 def load_problem(name: str, folder: Any = None) -> Problem:
     """Load one of `PROBLEMS`."""
-    file, load = PROBLEMS[name]
-    X, y = load(file, folder)
-    gamma = 1.0 if sparse.issparse(X) else 1.0 / X.shape[1]
-    return Problem(name, X, np.asarray(y).astype(np.int64), gamma)
-
-
-def _categorical(file: str, folder: Any) -> tuple[Any, Any]:
+    file, label, *others = PROBLEMS[name]
+    if label:
+        place = Path(data_folder(folder)) / f"{file}.jsonl.gz"
+        with gzip.open(place, "rt", encoding="utf-8") as lines:
+            documents = [json.loads(line) for line in lines]
+        if others:
+            documents = [d for d in documents if d["label"] in (label, *others)]
+        X = text_features([each["text"] for each in documents])
+        y = np.array([each["label"] == label for each in documents])
+        return Problem(name, X, y.astype(np.int64), gamma=1.0)
     table = load_set(file, folder=folder)
-    return one_hot(table.X.astype(float)), table.y
-
-
-def _adult(file: str, folder: Any) -> tuple[Any, Any]:
-    table = load_set(file, folder=folder)
-    rows = table.split == 0
-    X = table.X[rows].astype(float)
-    numbers = X[:, ~table.categorical]
-    low, high = numbers.min(axis=0), numbers.max(axis=0)
-    scaled = (numbers - low) / np.where(high > low, high - low, 1.0)
-    return np.hstack([one_hot(X[:, table.categorical]), scaled]), table.y[rows]
-
-
-def _optics(file: str, folder: Any) -> tuple[Any, Any]:
-    """Take the 1,797 official test digits, odd against even: a guess."""
-    table = load_set(file, folder=folder)
-    rows = table.split == 1
-    odd = np.array([int(label) % 2 for label in table.classes])
-    return table.X[rows] / 16.0, odd[table.y[rows]]
-
-
-def _documents(
-    file: str, folder: Any, *, positive: str, among: tuple[str, ...] = ()
-) -> tuple[Any, Any]:
-    place = Path(data_folder(folder)) / f"{file}.jsonl.gz"
-    with gzip.open(place, "rt", encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in lines]
-    kept = [each for each in documents if not among or each["label"] in among]
-    X = text_features([each["text"] for each in kept])
-    return X, np.array([each["label"] == positive for each in kept])
+    X, y = table.X.astype(float), table.y
+    if name == "optics":  # the official test digits, odd against even: a guess
+        rows = table.split == 1
+        odd = np.array([int(label) % 2 for label in table.classes])
+        X, y = X[rows] / 16.0, odd[y[rows]]
+    elif name == "adult":
+        rows = table.split == 0
+        X, y = X[rows], y[rows]
+        numbers = MinMaxScaler().fit_transform(X[:, ~table.categorical])
+        X = np.hstack([one_hot(X[:, table.categorical]), numbers])
+    else:
+        X = one_hot(X)
+    return Problem(name, X, y.astype(np.int64), gamma=1.0 / X.shape[1])
 
 
 PROBLEMS = {
-    "votes": ("votes", _categorical),
-    "chess": ("chess", _categorical),
-    "adult": ("adult", _adult),
-    "optics": ("optdigits", _optics),
-    "baseball": (
-        "newsgroups5",
-        partial(
-            _documents,
-            positive="rec.sport.baseball",
-            among=("rec.sport.baseball", "rec.sport.hockey"),
-        ),
-    ),
+    "votes": ("votes", ""),
+    "chess": ("chess", ""),
+    "adult": ("adult", ""),
+    "optics": ("optdigits", ""),
+    "baseball": ("newsgroups5", "rec.sport.baseball", "rec.sport.hockey"),
     "atheism": (
-        "newsgroups5",
-        partial(
-            _documents,
-            positive="alt.atheism",
-            among=("alt.atheism", "soc.religion.christian", "talk.religion.misc"),
-        ),
+        "newsgroups5", "alt.atheism", "soc.religion.christian", "talk.religion.misc",
     ),
-    "earn": ("reuters10", partial(_documents, positive="earn")),
-    "acq": ("reuters10", partial(_documents, positive="acq")),
-}
-"""File of each problem, and what loads it."""
+    "earn": ("reuters10", "earn"),
+    "acq": ("reuters10", "acq"),
+}  # fmt: skip
+"""File of each problem; of documents the label of class 1, and those of class 0 where
+these are not all others."""
 
 # One piece: every estimate, of rows that were drawn and of rows that were picked.
-
-ESTIMATES = (
-    "disagreement", "dis_error", "train_error", "max_dt_e", "two_fold_cv",
-    "max_cv_dt_e", "half_true_error", "true_error", "loo_error",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -264,7 +234,7 @@ def orders(problem: Problem, settings: Settings, seed: int) -> list[np.ndarray]:
 
 def measure_estimates(
     problem: Problem, trial: int, settings: Settings, place: Any
-) -> dict[str, Any]:
+) -> xr.Dataset:
     """Return every estimate of a trial, over sampling and n_labeled.
 
     Of the rows that are not labeled, 20 % are for testing, the rest is the pool.
@@ -275,120 +245,93 @@ def measure_estimates(
         others = np.setdiff1d(np.arange(len(problem.y)), rows)
         others = np.random.default_rng([seed, len(rows)]).permutation(others)
         test, pool = np.split(others, [len(others) // 5])
-        counts = halved(
+        return halved(
             problem, SVC(kernel="linear"), {"C": [10.0]}, rows, np.sort(pool),
             np.sort(test), repeats=settings.halvings, seed=seed, leave_one_out=True,
-        )  # fmt: skip
-        return estimates_of(counts)
+        ).squeeze("C", drop=True)  # fmt: skip
 
     cells = [
         [cell(order[:n]) for n in settings.sizes]
         for order in orders(problem, settings, seed)
     ]
-    return {
-        name: [[float(cell[name].item()) for cell in row] for row in cells]
-        for name in ESTIMATES
-    }
+    return piece_of(cells, settings)
 
 
 def measure_choices(
     problem: Problem, trial: int, settings: Settings, place: Any
-) -> dict[str, Any]:
+) -> xr.Dataset:
     """Return every estimate of a trial, over sampling, n_labeled and degree.
 
     A trial halves the same rows anew: ``loo_error`` and ``true_error`` stay.
     """
     seed = settings.seed + trial
-    cells = []
-    for order, left_out in _once(problem, settings):
-        cells.append([
-            _of_degrees(problem, order[:n], settings, settings.halvings, seed)
+    cells = [
+        [
+            of_degrees(problem, order[:n], settings, settings.halvings, seed)
             .assign(loo_error=loo_error)
             for n, loo_error in zip(settings.sizes, left_out, strict=True)
-        ])  # fmt: skip
-    return {
-        name: [[cell[name].values.ravel() for cell in row] for row in cells]
-        for name in ESTIMATES
-    }
+        ]
+        for order, left_out in _once(problem, settings)
+    ]  # fmt: skip
+    return piece_of(cells, settings)
+
+
+def piece_of(cells: list[list[xr.Dataset]], settings: Settings) -> xr.Dataset:
+    """Return cells by sampling and n_labeled as one Dataset."""
+    piece = xr.combine_nested(cells, ["sampling", "n_labeled"], **ALIKE)
+    return piece.assign_coords(sampling=list(SAMPLINGS), n_labeled=list(settings.sizes))
 
 
 @cache
 def _once(problem: Problem, settings: Settings) -> list[tuple[np.ndarray, list[Any]]]:
     """Return what all trials share: orders of rows, and leave-one-out errors."""
-    of_degrees = partial(_of_degrees, problem, leave_one_out=True)
+    alone = partial(of_degrees, problem, leave_one_out=True)
     return [
-        (order, [of_degrees(order[:n], settings, 1, settings.seed).loo_error
+        (order, [alone(order[:n], settings, 1, settings.seed).loo_error
                  for n in settings.sizes])
         for order in orders(problem, settings, settings.seed)
     ]  # fmt: skip
 
 
-def _of_degrees(
+def of_degrees(
     problem: Problem, rows: np.ndarray, settings: Settings, repeats: int, seed: int,
     *, leave_one_out: bool = False,
 ) -> xr.Dataset:  # fmt: skip
+    """Return the estimates of all polynomial kernels; all other rows are the pool."""
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
     others = np.setdiff1d(np.arange(len(problem.y)), rows)
-    counts = halved(
+    return halved(
         problem, svc, {"degree": list(settings.degrees)}, rows, others, others,
         repeats=repeats, seed=seed, leave_one_out=leave_one_out,
     )  # fmt: skip
-    return estimates_of(counts)
 
 
 def halved(
     problem: Problem, estimator: Any, grid: Any, rows: Any, pool: Any, test: Any,
     *, repeats: int, seed: int, leave_one_out: bool,
 ) -> xr.Dataset:  # fmt: skip
-    """Return the counts of a co-validation, and errors on the labels of tested rows."""
+    """Return the estimates of a co-validation, and errors on tested rows.
+
+    ``dis_error`` (disE) is the lower bound on the error that the disagreement shows;
+    ``max_dt_e`` (maxDtE) the larger of it and the training error.
+    """
     X, y = problem.X, problem.y
     plan = plan_covalidation(
         estimator, grid, X[rows], y[rows], X[pool], repeats=repeats, random_state=seed,
         leave_one_out=leave_one_out,
     )  # fmt: skip
-    counts = plan.run().results
+    estimates = plan.run().results.estimate.drop_attrs().to_dataset("criterion")
     errors = np.array([
         [
-            np.sum(plan.model(number, fold).predict(X[test]) != y[test])
+            np.mean(plan.model(number, fold).predict(X[test]) != y[test])
             for fold in (*range(2 * repeats), None)  # None: the model of all rows
         ]
         for number in range(plan.n_candidates)
     ])  # fmt: skip
-    of_halves, of_full = counts.fold_errors, counts.status
-    return counts.assign(
-        half_test_errors=(of_halves.dims, errors[:, :-1].reshape(of_halves.shape)),
-        full_test_errors=(of_full.dims, errors[:, -1].reshape(of_full.shape)),
-        test_rows=len(test),
+    return estimates.assign(
+        half_true_error=(list(grid), errors[:, :-1].mean(axis=1)),
+        true_error=(list(grid), errors[:, -1]),
     )
-
-
-def estimates_of(counts: xr.Dataset) -> xr.Dataset:
-    """Return the paper's estimates from the counts of a co-validation of two classes.
-
-    ``dis_error`` (disE) is the lower bound on the error that the disagreement shows;
-    ``max_dt_e`` (maxDtE) the larger of it and the training error.
-    """
-    halves = ("repeat", "half")
-    disagreement = (counts.disagreements / counts.pool_rows).mean("repeat")
-    dis_error = xr.apply_ufunc(
-        partial(error_from_disagreement, n_classes=2), disagreement
-    )
-    train = (counts.train_errors / counts.train_rows).mean(halves)
-    two_fold = counts.fold_errors.sum(halves) / counts.fold_rows.sum()
-    largest = np.maximum(dis_error, train)
-    found = {
-        "disagreement": disagreement,
-        "dis_error": dis_error,
-        "train_error": train,
-        "max_dt_e": largest,
-        "two_fold_cv": two_fold,
-        "max_cv_dt_e": np.maximum(two_fold, largest),
-        "half_true_error": (counts.half_test_errors / counts.test_rows).mean(halves),
-        "true_error": counts.full_test_errors / counts.test_rows,
-    }
-    if "loo_errors" in counts:
-        found["loo_error"] = counts.loo_errors / counts.n_labeled
-    return xr.Dataset(found)
 
 
 # What the text says.
@@ -429,16 +372,17 @@ def win_loss_tie(
     return wins, losses, int(tie.sum())
 
 
-def compare_estimates(results: xr.Dataset) -> Comparisons:
+def compare_estimates(results: xr.Dataset) -> Iterator[Row]:
     """Hold the estimates to what the text says of them."""
-    lines = Comparisons(results.sizes[REPETITION])
 
-    def claim(source: str, what: str, sampling: str, gap: xr.DataArray) -> None:
+    def claim(
+        source: str, what: str, sampling: str, gap: xr.DataArray
+    ) -> Iterator[Row]:
         for name in map(str, gap.data_set.values):
             for n in gap.n_labeled.values:
                 ours = mean_of(gap.sel(data_set=name, n_labeled=n))
-                where, sampled = f"{name}, {n} rows", SAMPLINGS[sampling]
-                lines.order(source, where, f"{what}, {sampled}", ours)
+                said = f"{what}, {SAMPLINGS[sampling]}"
+                yield Row(source, f"{name}, {n} rows", said, *ours)
 
     def miss(estimates: xr.Dataset, name: str, of: str) -> xr.DataArray:
         """Return how far trials lie from another number, on the side of their mean."""
@@ -447,54 +391,47 @@ def compare_estimates(results: xr.Dataset) -> Comparisons:
 
     drawn = results.sel(sampling="random")
     what = "disagreement with fewer rows - with so many"
-    claim("section 1", what, "random", -drawn.disagreement.diff("n_labeled"))
+    yield from claim("section 1", what, "random", -drawn.disagreement.diff("n_labeled"))
     gap = drawn.dis_error - drawn.true_error / 2
-    claim("section 2.2", "disE - trueE / 2", "random", gap)
+    yield from claim("section 2.2", "disE - trueE / 2", "random", gap)
     for source, sampling, one, other in LARGER:
         here = results.sel(sampling=sampling)
         what = f"{LABELS[one]} - {LABELS[other]}"
-        claim(source, what, sampling, here[one] - here[other])
+        yield from claim(source, what, sampling, here[one] - here[other])
     for source, sampling, a, b, c, d in FARTHER:
         here, labels = results.sel(sampling=sampling), [LABELS[x] for x in (a, b, c, d)]
         what = "|{} - {}| - |{} - {}|".format(*labels)
-        claim(source, what, sampling, miss(here, a, b) - miss(here, c, d))
-    return lines
+        yield from claim(source, what, sampling, miss(here, a, b) - miss(here, c, d))
 
 
-def compare_choices(results: xr.Dataset) -> Comparisons:
+def compare_choices(results: xr.Dataset) -> Iterator[Row]:
     """Put the record of the criteria, and who leads, beside section 3.2."""
-    every, lines = chosen_errors(results), Comparisons(results.sizes[REPETITION])
-    errors = every.sel(sampling="active")
+    every, source = chosen_errors(results), "section 3.2"
     partly = results.sizes["data_set"] < len(PROBLEMS)
     why = "the paper's is of all eight sets" if partly else ""
-
-    def lead(first: str, second: str, sampling: str, label: str) -> None:
-        """Compare the record with the printed one, and hold it to who leads."""
-        record = win_loss_tie(every.sel(sampling=sampling), first, second)
-        total, pair = sum(record), f"{LABELS[first]} v {LABELS[second]}{label}"
-        part = Comparisons(min(lines.n, total))
-        printed = PUBLISHED[first, second] if sampling == "active" else ()
-        for what, number, count in zip(
-            ("wins", "losses", "ties"), printed, record, strict=False
-        ):
-            share = share_of(count, total)
-            part.number(
-                "section 3.2", pair, f"share of {what}", printed=number / sum(printed),
-                ours=share, spread=share[1] * np.sqrt(1 + total / sum(printed)),
-                why=why,
-            )  # fmt: skip
-        wins, losses, _ = record
-        gap = (wins - losses) / total
-        error = np.sqrt(max((wins + losses) / total - gap**2, 1 / total) / total)
-        what = "share of wins - share of losses"
-        part.order("section 3.2", pair, what, (gap, error))
-        lines.extend(part)
-
-    for first, second in PUBLISHED:
-        lead(first, second, "active", "")
-    for first, second in LEADERS_OF_DRAWN:
-        lead(first, second, "random", ", random rows")
+    for sampling, pairs in (("active", PUBLISHED), ("random", LEADERS_OF_DRAWN)):
+        for first, second in pairs:
+            wins, losses, ties = win_loss_tie(
+                every.sel(sampling=sampling), first, second
+            )
+            pair = f"{LABELS[first]} v {LABELS[second]}"
+            pair += ", random rows" * (sampling == "random")
+            total = wins + losses + ties
+            n = min(results.sizes[REPETITION], total)
+            printed = PUBLISHED[first, second] if sampling == "active" else ()
+            counts = {"wins": wins, "losses": losses, "ties": ties}
+            for what, number in zip(counts, printed, strict=False):
+                share, error = share_of(counts[what], total)
+                yield Row(
+                    source, pair, f"share of {what}", share, error, n=n, why=why,
+                    printed=number / sum(printed),
+                    spread=error * math.sqrt(1 + total / sum(printed)),
+                )  # fmt: skip
+            gap = (wins - losses) / total
+            error = math.sqrt(max((wins + losses) / total - gap**2, 1 / total) / total)
+            yield Row(source, pair, "share of wins - share of losses", gap, error, n=n)
     # Who wins at every set and size; the paper prints the sums alone.
+    errors = every.sel(sampling="active")
     for first, second in PUBLISHED:
         for name in map(str, errors.data_set.values):
             for n in errors.n_labeled.values:
@@ -502,108 +439,72 @@ def compare_choices(results: xr.Dataset) -> Comparisons:
                 record = win_loss_tie(cell, first, second)
                 won = ("win", "loss", "tie")[int(np.argmax(record))]
                 gap = (cell[second] - cell[first]).squeeze(("data_set", "n_labeled"))
-                line = Comparison(
+                yield Row(
                     "section 3.2, by set and size", f"{name}, {n} rows",
                     f"{LABELS[first]} v {LABELS[second]}: gain in true error",
-                    math.nan, *map(float, mean_of(gap.values)), OPEN,
-                    f"{won}; the paper prints sums only",
+                    *mean_of(gap.values), printed=math.nan,
+                    why=f"{won}; the paper prints sums only",
                 )  # fmt: skip
-                lines.append(line)
-    return lines
 
 
-DRAWN = ("true_error", "half_true_error", "max_dt_e", "two_fold_cv", "loo_error")
-"""Curves of Figure 1."""
-RATIOS = {
-    "(2cvE - trueE) / (disE - trueE)": lambda mean: (
-        (mean.two_fold_cv - mean.true_error) / (mean.dis_error - mean.true_error)
-    ),
-    "disE / trueE": lambda mean: mean.dis_error / mean.true_error,
-    "disE / (1/2trueE)": lambda mean: mean.dis_error / mean.half_true_error,
-}
-"""Panels of Figure 2."""
-
-
-def estimate_figures(results: xr.Dataset) -> Iterator[Figure]:
+def estimate_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield Figure 1, one for each problem, and Figure 2, of the estimation."""
-    mean, sizes = results.mean(REPETITION), results.n_labeled.values
-    names = list(map(str, results.data_set.values))
-    for name in names:
-        drawing = empty()
-        axes = drawing.subplots(1, 2, sharey=True)
-        for ax, (sampling, title) in zip(axes, SAMPLINGS.items(), strict=True):
-            cell = mean.sel(data_set=name, sampling=sampling)
-            curves = {LABELS[each]: (sizes, cell[each].values) for each in DRAWN}
-            draw_lines(ax, title, "labeled rows", "error rate", curves)
-        yield Figure(
+    mean = results.mean(REPETITION)
+    for name in map(str, results.data_set.values):
+        yield (
             f"figure-1-{name}",
             f"Figure 1, {name}: error estimates with rows drawn at random (a) and "
             f"picked by active learning (b); means of trials.",
-            drawing,
+            curves_of(mean.sel(data_set=name), DRAWN, x="n_labeled", col="sampling"),
         )
-    drawing = empty(height=3.6)
-    for ax, (title, ratio_of) in zip(
-        drawing.subplots(1, 3), RATIOS.items(), strict=True
-    ):
-        for number, each in enumerate(names):
-            values = ratio_of(mean.sel(sampling="active", data_set=each)).values
-            ax.plot(
-                sizes, values, color=f"C{number}", marker="os^Dvx+*"[number % 8],
-                ms=4, lw=1, label=each,
-            )  # fmt: skip
-        ax.axhline(1.0, color="0.4", ls=":", lw=1)
-        draw_lines(ax, title, "labeled rows", "ratio of means", {})
-        # A difference near 0 below makes some ratios huge.
-        if title.startswith("("):
-            ax.set_yscale("symlog", linthresh=1.0)
-    ax.legend(frameon=False, fontsize=7)
-    caption = "Figure 2: ratios of estimates with picked rows; 1 is the dotted line."
-    yield Figure("figure-2", caption, drawing)
+    mean = mean.sel(sampling="active")
+    truth, half, dis = mean.true_error, mean.half_true_error, mean.dis_error
+    ratios = xr.Dataset({
+        "(2cvE - trueE) / (disE - trueE)": (mean.two_fold_cv - truth) / (dis - truth),
+        "disE / trueE": dis / truth,
+        "disE / (1/2trueE)": dis / half,
+    }).to_dataarray("of")  # fmt: skip
+    # A difference near 0 below makes some ratios huge.
+    how = {"x": "n_labeled", "hue": "data_set", "col": "of", "yscale": "symlog"}
+    caption = "Figure 2: ratios of estimates with picked rows, of means."
+    yield "figure-2", caption, lines_of(ratios.rename("ratio"), **how)
 
 
-def choice_figures(results: xr.Dataset) -> Iterator[Figure]:
+def curves_of(mean: xr.Dataset, drawn: Sequence[str], **how: Any) -> Any:
+    """Draw estimates as curves that have the paper's names."""
+    shown = mean[list(drawn)].rename({name: LABELS[name] for name in drawn})
+    return lines_of(shown.to_dataarray("of").rename("error rate"), hue="of", **how)
+
+
+def choice_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield Figure 3, of the selection: errors over the degrees, and all choices."""
+    from matplotlib.figure import Figure
+
     results = results.sel(sampling="active")
-    mean, sizes = results.mean(REPETITION), results.n_labeled.values
-    rows = (len(sizes) + 1) // 2
+    mean = results.mean(REPETITION)
+    drawn = [name for name in DRAWN if name != "half_true_error"]
     for name in map(str, results.data_set.values):
-        drawing = empty(height=2.8 * rows)
-        axes = np.ravel(drawing.subplots(rows, 2, squeeze=False))
-        for ax, n in zip(axes, sizes, strict=False):
-            cell, degrees = mean.sel(data_set=name, n_labeled=n), mean.degree.values
-            curves = {
-                LABELS[each]: (degrees, cell[each].values)
-                for each in DRAWN
-                if each != "half_true_error"
-            }
-            draw_lines(ax, f"{n} rows", "degree", "error rate", curves)
-        for ax in axes[len(sizes) :]:
-            ax.set_axis_off()
-        yield Figure(
+        yield (
             f"figure-3a-{name}",
             f"Figure 3a, {name}: true error and criteria over the degree, at every "
             f"number of picked rows; means of trials.",
-            drawing,
+            curves_of(mean.sel(data_set=name), drawn, x="degree", col="n_labeled"),
         )
-    errors, curves = chosen_errors(results).mean(REPETITION), {}
-    for n in sizes:
-        cell = errors.sel(n_labeled=n)
-        # An error of 0 has no place on these axes.
-        places, values = np.maximum([cell.max_dt_e.values, cell.loo_error.values], 1e-4)
-        curves[f"{n} rows"] = (places, values)
-    drawing = empty(5.0, 4.6)
-    ax = drawing.add_subplot()
-    ends = [min(np.min(each) for each in curves.values()), 0.5]
-    ax.plot(ends, ends, color="0.4", ls=":", lw=1)
-    draw_lines(
-        ax, "choices", "trueE of the choice by maxDtE", "trueE of the choice by looE",
-        curves, logarithmic="xy", unconnected=True,
-    )  # fmt: skip
+    # An error of 0 has no place on these axes.
+    errors = np.maximum(chosen_errors(results).mean(REPETITION), 1e-4)
+    figure = Figure()
+    ax = figure.add_subplot(xscale="log", yscale="log")
+    for n, cell in errors.groupby("n_labeled"):
+        places = cell.max_dt_e.values.ravel(), cell.loo_error.values.ravel()
+        ax.plot(*places, "o", label=f"{n} rows")
+    ax.axline((0.1, 0.1), (0.2, 0.2), color="0.4", ls=":", lw=1)
+    ax.set(xlabel="trueE of the choice by maxDtE", ylabel="that by looE")
+    ax.legend()
     caption = (
         "Figure 3(b): true error of the choice by looE against that by maxDtE, every "
         "problem and size; above the diagonal maxDtE does better."
     )
-    yield Figure("figure-3b", caption, drawing)
+    yield "figure-3b", caption, figure
 
 
 BOTH = {
@@ -611,7 +512,7 @@ BOTH = {
     "sets": tuple(PROBLEMS),
     "repetitions": 30,
     "settings": Settings(),
-    "files": {name: file for name, (file, _) in PROBLEMS.items()},
+    "files": {name: file for name, (file, *_) in PROBLEMS.items()},
     "load": load_problem,
     "errors": ERRORS,
     "departures": DEPARTURES,
@@ -621,8 +522,6 @@ ESTIMATION = Experiment(
     name="madani2004-estimation",
     shows="Figures 1 and 2: estimates of the error, with rows drawn and picked",
     duration="about half an hour",
-    measured=dict.fromkeys(ESTIMATES, ("sampling", "n_labeled")),
-    axes=lambda settings: {"sampling": SAMPLINGS, "n_labeled": settings.sizes},
     measure=measure_estimates,
     compare=compare_estimates,
     figures=estimate_figures,
@@ -633,12 +532,6 @@ SELECTION = Experiment(
     name="madani2004-selection",
     shows="Figure 3 and the record of section 3.2: who chooses the degree of a kernel",
     duration="one to two hours",
-    measured=dict.fromkeys(ESTIMATES, ("sampling", "n_labeled", "degree")),
-    axes=lambda settings: {
-        "sampling": SAMPLINGS,
-        "n_labeled": settings.sizes,
-        "degree": settings.degrees,
-    },
     measure=measure_choices,
     compare=compare_choices,
     figures=choice_figures,

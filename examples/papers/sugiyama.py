@@ -9,14 +9,12 @@ noise's variance, and their minimisers are nearly as good as the best candidate.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from common import REPETITION, Experiment, Figure, main, seed_of
-from comparison import Comparisons, mean_of
-from drawing import draw_lines, empty
+from common import ALIKE, REPETITION, Experiment, lines_of, main, seed_of
+from comparison import Row, mean_of
 
 from dsel.least_squares import LeastSquaresSearch
 
@@ -26,16 +24,7 @@ DENSE = DOMAIN * (2.0 * (np.arange(1000) + 0.5) / 1000 - 1.0)[:, np.newaxis]
 """Points on which the true error G is integrated: midpoints of a fine partition."""
 ORACLE = "true"
 """The choice by the true error itself, which is known for made-up data only."""
-LABELS = {
-    "loo": "leave-one-out",
-    "kfold": "mean over folds",
-    "gcv": "GCV",
-    "holdout": "one fold",
-}
-"""What each estimate is called, in the order in which all panels draw them."""
 ESTIMATES = ("loo", "gcv", "kfold", "holdout")
-CHOSEN = ("width", "regularization", "error")
-"""What is kept of a choice; its error is the true G."""
 CLAIMS = {
     "holdout": ("slide 83", "hold-out by the first fold"),
     "loo": ("slide 84", "leave-one-out"),
@@ -71,47 +60,43 @@ class Settings:
     """Of the slides; ``"rkhs"`` is kernel ridge regression."""
 
 
-def measure(target: str, repeat: int, settings: Settings, place: Any) -> dict[str, Any]:
-    """Return the choices and estimates of a repeat, over n_samples and noise first."""
+def measure(target: str, repeat: int, settings: Settings, place: Any) -> xr.Dataset:
+    """Return the estimates and choices of a repeat, over n_samples and noise."""
     cells = [
         [_cell(target, repeat, n, noise, settings) for noise in settings.noises]
         for n in settings.sizes
     ]
-    piece = {
-        name: np.array([[cell[name] for cell in row] for row in cells])
-        for name in cells[0][0]
-    }
-    # Refits are slow: on the smallest samples only.
-    return piece | {"closed_form_gap": piece["closed_form_gap"][0]}
+    piece = xr.combine_nested(cells, ["n_samples", "noise"], **ALIKE)
+    axes = {"n_samples": list(settings.sizes), "noise": list(settings.noises)}
+    return piece.assign_coords(axes)
 
 
 def _cell(
     target: str, repeat: int, n: int, noise: float, settings: Settings
-) -> dict[str, Any]:
+) -> xr.Dataset:
     seed = seed_of(settings.seed, "sugiyama", target, n, noise, repeat)
     rng = np.random.default_rng(seed)
     X, y = draw(target, n, noise, rng)
     cube = search_once(target, X, y, settings, rng)
-    truth = cube.extra_loss_mean.values
-    surfaces = [cube.estimate.sel(criterion=name).values for name in ESTIMATES]
-    surfaces.append(truth)
-    places = [np.unravel_index(np.nanargmin(each), each.shape) for each in surfaces]
-    widths, lams = (
-        [values[at[axis]] for at in places]
-        for axis, values in enumerate((settings.widths, settings.regularizations))
+    truth = cube.extra_loss_mean.drop_attrs()
+    estimates = cube.estimate.sel(criterion=list(ESTIMATES)).drop_attrs()
+    surfaces = xr.concat(
+        [estimates, truth.expand_dims(criterion=[ORACLE])], "criterion", join="override"
     )
+    chosen = truth.isel(surfaces.argmin(("width", "regularization")))
     gap = np.nan
-    if n == settings.sizes[0]:
-        refitted = loss_of_refits(X, y, widths[0], lams[0])
-        gap = abs(surfaces[0][places[0]] / refitted - 1.0)
-    return {
-        "chosen_width": widths,
-        "chosen_regularization": lams,
-        "chosen_error": [truth[at] for at in places],
-        "estimate": np.array(surfaces),
-        "holdout_spread": by_fold(cube).std("fold", ddof=1).values,
+    if n == settings.sizes[0]:  # refits are slow
+        first = chosen.sel(criterion="loo")
+        refitted = loss_of_refits(X, y, float(first.width), float(first.regularization))
+        gap = abs(float(estimates.sel(criterion="loo").min()) / refitted - 1.0)
+    return xr.Dataset({
+        "estimate": surfaces,
+        "holdout_spread": by_fold(cube).std("fold", ddof=1),
         "closed_form_gap": gap,
-    }
+        "chosen_error": ("criterion", chosen.values),
+        "chosen_width": ("criterion", chosen.width.values),
+        "chosen_regularization": ("criterion", chosen.regularization.values),
+    })  # fmt: skip
 
 
 def draw(
@@ -156,14 +141,12 @@ def loss_of_refits(X: np.ndarray, y: np.ndarray, width: float, lam: float) -> fl
     return float(np.mean(losses))
 
 
-def compare(results: xr.Dataset) -> Comparisons:
+def compare(results: xr.Dataset) -> Iterator[Row]:
     """Hold the estimates to what the slides say, for the candidate of least mean G."""
-    lines = Comparisons(results.sizes[REPETITION])
     what = f"{CLOSE:g} - |closed form / refits - 1|, largest"
     for name, gaps in results.closed_form_gap.groupby("data_set"):
         where = f"{name}, n = {results.n_samples.values[0]}"
-        ours = CLOSE - float(gaps.max()), np.nan
-        lines.order("closed form of LOOCV", where, what, ours)
+        yield Row("closed form of LOOCV", where, what, CLOSE - float(gaps.max()))
     cells = results.estimate.stack(
         cell=("data_set", "n_samples", "noise"),
         candidate=("width", "regularization"),
@@ -178,111 +161,54 @@ def compare(results: xr.Dataset) -> Comparisons:
             for name in CLAIMS
         }
         for name, (source, label) in CLAIMS.items():
-            ours, what = mean_of(gaps[name]), f"mean of {label} - G - sigma^2"
-            lines.number(source, where, what, printed=0.0, ours=ours, spread=ours[1])
+            mean, error = mean_of(gaps[name])
+            what = f"mean of {label} - G - sigma^2"
+            yield Row(source, where, what, mean, error, printed=0.0, spread=error)
         for source, name, what in STEADIER:
-            ours = mean_of(gaps[name] ** 2 - gaps["kfold"] ** 2)
-            lines.order(source, where, f"squared error of {what}", ours)
-    return lines
+            more = mean_of(gaps[name] ** 2 - gaps["kfold"] ** 2)
+            yield Row(source, where, f"squared error of {what}", *more)
 
 
-def figures(results: xr.Dataset) -> Iterator[Figure]:
-    """Yield curves and errors of choices, the choices, and spreads, by noise level."""
-    size = results.n_samples.values[-1]
-    for noise in results.noise.values.tolist():
-        at = f"noise {noise:g}"
-        for name, panels, caption in (
-            ("homework", (draw_curves, partial(draw_choices, what="error")),
-             f"Estimates against the truth at n = {size}, and the true error of the "
-             f"choices, {at}."),
-            ("choices", [partial(draw_choices, what=each) for each in CHOSEN[:2]],
-             f"Width and regularization that each estimate chooses, medians, {at}."),
-            ("spread", (draw_spreads, draw_biases), f"Hold-out at n = {size}: how much "
-             f"it depends on the fold j, and its distance from G + sigma^2, {at}."),
-        ):  # fmt: skip
-            targets = results.data_set.values
-            drawing = empty(height=2.9 * len(targets))
-            axes = drawing.subplots(len(targets), 2, squeeze=False)
-            for row, target in zip(axes, targets, strict=True):
-                for ax, draw_panel in zip(row, panels, strict=True):
-                    draw_panel(ax, results.sel(noise=noise, data_set=target))
-            yield Figure(f"{name}-noise-{noise:g}", caption, drawing)
+def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
+    """Yield estimates against the truth, choices, and spreads; targets by noises."""
+    panels = {"col": "data_set", "row": "noise", "xscale": "log"}
+    last = results.isel(n_samples=-1)
+    truth = last.estimate.sel(criterion=ORACLE, drop=True)
+    best = truth.mean(REPETITION).min("regularization").argmin("width")
+    at_best = last[["estimate", "holdout_spread"]].isel(width=best)
+    truth = truth.isel(width=best) + results.noise**2
+    each = at_best.estimate.sel(criterion=list(ESTIMATES))
+    at = f"at n = {results.n_samples.values[-1]} and the width of the least true error"
 
+    def draw(what: str, shown: xr.DataArray, **how: Any) -> Any:
+        return lines_of(shown.rename(what), **{"x": "regularization"} | panels | how)
 
-def draw_curves(ax: Any, shown: xr.Dataset) -> None:
-    """Draw estimates and truth along the regularizations, at the best width."""
-    surface, best = _at_best_width(shown)
-    mean = surface.mean(REPETITION)
-    lams = mean["regularization"].values
-    # Estimates less the variance may be negative, which no logarithm shows.
-    truth = "true G + noise variance"
-    curves = {truth: (lams, (mean.sel(criterion=ORACLE) + shown.noise**2).values)}
-    for name in ("loo", "kfold", "gcv"):
-        curves[LABELS[name]] = (lams, mean.sel(criterion=name).values)
-    target, size = shown.data_set.item(), shown.n_samples.values[-1]
-    draw_lines(
-        ax, f"{target}, n = {size}, width {best:.2g}", "regularization",
-        "squared error, mean of repeats", curves, logarithmic="xy", dashed=(truth,),
+    aim = truth.expand_dims(criterion=["G + noise variance"])
+    curves = xr.concat([aim, each], "criterion", coords="minimal", join="override")
+    curves = curves.mean(REPETITION)
+    yield "homework", f"Estimates against the truth {at}, means.", draw(
+        "squared error", curves, hue="criterion", yscale="log"
     )  # fmt: skip
-
-
-def draw_choices(ax: Any, shown: xr.Dataset, what: str) -> None:
-    """Draw means of the choices' true errors, or medians of what is chosen."""
-    values, best = shown[f"chosen_{what}"], "best candidate"
-    middle, title, label = values.median(REPETITION), f"chosen {what}", what
-    if what == "error":
-        middle, title, label = values.mean(REPETITION), "true G of the choice", "true G"
-    label = f"{label}, {'mean' if what == 'error' else 'median'} of repeats"
-    labels = {best: ORACLE, **{label: name for name, label in LABELS.items()}}
-    curves = {
-        label: (middle.n_samples.values, middle.sel(criterion=name).values)
-        for label, name in labels.items()
-    }
-    draw_lines(
-        ax, f"{shown.data_set.item()}: {title}", "samples", label, curves,
-        logarithmic="xy", dashed=(best,),
+    for what, average in (("error", "mean"), ("width", "median"),
+                          ("regularization", "median")):  # fmt: skip
+        chosen = getattr(results[f"chosen_{what}"], average)(REPETITION)
+        caption = f"Chosen {what} by samples, {average} of repeats."
+        how = {"x": "n_samples", "hue": "criterion", "yscale": "log"}
+        yield f"chosen-{what}", caption, draw(what, chosen, **how)
+    std = each.std(REPETITION)
+    spreads = xr.Dataset({
+        "one fold, over j": at_best.holdout_spread.mean(REPETITION),
+        "one fold, over repeats": std.sel(criterion="holdout", drop=True),
+        "mean over folds, over repeats": std.sel(criterion="kfold", drop=True),
+    }).to_dataarray("of")  # fmt: skip
+    yield "spread", f"Standard deviations of hold-out {at}.", draw(
+        "standard deviation", spreads, hue="of", yscale="log"
     )  # fmt: skip
-
-
-def draw_spreads(ax: Any, shown: xr.Dataset) -> None:
-    """Draw the standard deviation of hold-out over the folds, and of their mean."""
-    surface, best = _at_best_width(shown)
-    spread = shown.holdout_spread.isel(n_samples=-1).sel({"width": best})
-    lams, std = surface["regularization"].values, surface.std(REPETITION)
-    curves = {
-        "one fold, over j": (lams, spread.mean(REPETITION).values),
-        "one fold, over repeats": (lams, std.sel(criterion="holdout").values),
-        "mean over folds, over repeats": (lams, std.sel(criterion="kfold").values),
-    }
-    draw_lines(
-        ax, f"{shown.data_set.item()}: standard deviations", "regularization",
-        "squared error", curves, logarithmic="xy",
+    gaps = each.sel(criterion=list(CLAIMS)) - truth
+    errors = gaps.std(REPETITION, ddof=1) / np.sqrt(gaps.sizes[REPETITION])
+    yield "bias", f"Estimate - G - noise variance {at}, in standard errors.", draw(
+        "standard errors", gaps.mean(REPETITION) / errors, hue="criterion"
     )  # fmt: skip
-
-
-def draw_biases(ax: Any, shown: xr.Dataset) -> None:
-    """Draw how far estimates are from G + sigma^2, with three standard errors."""
-    surface, _ = _at_best_width(shown)
-    lams = surface["regularization"].values
-    truth = surface.sel(criterion=ORACLE) + shown.noise**2
-    curves, bars = {}, {}
-    for name in ("holdout", "loo", "kfold"):
-        gap = surface.sel(criterion=name) - truth
-        curves[LABELS[name]] = (lams, gap.mean(REPETITION).values)
-        error = gap.std(REPETITION, ddof=1) / np.sqrt(gap.sizes[REPETITION])
-        bars[LABELS[name]] = 3.0 * error.values
-    draw_lines(
-        ax, f"{shown.data_set.item()}: estimate - G - $\\sigma^2$", "regularization",
-        "squared error", curves, logarithmic="x", errors=bars,
-    )  # fmt: skip
-
-
-def _at_best_width(shown: xr.Dataset) -> tuple[xr.DataArray, float]:
-    """Return the estimates of the largest n at the width of least mean G."""
-    surface = shown.estimate.isel(n_samples=-1)
-    truth = surface.sel(criterion=ORACLE).mean(REPETITION)
-    place = int(truth.min("regularization").argmin("width"))
-    return surface.isel({"width": place}), float(surface["width"][place])
 
 
 EXPERIMENT = Experiment(
@@ -293,19 +219,6 @@ EXPERIMENT = Experiment(
     sets=tuple(TARGETS),
     repetitions=20,
     settings=Settings(),
-    measured={
-        **{f"chosen_{name}": ("n_samples", "noise", "criterion") for name in CHOSEN},
-        "estimate": ("n_samples", "noise", "criterion", "width", "regularization"),
-        "holdout_spread": ("n_samples", "noise", "width", "regularization"),
-        "closed_form_gap": ("noise",),
-    },
-    axes=lambda settings: {
-        "n_samples": settings.sizes,
-        "noise": settings.noises,
-        "criterion": (*ESTIMATES, ORACLE),
-        "width": settings.widths,
-        "regularization": settings.regularizations,
-    },
     measure=measure,
     compare=compare,
     figures=figures,

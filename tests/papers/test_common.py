@@ -1,4 +1,4 @@
-"""Pieces, random numbers, comparisons and tables of the scripts."""
+"""Pieces, random numbers, verdicts and tables of the scripts."""
 
 import json
 import math
@@ -8,12 +8,11 @@ import common
 import comparison
 import numpy as np
 import pytest
+import xarray as xr
 from click.testing import CliRunner
-from comparison import AGREES, DIFFERS, OPEN, Comparisons, mean_of
+from comparison import AGREES, DIFFERS, OPEN, Row, judged, mean_of
 
 from dsel.data.row_random import hashed_seed
-
-CELL = ("Table 3", "votes", "error")
 
 
 @dataclass(frozen=True)
@@ -25,20 +24,16 @@ def make_experiment(calls):
     def measure(loaded, number, settings, place):
         calls.append((loaded, number))
         rng = np.random.default_rng([settings.seed, number])
-        return {"number": rng.normal(), "curve": rng.normal(size=2)}
+        found = {"number": rng.normal(), "curve": ("place", rng.normal(size=2))}
+        return xr.Dataset(found, coords={"place": [10, 20]})
 
     def compare(results):
-        ours = mean_of(results.number.values[0])
-        lines = Comparisons(10)
-        lines.order("section 1", str(results.data_set.values[0]), "a <number>", ours)
-        return lines
+        yield Row("section 1", "one", "a <number>", *mean_of(results.number[0]))
 
     return common.Experiment(
         name="made", paper="Nobody (2000)", shows="nothing", duration="no time",
-        sets=("one", "two"), repetitions=2, settings=Settings(),
-        measured={"number": (), "curve": ("place",)},
-        axes=lambda settings: {"place": (10, 20)},
-        measure=measure, compare=compare, errors=("a & b",), departures=(),
+        sets=("one", "two"), repetitions=2, settings=Settings(), measure=measure,
+        compare=compare, errors=("a & b",), departures=(),
     )  # fmt: skip
 
 
@@ -68,8 +63,8 @@ def test_run__keeps_no_pieces_of_another_seed_or_of_other_data(tmp_path):
 def test_write_tables__says_everything_and_escapes(tmp_path):
     experiment = make_experiment([])
     results = common.run(experiment)
-    lines = experiment.compare(results)
-    files = common.write_tables(experiment, results, lines, tmp_path / "new")
+    rows = common.compared(experiment, results)
+    files = common.write_tables(experiment, results, rows, tmp_path / "new")
     assert [file.name for file in files] == [
         "comparison.csv", "comparison.json", "comparison.html",
     ]  # fmt: skip
@@ -77,85 +72,73 @@ def test_write_tables__says_everything_and_escapes(tmp_path):
     assert "a &lt;number&gt;" in page
     assert "a &amp; b" in page
     assert json.loads(files[1].read_text())["comparisons"][0]["printed"] is None
-    assert list(common.as_lines(lines))[-1].startswith("Agree with the paper")
+    assert list(common.as_lines(rows))[-1].startswith("Agree with the paper")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--sets", "tow"], "knows no 'tow'. There are one, two."),
-        (["--repetitions", "3"], "at most 2"),
+        (["--repetitions", "3"], "3 is not in the range 1<=x<=2"),
         (["--data", "."], "benchmark sets are missing: haberman"),
+        (["--help"], "made: Nobody (2000)\n    shows: nothing\n    sets: one, two\n"),
+        (["--help"], "2 repetitions; takes no time"),
     ],
 )
-def test_command__refuses_in_a_line(options, words):
+def test_command__tells_in_a_line(options, words):
     experiment = replace(make_experiment([]), most_repetitions=2)
     if "--data" in options:
         experiment = replace(experiment, files={"one": "haberman", "two": "haberman"})
     found = CliRunner().invoke(common.command_of(experiment), options)
-    assert found.exit_code != 0
+    assert (found.exit_code == 0) == ("--help" in options)
     assert words in found.output
-
-
-def test_command__says_what_is_shown_and_how_long_it_takes():
-    found = CliRunner().invoke(common.command_of(make_experiment([])), ["--help"])
-    for words in ("made: Nobody (2000)", "shows: nothing", "takes no time"):
-        assert words in found.output
 
 
 def test_seed_of__is_that_of_dsel():
     assert common.seed_of(3, "dna", 0.1) == hashed_seed(3, "dna", 0.1)
 
 
-def number(n, ours=(9.0, 0.1), spread=0.1, **options):
-    lines = Comparisons(n)
-    lines.number(*CELL, printed=0.1, ours=ours, spread=spread, **options)
-    return lines[0]
+NUMBER = {"printed": 0.1, "spread": 0.0101}
+ALIKE = "no standard error"
 
 
 @pytest.mark.parametrize(
-    ("ours", "n", "verdict"),
-    [(0.13, 10**6, AGREES), (0.07, 10**6, AGREES), (0.131, 10**6, DIFFERS),
-     (0.141, 10, AGREES), (0.142, 10, DIFFERS)],
-)  # fmt: skip
-def test_number__agrees_up_to_the_quantile_of_the_repetitions(ours, n, verdict):
-    found = number(n, ours=(ours, 0.008), spread=0.0101)
-    assert found.verdict == verdict
-    assert found.why.endswith("s.e.")
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
+    ("ours", "error", "given", "n", "verdict", "why"),
     [
-        ({"spread": math.nan, "n": 99}, "no standard error"),
-        ({"spread": 0.0, "n": 99}, "no standard error"),
-        ({"n": 9}, "too few to say: 9 of at least 10"),
-        ({"n": 20, "why": "other data"}, "other data"),
+        # A printed number agrees up to the quantile of the repetitions.
+        (0.13, 0.008, NUMBER, 10**6, AGREES, "s.e."),
+        (0.07, 0.008, NUMBER, 10**6, AGREES, "s.e."),
+        (0.131, 0.008, NUMBER, 10**6, DIFFERS, "s.e."),
+        (0.141, 0.008, NUMBER, 10, AGREES, "s.e."),
+        (0.142, 0.008, NUMBER, 10, DIFFERS, "s.e."),
+        (0.142, 0.008, {**NUMBER, "n": 9}, 99, OPEN, "too few to say: 9 of at least"),
+        (9.0, 0.1, {**NUMBER, "spread": math.nan}, 99, OPEN, ALIKE),
+        (9.0, 0.1, {**NUMBER, "spread": 0.0}, 99, OPEN, ALIKE),
+        (9.0, 0.1, {**NUMBER, "why": "other", "note": "so"}, 20, OPEN, "other; so"),
+        (9.0, 0.1, {"printed": math.nan, "why": "not there"}, 20, OPEN, "not there"),
+        # A finding needs room for its standard error.
+        (0.5, 0.1, {}, 20, AGREES, ""),
+        (-0.5, 0.1, {}, 20, DIFFERS, ""),
+        (0.3, 0.1, {}, 20, OPEN, "no difference within"),
+        (1e-9, math.nan, {}, 20, AGREES, ""),
+        # Whole numbers are equal or not, however few the repetitions.
+        (8, math.nan, {"printed": 8}, 1, AGREES, ""),
+        (7, math.nan, {"printed": 8}, 1, DIFFERS, ""),
     ],
 )
-def test_number__says_why_it_is_not_compared(given, why):
-    found = number(**given)
-    assert found.verdict == OPEN
+def test_judged__gives_a_verdict_and_says_why(ours, error, given, n, verdict, why):
+    found = judged(Row("Table 3", "votes", "error", ours, error, **given), n)
+    assert found.verdict == verdict
     assert why in found.why
 
 
-def test_number__rarely_differs_where_the_law_is_the_same():
-    rng, lines = np.random.default_rng(0), Comparisons(10)
-    for ours in (mean_of(rng.normal(size=10)) for _ in range(4000)):
-        lines.number(*CELL, printed=0.0, ours=ours, spread=ours[1])
+def test_judged__rarely_differs_where_the_law_is_the_same():
+    rng, found = np.random.default_rng(0), []
+    for mean, error in (mean_of(rng.normal(size=10)) for _ in range(4000)):
+        row = Row("", "", "", mean, error, printed=0.0, spread=error)
+        found.append(judged(row, 10).verdict)
     # 0.27 % of 4000 are 11; three standard errors alone would call 60 different.
-    assert [each.verdict for each in lines].count(DIFFERS) < 25
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"),
-    [((0.5, 0.1), AGREES), ((-0.5, 0.1), DIFFERS), ((0.3, 0.1), OPEN),
-     ((1e-9, math.nan), AGREES)],
-)  # fmt: skip
-def test_order__needs_room_for_its_standard_error(ours, verdict):
-    lines = Comparisons(20)
-    lines.order(*CELL, ours)
-    assert lines[0].verdict == verdict
+    assert found.count(DIFFERS) < 25
 
 
 def test_share_of__is_never_sure():

@@ -39,13 +39,14 @@ def test_load_table__has_the_sizes_of_table_1_where_it_can(data_dir):
 
 def test_published__overall_means_recompute():
     # Table 3 prints .1905 (recomputed .1906), .1788 (.1789), .2156.
-    means = np.array(list(PUBLISHED.values())).mean(axis=0)
-    np.testing.assert_allclose(means[:, 0], [0.1905, 0.1788, 0.2156], atol=1.5e-4)
+    means = np.mean([PUBLISHED[name] for name in SIZES], axis=0).reshape(3, 3)
+    printed = np.reshape(PUBLISHED["all"], (3, 3))
+    np.testing.assert_allclose(means[:, 0], printed[:, 0], atol=1.5e-4)
     assert means[1, 2] / means[0, 2] == pytest.approx(PUBLISHED_SPEED_UP, abs=0.01)
 
 
 def test_compare__has_tables_1_to_3_and_the_text(results):
-    lines = hardoon2009.compare(results)
+    lines = list(hardoon2009.compare(results))
     sources = {line.source for line in lines}
     assert sources == {"Table 1", "Table 2", "Table 3", "section 5", "Figure 2"}
     grid = {line.where: line.ours for line in lines if line.what == "values"}
@@ -58,18 +59,16 @@ def test_compare__has_tables_1_to_3_and_the_text(results):
     assert of_votes == {"other rows than the paper's"}
 
 
-def test_figures__are_of_every_set_and_scaling(results):
-    pytest.importorskip("matplotlib").use("agg")
-    figures = list(hardoon2009.figures(results))
-    names = ["figure-2-glass-range", "figure-2-votes-range", "errors-range"]
-    assert [each.name for each in figures] == names
-    assert all(common.svg_of(each.drawing).startswith("<svg") for each in figures)
+def test_figures__are_of_every_set_and_scaling(results, draw):
+    assert draw(hardoon2009.figures(results)) == [
+        "figure-2-glass-range", "figure-2-votes-range", "errors-range",
+    ]  # fmt: skip
     runs = results.sel(data_set="glass", scaling="range")
     values, errors = hardoon2009.error_by_bound(runs, bound=threshold_bound)
     assert (np.diff(values) > 0).all()
     # The last point has all rows of all folds, of which each has one mean here.
     rows = runs.kept.sum("count")
-    mean = (runs.error.sel({"method": "nonconformity"}) * rows).sum() / rows.sum()
+    mean = (runs.error.sel(chooser="nonconformity") * rows).sum() / rows.sum()
     assert errors[-1] == pytest.approx(float(mean))
 
 

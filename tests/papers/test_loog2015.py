@@ -10,9 +10,7 @@ import pytest
 import xarray as xr
 from common import PAPERS
 from loog2015 import METHODS, PARTS, Settings, Table
-from loog2015_numbers import (
-    COMPARISON_COLUMNS,
-)
+from loog2015_numbers import COMPARISON_COLUMNS
 
 SIZES = {
     "banknote": (1372, 4, 2, 762, 610, 10, 681, 681),
@@ -82,7 +80,7 @@ def test_measure__training_likelihoods_are_ordered(data_dir):
     table = loog2015.load_table("banknote", data_dir)
     for repeat in range(3):
         found = loog2015.measure(table, repeat, Settings(1), None)
-        supervised, semi, oracle, *_ = found["log_likelihood"][:, PARTS.index("train")]
+        supervised, semi, oracle, *_ = found.log_likelihood.sel(part="train")
         assert supervised < semi < oracle
 
 
@@ -99,7 +97,7 @@ def test_measure__singular_covariances_get_a_small_ridge(data_dir):
     table = loog2015.load_table("optical", data_dir)
     found = loog2015.measure(table, 0, Settings(), None)
     assert found["ridge"] > 0.0
-    assert found["error"][METHODS.index("semi"), 0] < 0.3
+    assert found.error.sel(classifier="semi", part="test") < 0.3
     # Weights leave too few rows of spambase's draw; without them they are enough.
     table = loog2015.load_table("spambase", data_dir)
     found = loog2015.measure(table, 57, Settings(), None)
@@ -111,41 +109,36 @@ def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
     results = common.run(
         loog2015.EXPERIMENT, sets=("spectf",), repetitions=12, folder=data_dir, jobs=1
     )
-    lines = loog2015.compare(results)
+    rows = common.compared(loog2015.EXPERIMENT, results)
+    of = {(row.source, row.where, row.what): row for row in rows}
     p_values = loog2015.permutation_tests(results)
     told = p_values["spectf", "error", "test", "supervised-semi"] > 0.05
-    marked = {
-        line.what for line in lines
-        if line.source == "Table 4" and "do not differ, p =" in line.why
-    }  # fmt: skip
-    assert ("semi test" in marked) == told
-    missing = [line for line in lines if line.where == "miniboone"]
-    assert [line.source for line in missing] == ["Table 3", "Table 4", "Table 5"]
-    tested = [line for line in lines if line.source == "permutation tests"]
+    why = of["Table 4", "spectf", "semi test"].why
+    assert ("supervised and semi do not differ, p =" in why) == told
+    missing = [row.source for row in rows if row.where == "miniboone"]
+    assert missing == ["Table 3", "Table 4", "Table 5"]
     # Few repetitions find no difference either, so that they confirm none.
-    assert tested[0].verdict == ("not compared" if tested[0].ours > 0 else "differs")
-    claims = {line.what: line for line in lines if line.source.startswith("section 6")}
+    tested = next(row for row in rows if row.source == "permutation tests")
+    assert tested.verdict == ("not compared" if tested.ours > 0 else "differs")
     error = results.error.sel(data_set="spectf", part="train")
     worse = error.sel(classifier="semi") - error.sel(classifier="supervised")
-    claim = claims["train error, MCPL - supervised"]  # an exception of the text
+    # An exception of the text.
+    claim = of["section 6.3", "spectf", "train error, MCPL - supervised"]
     assert claim.ours == pytest.approx(float(worse.mean()))
-    assert len([line for line in lines if line.source == "rivals"]) == 4
+    assert sum(row.source == "rivals" for row in rows) == 4
 
 
 def test_row_of__counts_wins_and_takes_ratios_of_averages():
     likelihoods = np.zeros((4, 4, 2))
     likelihoods[:, 1], likelihoods[:, 2] = [[1.0], [1.0], [-1.0], [2.0]], 2.0
     here = made_results(likelihoods, np.zeros((4, 4, 2))).isel(data_set=0)
-    of = {
-        source: dict(
-            zip(COMPARISON_COLUMNS, loog2015.row_of(source, here), strict=True)
-        )
+    third, fourth = (
+        dict(zip(COMPARISON_COLUMNS, loog2015.row_of(source, here), strict=True))
         for source in ("Table 3", "Table 4")
-    }
-    assert of["Table 3"]["semi_wins_test"][0] == 75.0
-    assert of["Table 3"]["oracle_wins_test"][0] == 75.0
-    assert of["Table 3"]["improvement_test"][0] == pytest.approx(0.75 / 2.0)
-    assert np.isnan(of["Table 4"]["improvement_test"][0])
+    )
+    assert third["semi_wins_test"][0] == third["oracle_wins_test"][0] == 75.0
+    assert third["improvement_test"][0] == pytest.approx(0.75 / 2.0)
+    assert np.isnan(fourth["improvement_test"][0])
 
 
 def test_permutation_tests__p_values_are_uniform_or_tiny(rng):
