@@ -1,5 +1,6 @@
 """What can be said about `deploy/` without a container engine or a service."""
 
+import os
 import re
 import shlex
 import shutil
@@ -108,30 +109,6 @@ def _check_fields(node, model, where):
     model(**{names[name]: value for name, value in node.items()})
 
 
-@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
-def test_kubernetes__pods_are_admitted_and_get_files_and_variables_that_are_made(pod):
-    assert pod["securityContext"]["runAsNonRoot"]
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    [volume], [container] = pod["volumes"], pod["containers"]
-    context, [mount] = container["securityContext"], container["volumeMounts"]
-    assert not context["allowPrivilegeEscalation"]
-    assert context["capabilities"] == {"drop": ["ALL"]}
-    secrets = {each["name"]: each["files"] for each in MADE["secretGenerator"]}
-    maps = {each["name"]: each["envs"] for each in MADE["configMapGenerator"]}
-    assert mount["name"] == volume["name"]
-    files = {Path(file).name for file in secrets[volume["secret"]["secretName"]]}
-    references = [source.get("configMapRef") for source in container["envFrom"]]
-    variables = {}
-    for reference in filter(None, references):
-        for file in maps[reference["name"]]:
-            variables |= _variables(file)
-    paths = [Path(value) for value in variables.values() if value.endswith(".pem")]
-    assert len(paths) == 7
-    assert {str(path.parent) for path in paths} == {mount["mountPath"]}
-    assert {path.name for path in paths} <= files
-    assert container["name"] != "job" or "COMMAND" in variables
-
-
 def test_kubernetes__variables_are_settings_that_dask_has():
     """A name that Dask does not know would leave the cluster without TLS."""
     import distributed  # noqa: F401  its defaults are settings too
@@ -141,62 +118,49 @@ def test_kubernetes__variables_are_settings_that_dask_has():
         config.get(place)  # KeyError for another
 
 
-def test_kubernetes__schedulers_have_time_to_answer_and_dask_ends_a_worker_first():
-    [probe] = [c["livenessProbe"] for c in CONTAINERS.values() if "livenessProbe" in c]
-    assert probe["timeoutSeconds"] >= 10
-    assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
-    [patch] = yaml.safe_load(MADE["patches"][0]["patch"])
-    limit = parse_bytes(patch["value"]["limits"]["memory"])
-    words = CONTAINERS["worker"]["args"]
-    share = float(words[words.index("--memory-limit") + 1])
-    assert share * limit + 256 * 2**20 <= limit
-
-
-def test_kubernetes__kustomization_changes_what_is_there():
-    names = [manifest["metadata"]["name"] for manifest in MANIFESTS]
-    for each in [*MADE["replicas"], *(patch["target"] for patch in MADE["patches"])]:
-        assert each["name"] in names
-    images = {container["image"] for container in CONTAINERS.values()}
-    assert images == {image["name"] for image in MADE["images"]}
+def test_kubernetes__pods_may_nothing_and_find_the_certificates_they_are_told_of():
+    files = MADE["secretGenerator"][0]["files"]
+    told = {value for value in _variables("dask.env").values() if ".pem" in value}
+    assert told == {f"/tls/{Path(file).name}" for file in files}
+    for pod in PODS:
+        [volume], [container] = pod["volumes"], pod["containers"]
+        assert volume["secret"]["secretName"] == MADE["secretGenerator"][0]["name"]
+        assert container["volumeMounts"][0]["mountPath"] == "/tls"
+        assert {"configMapRef": {"name": "dsel-dask"}} in container["envFrom"]
+        assert pod["securityContext"]["runAsNonRoot"]
+        context = container["securityContext"]
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert not context["allowPrivilegeEscalation"]
 
 
 def test_kubernetes__service_and_policy_select_the_pods():
     labels = [template["metadata"]["labels"] for template in TEMPLATES]
     by_name = {each["app.kubernetes.io/component"]: each for each in labels}
-    assert set(by_name) == {"scheduler", "worker", "job"}
     by_kind = {manifest["kind"]: manifest["spec"] for manifest in MANIFESTS}
     assert by_kind["Service"]["selector"] == by_name["scheduler"]
     policy = by_kind["NetworkPolicy"]["podSelector"]["matchLabels"]
     assert all(policy.items() <= each.items() for each in labels)
-    for manifest in MANIFESTS:
-        if manifest["kind"] == "Deployment":
-            selector = manifest["spec"]["selector"]["matchLabels"]
-            assert selector == manifest["spec"]["template"]["metadata"]["labels"]
 
 
-def test_compose__services_fit_their_memory_restart_and_listen_on_loopback():
-    assert all("mem_limit" in service for service in SERVICES.values())
+def test_workers__are_ended_by_dask_before_their_container_is():
+    [patch] = yaml.safe_load(MADE["patches"][0]["patch"])
+    limit = parse_bytes(patch["value"]["limits"]["memory"])
+    assert _memory_of(CONTAINERS["worker"]["args"]) * limit + 256 * 2**20 <= limit
+    worker = SERVICES["worker"]
+    spilled = [re.search(r"size=(\w+)m", entry)[1] for entry in worker["tmpfs"]]
+    held = _memory_of(shlex.split(worker["command"])) + 2**20 * sum(map(int, spilled))
+    assert held + 256 * 2**20 <= int(worker["mem_limit"][:-1]) * 2**30
+
+
+def _memory_of(words):
+    value = words[words.index("--memory-limit") + 1]
+    return float(value) if value[0] == "0" else parse_bytes(value)
+
+
+def test_compose__ports_are_open_on_loopback_only():
     ports = [port for each in SERVICES.values() for port in each.get("ports", [])]
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
-    for name in ("scheduler", "worker"):  # Dask restarts none of both
-        assert SERVICES[name]["restart"] == "unless-stopped"
-    worker = SERVICES["worker"]
-    in_memory = [re.search(r"size=(\w+)", entry)[1] for entry in worker["tmpfs"]]
-    words = shlex.split(worker["command"])
-    mine = parse_bytes(words[words.index("--memory-limit") + 1])
-    spilled = sum(map(_binary, in_memory))
-    assert mine + spilled + 256 * 2**20 <= _binary(worker["mem_limit"])
-
-
-def _binary(amount):
-    """Bytes of an amount such as 4g, which for Docker is 4 GiB."""
-    return int(amount[:-1]) * {"m": 2**20, "g": 2**30}[amount[-1]]
-
-
-def test_image__starts_from_a_named_version():
-    (base,) = _containerfile_steps("FROM")
-    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
 
 
 # Commands
@@ -211,12 +175,6 @@ def test_scripts__parse_and_can_be_run(script):
     path = DEPLOY / script
     assert path.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", path], check=True)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_pages__say_how_to_start_check_scale_and_stop(page):
-    headings = re.findall(r"^## (\w+)$", page.read_text(), re.MULTILINE)
-    assert headings[:4] == ["Start", "Check", "Scale", "Stop"]
 
 
 @pytest.mark.parametrize("words", list(_page_commands()))
@@ -269,30 +227,22 @@ def _parse_dsel(words):
 # The image
 
 
-def _containerfile_steps(instruction):
-    text = _read("containers/Containerfile").replace("\\\n", " ")
-    return [
-        line.removeprefix(instruction).strip()
-        for line in text.splitlines()
-        if line.startswith(instruction + " ")
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_image__installs_in_a_clean_environment_from_what_it_copies(tmp_path):
-    for step in _containerfile_steps("COPY"):
+    text = _read("containers/Containerfile").replace("\\\n", " ")
+    for step in re.findall(r"^COPY (.*)$", text, re.MULTILINE):
         *sources, target = shlex.split(step)
         for source in map(ROOT.joinpath, sources):
             to = tmp_path / target
             if source.is_dir():
                 shutil.copytree(source, to)
             else:
-                folder = to if target.endswith("/") else to.parent
-                folder.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source, folder)
+                to = to / source.name if target.endswith("/") else to
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, to)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    (install,) = _containerfile_steps("RUN")
+    [install] = re.findall(r"^RUN (.*)$", text, re.MULTILINE)
     path = f"{tmp_path / 'venv' / 'bin'}:{environment()['PATH']}"
     clean = environment(PATH=path, PYTHONPATH="")
     subprocess.run(["bash", "-c", install], cwd=tmp_path, env=clean, check=True)
@@ -335,43 +285,81 @@ def test_constraints_minimum__are_the_lower_bounds_that_are_declared(wanted):
 PATH = f"{Path(sys.executable).parent}:{environment()['PATH']}"
 
 
+class Host:
+    """A folder with certificates, in which `cluster.sh` and programs are run."""
+
+    def __init__(self, folder):
+        self.folder, self.tls = folder, folder / "certificates"
+        make_certificates(self.tls, "127.0.0.1")
+        port = str(free_port())
+        self.address = f"tls://127.0.0.1:{port}"
+        self.variables = environment(DSEL_PORT=port, PATH=PATH)
+
+    def run(self, *command):
+        options = {"capture_output": True, "text": True, "env": self.variables}
+        return subprocess.run(command, cwd=self.folder, **options)
+
+    def cluster(self, *words):
+        return self.run(DEPLOY / "hosts/cluster.sh", *words)
+
+    def start(self, n_workers):
+        """Start a cluster; return its client."""
+        self.cluster("scheduler")
+        self.cluster("workers", self.address, str(n_workers))
+        client = connect(self.address, tls=self.tls, timeout=60)
+        client.wait_for_workers(n_workers, timeout=60)
+        return client
+
+
 @pytest.fixture
-def hosts(tmp_path):
-    make_certificates(tmp_path / "certificates", "127.0.0.1")
-    port = free_port()
-    variables = environment(DSEL_PORT=str(port), PATH=PATH)
-
-    def run(*words, program=(DEPLOY / "hosts/cluster.sh",)):
-        command = [*program, *words]
-        options = {"capture_output": True, "text": True}
-        return subprocess.run(command, cwd=tmp_path, env=variables, **options)
-
-    run.address = f"tls://127.0.0.1:{port}"
-    run.tls = tmp_path / "certificates"
-    run.folder = tmp_path
-    run.variables = variables
-    yield run
-    run("stop")
+def host(tmp_path):
+    host = Host(tmp_path)
+    yield host
+    host.cluster("stop")
 
 
 @pytest.mark.cluster
-def test_hosts__start_a_tls_cluster_check_it_and_stop_it(hosts):
-    check = [sys.executable, DEPLOY / "check.py", hosts.address, "certificates"]
-    nobody = hosts(program=check)
+@pytest.mark.timeout(300)
+def test_hosts__start_a_tls_cluster_check_it_run_the_main_job_and_stop_it(host):
+    check = [sys.executable, DEPLOY / "check.py", host.address, "certificates"]
+    nobody = host.run(*check)
     assert nobody.returncode == 1
     assert nobody.stderr.startswith("error: no scheduler answered at tls://")
-    assert len(nobody.stderr.splitlines()) == 1
-    hosts("scheduler")
-    hosts("workers", hosts.address, "2")
-    assert hosts("status").stdout == "scheduler runs\nworkers runs\n"
-    with connect(hosts.address, tls=hosts.tls, timeout=60) as client:
-        wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
-        pids = client.run(lambda: __import__("os").getpid()).values()
-        assert client.submit(sum, [1, 2]).result() == 3
-    found = hosts(program=check).stdout
-    assert "2 workers with 2 threads, versions agree" in found
-    hosts("stop")
+    assert nobody.stderr.count("\n") == 1
+    with host.start(2) as client:
+        pids = client.run(os.getpid).values()
+    assert host.cluster("status").stdout == "scheduler runs\nworkers runs\n"
+    assert "2 workers with 2 threads, versions agree" in host.run(*check).stdout
+    content = {"address": host.address, "tls": str(host.tls)}
+    (host.folder / "cluster.yaml").write_text(yaml.safe_dump(content))
+    demo = ["dsel", "demo", "--scheduler", "cluster.yaml", "--out", "results"]
+    done = host.run(sys.executable, "-m", *demo)
+    assert done.returncode == 0, done.stderr
+    certificate = dsel.select(dsel.open_results(host.folder / "results")).certificate
+    assert certificate.certified
+    assert certificate.headline() in done.stdout
+    log = (host.folder / "dsel-run/workers.log").read_text()
+    assert "PRIVATE KEY" not in done.stdout + done.stderr + log
+    host.cluster("stop")
     wait_until(lambda: not any(map(psutil.pid_exists, pids)), what="the end of workers")
+
+
+@pytest.mark.cluster
+def test_hosts__bring_a_killed_scheduler_and_its_workers_back_and_say_so(host):
+    host.start(1).close()
+    loop = psutil.Process(int((host.folder / "dsel-run/scheduler.pid").read_text()))
+    for child in loop.children():
+        child.kill()
+
+    def has_a_worker():
+        with (
+            suppress(OSError),
+            connect(host.address, tls=host.tls, timeout=10) as client,
+        ):
+            return len(client.nthreads()) == 1
+
+    wait_until(has_a_worker, seconds=60, what="a new cluster")
+    assert "scheduler runs; ended and started again" in host.cluster("status").stdout
 
 
 @pytest.mark.parametrize(
@@ -381,70 +369,22 @@ def test_hosts__start_a_tls_cluster_check_it_and_stop_it(hosts):
         ({"PATH": "/usr/bin:/bin"}, "there is no command dask"),
     ],
 )
-def test_hosts__start_nothing_that_cannot_run(hosts, changed, message):
-    hosts.variables.update(changed)
-    failed = hosts("scheduler")
+def test_hosts__start_nothing_that_cannot_run(host, changed, message):
+    host.variables.update(changed)
+    failed = host.cluster("scheduler")
     assert failed.returncode
     assert message in failed.stderr
-    assert len(failed.stderr.splitlines()) == 1
-    assert not (hosts.folder / "dsel-run").exists()
+    assert failed.stderr.count("\n") == 1
+    assert not (host.folder / "dsel-run").exists()
 
 
-@pytest.mark.cluster
-def test_hosts__status_says_how_often_something_had_to_be_started_again(hosts):
-    hosts("workers", hosts.address.replace("tls", "tcp"), "1")
-    wait_until(
-        lambda: "ended and started again" in hosts("status").stdout,
-        what="the second start",
-    )
-
-
-def test_hosts__stop_ends_nothing_that_it_did_not_start(hosts):
-    other = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    (hosts.folder / "dsel-run").mkdir()
-    (hosts.folder / "dsel-run/workers.pid").write_text(str(other.pid))
-    hosts("stop")
-    assert other.poll() is None
-    other.kill()
-    other.wait()
-
-
-@pytest.mark.cluster
-@pytest.mark.timeout(300)
-def test_hosts__run_the_main_job_with_tls(hosts):
-    hosts("scheduler")
-    hosts("workers", hosts.address, "2")
-    content = {"address": hosts.address, "tls": str(hosts.tls)}
-    (hosts.folder / "cluster.yaml").write_text(yaml.safe_dump(content))
-    demo = [sys.executable, "-m", "dsel", "demo", "--scheduler", "cluster.yaml"]
-    done = hosts("--out", "results", program=demo)
-    assert done.returncode == 0, done.stderr
-    certificate = dsel.select(dsel.open_results(hosts.folder / "results")).certificate
-    assert certificate.certified
-    assert certificate.headline() in done.stdout
-    assert "Observed" in done.stdout
-    log = (hosts.folder / "dsel-run/workers.log").read_text()
-    assert "PRIVATE KEY" not in done.stdout + done.stderr + log
-
-
-@pytest.mark.cluster
-def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
-    hosts("scheduler")
-    hosts("workers", hosts.address, "1")
-    with connect(hosts.address, tls=hosts.tls, timeout=60) as client:
-        client.wait_for_workers(1, timeout=60)
-    loop = psutil.Process(int((hosts.folder / "dsel-run/scheduler.pid").read_text()))
-    for child in loop.children():
-        child.kill()
-
-    def has_a_worker():
-        with (
-            suppress(OSError),
-            connect(hosts.address, tls=hosts.tls, timeout=10) as client,
-        ):
-            return len(client.nthreads()) == 1
-
-    wait_until(has_a_worker, seconds=60, what="a new cluster")
+def test_hosts__stop_ends_nothing_that_it_did_not_start(host):
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        (host.folder / "dsel-run").mkdir()
+        (host.folder / "dsel-run/workers.pid").write_text(str(other.pid))
+        host.cluster("stop")
+        assert other.poll() is None
+        other.kill()
 
 
 @pytest.mark.cluster

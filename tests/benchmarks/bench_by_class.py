@@ -1,7 +1,8 @@
 """Limits of recall and precision on real sets, beside those of a held-out fifth.
 
-    python -m tests.benchmarks.bench_by_class --out FILE [--draws 12] [--seconds 900]
-    python -m tests.benchmarks.bench_by_class --out FILE --summary
+    python -m tests.benchmarks.bench_by_class FILE [--draws 12] [--seconds 900]
+
+Lines of FILE that are there are kept; with 0 draws, they are summed up.
 
 A set has two classes, the one that is looked for and the rest. The fifth: a model that
 `GridSearchCV(cv=5)` chose on four fifths of the labels, and Clopper-Pearson limits on
@@ -15,13 +16,13 @@ labels of. A limit fails where it is above (for the error below) what was observ
 """
 
 import argparse
-import json
 import time
-from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -48,7 +49,8 @@ NUMBERS = [
     "precision of the rest",
     "error",
 ]
-SIDES = ["fifth", "one_fold", "all_rows"]
+SETS, SIZES = ["magic", "adult", "spambase", "letter"], [2000, 600]
+COLUMNS = ["set", "n", "draw", "kind", "side", "number", "limit", "observed"]
 WEIGHTS = [None, "balanced"]
 
 
@@ -102,15 +104,28 @@ def numbers(counted, delta=None):
 
 
 def run(name, n, draw):
-    """Return limits and what was observed, of the report and of the recall alone."""
+    """Return a row of each limit and what was observed, of all sides."""
     X, y, estimator, grid = problem(name)
     seed = crc32(f"by class: {name} {n} {draw}".encode())
     order = np.random.default_rng(seed).permutation(len(y))
     own, rest = order[:n], order[n:]
     train, test = train_test_split(own, test_size=0.2, random_state=seed)
+    rows = []
 
     def counted(model, rows):
         return confusion_matrix(y[rows], model.predict(X[rows]), labels=CLASSES)
+
+    def told(kind, side, limits, model):
+        observed = numbers(counted(model, rest))
+        names = NUMBERS[: len(limits)]
+        for number, limit, found in zip(names, limits, observed, strict=False):
+            rows.append([name, n, draw, kind, side, number, float(limit), found])
+
+    def fifth(kind, delta, n_numbers, scoring=None):
+        search = GridSearchCV(estimator, grid, cv=5, scoring=scoring)
+        model = search.fit(X[train], y[train])
+        limits = numbers(counted(model, test), delta)[:n_numbers]
+        told(kind, "fifth", limits, model)
 
     def searched(**options):
         search = dsel.SemiSupervisedSearchCV(
@@ -118,107 +133,57 @@ def run(name, n, draw):
         )
         return search.fit(X[own], y[own], pool=X[rest])
 
-    found = {"report": {}, "recall": {}}
-    fifth = GridSearchCV(estimator, grid, cv=5).fit(X[train], y[train])
-    found["report"]["fifth"] = (
-        numbers(counted(fifth, test), DELTA / 5), numbers(counted(fifth, rest))
-    )  # fmt: skip
+    fifth("report", DELTA / 5, 5)
     search = searched(report=CLASSES)
     for deploy, model in search.models_.items():
-        told = search.certified_report(deploy)
-        limits = np.ravel([told.recall_at_least, told.precision_at_least], order="F")
-        found["report"][deploy] = (
-            [*limits.tolist(), told.error_at_most], numbers(counted(model, rest))
-        )  # fmt: skip
-    score = make_scorer(recall_score, pos_label="yes")
-    fifth = GridSearchCV(estimator, grid, cv=5, scoring=score).fit(X[train], y[train])
-    found["recall"]["fifth"] = [
-        numbers(counted(fifth, test), DELTA)[:1], numbers(counted(fifth, rest))[:1]
-    ]  # fmt: skip
+        report = search.certified_report(deploy)
+        limits = [report.recall_at_least, report.precision_at_least]
+        limits = [*np.ravel(limits, order="F"), report.error_at_most]
+        told("report", deploy, limits, model)
+    fifth("recall", DELTA, 1, make_scorer(recall_score, pos_label="yes"))
     search = searched(loss=dsel.losses.recall("yes"))
     for deploy, model in search.models_.items():
-        limit = 1.0 - search.certificates_[deploy].bound
-        found["recall"][deploy] = [[limit], numbers(counted(model, rest))[:1]]
-    return {"set": name, "n": n, "draw": draw, "share": float((y == "yes").mean())} | (
-        found
-    )
+        told("recall", deploy, [1.0 - search.certificates_[deploy].bound], model)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def summary(records):
-    """Print limits and observations as a table of Markdown, and what failed."""
-    cells, failed = defaultdict(list), defaultdict(lambda: np.zeros(3, int))
-    for record in records:
-        for kind, side in ((k, s) for k in ("report", "recall") for s in SIDES):
-            limits, observed = np.array(record[kind][side])
-            cells[record["set"], record["n"], kind, side].append((limits, observed))
-            is_wrong = limits > observed
-            if kind == "report":
-                is_wrong[4] = limits[4] < observed[4]
-            failed[kind, side] += (is_wrong.sum(), is_wrong.any(), 1)
-    titles = ["a held-out fifth", "`one_fold`", "`all_rows`"]
-    for kind, shown in (("report", NUMBERS), ("recall", ["recall alone"])):
-        print(f"\n| set | labels | draws | number | {' | '.join(titles)} |")
-        print("| --- | ---: | ---: | --- |" + " ---: |" * 3)
-        for name, n in sorted({key[:2] for key in cells}):
-            for place, number in enumerate(shown):
-                draws = [cells[name, n, kind, side] for side in SIDES]
-                texts = [
-                    "{:.3f} / {:.3f}".format(*np.mean(each, axis=0)[:, place])
-                    for each in draws
-                ]
-                row = [name, f"{n:,}", str(len(draws[0])), number, *texts]
-                print(f"| {' | '.join(row)} |")
-        for side in SIDES:
-            limits, some, draws = failed[kind, side]
-            print(f"{kind}, {side}: {limits} limits failed, in {some} of {draws} draws")
-    for kind, side in ((k, s) for k in ("report", "recall") for s in SIDES[1:]):
-        for place, number in enumerate(NUMBERS if kind == "report" else NUMBERS[:1]):
-            better = []
-            for name, n in {key[:2] for key in cells}:
-                ours, theirs = (
-                    np.mean(cells[name, n, kind, s], axis=0)[0, place]
-                    for s in (side, "fifth")
-                )
-                better.append((ours - theirs) * (-1 if number == "error" else 1))
-            won = sum(each > 0 for each in better)
-            print(
-                f"{kind}, {side}, {number}: better than the fifth's in {won} of "
-                f"{len(better)} rows, by {np.mean(better):+.3f} on average"
-            )
+def summary(table):
+    """Print means of limits and observations, what failed, and who has the better."""
+    sign = np.where(table["number"] == "error", -1, 1)
+    table["failed"] = sign * table["limit"] > sign * table["observed"]
+    of_draws = table.groupby(["kind", "set", "n", "number", "side"], sort=False)
+    means = of_draws[["limit", "observed"]].mean().round(3)
+    print(means.unstack("side").to_string())
+    sides = table.groupby(["kind", "side"], sort=False)["failed"]
+    print("\nLimits that failed, of so many:", sides.agg(["sum", "size"]), sep="\n")
+    draws = table.groupby(["kind", "side", "set", "n", "draw"])["failed"].any()
+    draws = draws.groupby(["kind", "side"]).agg(["sum", "size"])
+    print("\nDraws in which one failed, of so many:", draws, sep="\n")
+    limits = means["limit"].unstack("side")
+    better = limits[["one_fold", "all_rows"]].sub(limits["fifth"], axis=0)
+    better[better.index.get_level_values("number") == "error"] *= -1
+    rows = better.groupby(["kind", "number"], sort=False)
+    print("\nBy how much better than the fifth's:", rows.mean().round(3), sep="\n")
+    print("\nIn what share of sets and sizes:", (better > 0).groupby(
+        ["kind", "number"], sort=False).mean(), sep="\n")  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", required=True)
-    parser.add_argument(
-        "--sets", nargs="+", default=["magic", "adult", "spambase", "letter"]
-    )
-    parser.add_argument("--sizes", nargs="+", type=int, default=[2000, 600])
+    parser.add_argument("out", type=Path)
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=900.0)
-    parser.add_argument("--summary", action="store_true")
-    arguments = parser.parse_args()
-    path, started = Path(arguments.out), time.monotonic()
-    lines = path.read_text().splitlines() if path.exists() else []
-    records = [json.loads(line) for line in lines]
-    done = {(each["set"], each["n"], each["draw"]) for each in records}
-    pieces = [
-        (name, n, draw)
-        for draw in range(0 if arguments.summary else arguments.draws)
-        for n in arguments.sizes
-        for name in arguments.sets
-    ]
-    for piece in pieces:
-        if piece in done:
+    given = parser.parse_args()
+    path, started = given.out, time.monotonic()
+    done = set()
+    if path.exists():
+        done = {*pd.read_csv(path)[COLUMNS[:3]].itertuples(index=False, name=None)}
+    for draw, n, name in product(range(given.draws), SIZES, SETS):
+        if (name, n, draw) in done or time.monotonic() - started > given.seconds:
             continue
-        if time.monotonic() - started > arguments.seconds:
-            print("No time is left for further draws.")
-            break
-        records.append(run(*piece))
-        with path.open("a") as file:
-            file.write(json.dumps(records[-1]) + "\n")
-        print(*piece, f"{time.monotonic() - started:.0f} s", flush=True)
-    summary(records)
+        run(name, n, draw).to_csv(path, mode="a", header=not path.exists(), index=False)
+        print(name, n, draw, f"{time.monotonic() - started:.0f} s", flush=True)
+    summary(pd.read_csv(path))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time of the default search beside `GridSearchCV(cv=5)`, learner by learner.
 
-    python -m tests.benchmarks.bench_learners [--rows 1000] [--repeats 3]
+    python -m tests.benchmarks.bench_learners [--rows 1000] [--repeat 3]
 
 Both sides get the same candidates, labeled rows and number of jobs, one after the
 other in one process, and processes of either have begun before anything is timed. The
@@ -47,38 +47,26 @@ LEARNERS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS)
+    parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     X, y = make_classification(
         given.rows, 20, n_informative=8, flip_y=0.1, random_state=0
     )
-    print(f"{given.rows} rows, 9 candidates, medians of {given.repeats}; wall / CPU s")
+    print(f"{given.rows} rows, 9 candidates, medians of {given.repeat}; wall / CPU s")
     print("learner        GridSearchCV      one job         two jobs     gain  ratio")
-    for name in given.learners:
-        estimator, grid = LEARNERS[name]
-
-        def search(n_jobs, estimator=estimator, grid=grid):
-            made = dsel.SemiSupervisedSearchCV(
-                estimator, grid, random_state=0, n_jobs=n_jobs
-            )
-            return made.fit(X, y)
-
-        def rival(estimator=estimator, grid=grid):
-            return GridSearchCV(estimator, grid, cv=5, n_jobs=JOBS).fit(X, y)
-
-        runs = {"grid": rival, "one": lambda: search(1), "two": lambda: search(JOBS)}
-        rival(), search(JOBS)  # whatever is started, compiled or imported
-        sides = {key: lambda _, run=run: run() for key, run in runs.items()}
-        found = in_turn(sides, given.repeats)
-        medians = {key: np.median(each, axis=0) for key, each in found.items()}
-        wall = {key: each[1] for key, each in medians.items()}
-        print(
-            f"{name:<14}"
-            + "".join(f"{each[1]:7.2f} /{each[0]:6.2f} " for each in medians.values())
-            + f"{wall['one'] / wall['two']:6.2f} {wall['two'] / wall['grid']:6.2f}",
-            flush=True,
-        )
+    for name, learner in LEARNERS.items():
+        searches = {
+            "grid": GridSearchCV(*learner, cv=5, n_jobs=JOBS),
+            "one": dsel.SemiSupervisedSearchCV(*learner, random_state=0, n_jobs=1),
+            "two": dsel.SemiSupervisedSearchCV(*learner, random_state=0, n_jobs=JOBS),
+        }
+        sides = {key: lambda _, s=each: s.fit(X, y) for key, each in searches.items()}
+        sides["grid"](0), sides["two"](0)  # whatever is started, compiled or imported
+        found = in_turn(sides, given.repeat)
+        cpu, wall = zip(*(np.median(found[key], axis=0) for key in sides), strict=True)
+        seconds = (f"{w:7.2f} /{c:6.2f} " for w, c in zip(wall, cpu, strict=True))
+        print(f"{name:<14}{''.join(seconds)}{wall[1] / wall[2]:6.2f} "
+              f"{wall[2] / wall[0]:6.2f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

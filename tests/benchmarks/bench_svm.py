@@ -1,21 +1,15 @@
 """Kernel SVM grids against scikit-learn on two cores, both sides in one run.
 
-    python -m tests.benchmarks.bench_svm PART... [--repeat 5] [--batches 4]
+    python -m tests.benchmarks.bench_svm [digits pruned scoring threads] [--repeat 4]
 
-Parts: digits, pruned, satimage, scoring, threads (two threads against one); `floors` is
-all of them. Ours runs on two threads of this process; scikit-learn's is
+Ours runs on two threads of this process (`threads`: against one); scikit-learn's is
 `GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed on a sample of
-its cells in batches and scaled up. The sides take turns. Printed are medians of wall
-seconds with standard errors, processor seconds of all processes together, and the
-limit: what solving (SMO steps, kernel rows copied) and matrix products take by
-themselves, divided by two. `equal_svm.py` compares all counts.
+its cells, another at each turn, and scaled up. Printed are medians of wall seconds with
+standard errors, and processor seconds of all processes together. `equal_svm.py`
+compares all counts.
 """
 
 import argparse
-import cProfile
-import os
-import pstats
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,7 +17,6 @@ from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 import dsel
 from dsel.data.cache import ByteCache, process_cache
@@ -36,50 +29,13 @@ from tests.benchmarks.measuring import in_turn
 C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
 GRID = {"C": C_VALUES, "gamma": GAMMAS}
-SEED = 0
-CORES = 2
-DATA_DIR = os.environ.get("DSEL_DATA", "../shared/data")
-
-
-def report(title, found, limits, floor):
-    """Print medians, standard errors, ratios to the peer, and what limits it."""
-    theirs = np.median(found["scikit-learn"], axis=0)
-    for name, seconds in found.items():
-        cpu, wall = np.median(seconds, axis=0)
-        error = np.std(seconds[:, 1], ddof=1) / np.sqrt(len(seconds))
-        times = "" if name == "scikit-learn" else (
-            f", {theirs[1] / wall:.1f} times faster in wall time and "
-            f"{theirs[0] / cpu:.1f} in CPU (wanted {floor})"
-        )  # fmt: skip
-        print(
-            f"{title}, {name}: wall {wall:.2f} +- {error:.2f} s, CPU {cpu:.2f} s{times}"
-        )
-    for name, seconds in limits.items():
-        least = float(seconds) / CORES
-        print(f"{title}, limit: {name} alone take {least:.2f} s on {CORES} cores, "
-              f"{theirs[1] / least:.0f} times faster", flush=True)  # fmt: skip
-
-
-def alone(function, *names):
-    """CPU seconds on one thread that the named functions take by themselves."""
-    profile = cProfile.Profile(time.thread_time)
-    with threadpool_limits(1):
-        profile.runcall(function)
-    stats = pstats.Stats(profile).stats
-    return sum(line[2] for (_, _, name), line in stats.items() if name in names)
+N_POINTS = len(C_VALUES) * len(GAMMAS)
+SEED, CORES, FOLDS = 0, 2, 10
 
 
 def digits():
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y
-
-
-def scaled(data_dir, name, n=None):
-    table = np.load(f"{data_dir}/{name}.npz")
-    X, y = table["X"].astype(float), table["y"]
-    keep = np.random.default_rng(SEED).permutation(len(y))[:n]
-    low, high = X.min(axis=0), X.max(axis=0)
-    return ((X - low) / np.where(high > low, high - low, 1.0))[keep], y[keep]
 
 
 def splits_of(n_rows, k):
@@ -95,217 +51,150 @@ def splits_of(n_rows, k):
     return [*parts, Split(k, "full", rows, rows[:0], counts_train=False)]
 
 
-def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
+def fitted(X, y, grid, k, *, tol=1e-3):
     """Fit a whole grid by the family; return it and its groups, C order by number."""
-    estimators = [
-        SVC(C=C, gamma=gamma, tol=tol) for C in grid["C"] for gamma in grid["gamma"]
+    candidates = [
+        Candidate(i, {}, SVC(C=C, gamma=gamma, tol=tol))
+        for i, (C, gamma) in enumerate((C, g) for C in grid["C"] for g in grid["gamma"])
     ]
-    candidates = [Candidate(i, {}, svc) for i, svc in enumerate(estimators)]
     classes, codes = np.unique(y, return_inverse=True)
-    family = KernelSVMFamily(classes, SEED)
-    budget = ByteCache(limit)
+    family, budget = KernelSVMFamily(classes, SEED), ByteCache(2**32)
     splits = splits_of(len(y), k)
     pieces = [
         family.fit(group, X, codes, splits, budget=budget)
         for group in family.groups(candidates)
     ]
     assert all((piece.counts.status == FIT_DONE).all() for piece in pieces)
-    return family, pieces, candidates
+    return family, pieces
 
 
-def warm_up():
-    """Compile, or load what was compiled, before anything is timed."""
-    X, y = digits()
-    family, pieces, _ = fitted(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
-    family.join(pieces).predict(X[:70], [np.array(2)])
+def report(title, found, scale, floor):
+    """Print medians and standard errors, and ratios to the peer's, scaled up."""
+    found["scikit-learn"] = found["scikit-learn"] * scale
+    medians = {name: np.median(seconds, axis=0) for name, seconds in found.items()}
+    for name, (cpu, wall) in medians.items():
+        error = np.std(found[name][:, 1], ddof=1) / np.sqrt(len(found[name]))
+        print(f"{title}, {name}: wall {wall:.2f} +- {error:.2f} s, CPU {cpu:.2f} s")
+    cpu, wall = medians["scikit-learn"] / medians["threads"]
+    print(f"{title}: {wall:.1f} times faster in wall time and {cpu:.1f} in CPU "
+          f"(wanted {floor})", flush=True)  # fmt: skip
 
 
-def peer_batches(X, y, k, n_points, n_batches):
-    """A function that searches a batch of a sample of the grid as scikit-learn does.
-
-    It returns by how much its time is to be scaled to that of the whole grid.
-    """
-    fold = random_folds(len(y), k, seed=SEED)
-    points = np.random.default_rng(SEED).permutation(len(C_VALUES) * len(GAMMAS))
-    svc = SVC(cache_size=500)
-
-    def search(turn):
-        mine = points[: n_points * n_batches][turn::n_batches]
-        places = [divmod(int(point), len(GAMMAS)) for point in mine]
-        grid = [{"C": [C_VALUES[c]], "gamma": [GAMMAS[g]]} for c, g in places]
-        GridSearchCV(
-            svc, grid, cv=PredefinedSplit(fold), n_jobs=CORES, refit=False
-        ).fit(X, y)
-        return len(points) / len(mine)
-
-    return search
-
-
-def start_peers():
-    """Start joblib's processes before anything is timed."""
-    Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))
-
-
-def against(title, table, floor, options, *, prune, n_points):
-    """Time a search of the whole grid, and the peer's."""
-    X, y, k = table
-    plan = dsel.plan_search(
-        SVC(), GRID, X, y, criterion="cv_error", cv=k, prune=prune and "exact",
+def planned(prune):
+    return dsel.plan_search(
+        SVC(), GRID, *digits(), criterion="cv_error", cv=FOLDS, prune=prune,
         random_state=SEED,
     )  # fmt: skip
-    chosen = set()
 
-    def run(_):
+
+def against(title, floor, prune, repeat, n_points=15):
+    """Time a search of the whole grid, and the peer's of some of its points."""
+    X, y = digits()
+    plan, chosen = planned(prune), set()
+    folds = PredefinedSplit(random_folds(len(y), FOLDS, seed=SEED))
+    points = np.random.default_rng(SEED).permutation(N_POINTS)
+
+    def ours(_):
         process_cache.cache_clear()  # Gram matrices of the run before
         chosen.add(str(plan.run(n_jobs=CORES).choice.params))
 
-    run(0)  # it loads what was compiled
-    batches = options.batches
-    sides = {
-        "threads": (run, options.repeat),
-        "scikit-learn": (peer_batches(X, y, k, n_points, batches), batches),
-    }
-    start_peers()
-    found = in_turn(sides, max(options.repeat, batches))
+    def theirs(turn):
+        places = (divmod(int(p), len(GAMMAS)) for p in points[turn::repeat][:n_points])
+        grid = [{"C": [C_VALUES[c]], "gamma": [GAMMAS[g]]} for c, g in places]
+        svc = SVC(cache_size=500)
+        GridSearchCV(svc, grid, cv=folds, n_jobs=CORES, refit=False).fit(X, y)
+
+    ours(0)  # it loads what was compiled
+    found = in_turn({"threads": ours, "scikit-learn": theirs}, repeat)
     assert len(chosen) == 1, chosen
-    if prune:
-        limits = {"its fits": np.nansum(plan.run(n_jobs=1).results.fit_seconds)}
-    else:
-        names = ("solve_pairs", "settle")
-        limits = {"solving and votes": alone(lambda: fitted(X, y, GRID, k), *names)}
-    report(title, found, limits, floor)
+    report(title, found, N_POINTS / n_points, floor)
 
 
-def part_digits(options):
-    X, y = digits()
-    against("digits, exhaustive", (X, y, 10), 33, options, prune=False, n_points=15)
+def scored():
+    """Return a function that predicts a pool on so many threads, and what it uses.
 
-
-def part_pruned(options):
-    X, y = digits()
-    against("digits, pruned", (X, y, 10), 50, options, prune="exact", n_points=15)
-
-
-def part_satimage(options):
-    X, y = scaled(DATA_DIR, "satimage")
-    against("satimage, exhaustive", (X, y, 5), 25, options, prune=False, n_points=6)
-
-
-def predict_blocks(joined, pieces, k):
-    """Predict rows by the full model and by their own fold's, as a search does."""
-    with single_threaded():
-        for rows, drawn in pieces:
-            joined.predict(rows, [np.array(k), drawn])
-
-
-def score(title, fits, k, pool, floor, options, *, n_models):
-    """Time a grid's predictions of the full model and of a fold's, and the peer's.
-
-    Each core takes every other block of ten thousand rows. The peer predicts a thousand
-    rows by some of the models; every row is wanted from two models of each candidate.
+    Each row by the full model and by its own fold's, as a search does; each thread
+    takes blocks of ten thousand rows in turn.
     """
-    family, fitted_groups, _ = fits
-    joined = family.join(fitted_groups)
-    drawn = np.random.default_rng(SEED).integers(0, k, len(pool))
+    X, y = digits()
+    family, groups = fitted(X, y, GRID, FOLDS)
+    joined, rng = family.join(groups), np.random.default_rng(3)
+    noise = rng.normal(0, 0.1, (40_000, X.shape[1]))
+    pool = np.clip(X[rng.integers(0, len(X), len(noise))] + noise, 0, 1)
+    drawn = np.random.default_rng(SEED).integers(0, FOLDS, len(pool))
     blocks = [slice(s, s + 10_000) for s in range(0, len(pool), 10_000)]
-    pieces = [(pool[block], drawn[block]) for block in blocks]
-    mine = [pieces[core::CORES] for core in range(CORES)]
+
+    def predict(mine):
+        with single_threaded():
+            for block in mine:
+                joined.predict(pool[block], [np.array(FOLDS), drawn[block]])
+
+    def predict_all(n_threads):
+        with ThreadPoolExecutor(n_threads) as threads:
+            list(threads.map(predict, [blocks[n::n_threads] for n in range(n_threads)]))
+
+    predict_all(CORES)  # it lays out the machines
+    return predict_all, joined, pool
+
+
+def scoring(repeat, n_models=12):
+    """Time a grid's predictions, and the peer's of a thousand rows by some models."""
+    predict_all, joined, pool = scored()
     rng = np.random.default_rng(1)
-    numbers = rng.integers(0, len(joined.candidates), n_models * options.batches)
-    models = [joined.model(int(c), i % 2 * k) for i, c in enumerate(numbers)]
+    numbers = rng.integers(0, N_POINTS, n_models * repeat)
+    models = [joined.model(int(c), i % 2 * FOLDS) for i, c in enumerate(numbers)]
     rows = pool[rng.permutation(len(pool))[:1000]]
 
     def theirs(turn):
-        some = models[turn :: options.batches]
+        some = models[turn::repeat]
         Parallel(n_jobs=CORES)(delayed(model.predict)(rows) for model in some)
-        return 2 * len(joined.candidates) / len(some) * len(pool) / len(rows)
 
-    def on_threads(_):
-        list(threads.map(predict_blocks, [joined] * CORES, mine, [k] * CORES))
-
-    with ThreadPoolExecutor(CORES) as threads:
-        start_peers()
-        on_threads(0)  # it lays out the machines
-        sides = {
-            "threads": (on_threads, options.repeat),
-            "scikit-learn": (theirs, options.batches),
-        }
-        found = in_turn(sides, max(options.repeat, options.batches))
-    limits = {
-        title: alone(lambda: predict_blocks(joined, pieces, k), *names)
-        for title, names in (
-            ("products and votes", ["settle"]),
-            ("kernel values", ["values", "inner_products", "flush_to_peaks"]),
-        )
-    }
-    report(title, found, limits, floor)
+    sides = {"threads": lambda _: predict_all(CORES), "scikit-learn": theirs}
+    scale = 2 * N_POINTS / n_models * len(pool) / len(rows)
+    report("scoring digits", in_turn(sides, repeat), scale, 200)
 
 
-def digits_pool(n_rows):
-    X, _ = digits()
-    rng = np.random.default_rng(3)
-    noise = rng.normal(0, 0.1, (n_rows, X.shape[1]))
-    return np.clip(X[rng.integers(0, len(X), n_rows)] + noise, 0, 1)
-
-
-def part_scoring(options):
-    fits = fitted(*digits(), GRID, 10)
-    score("scoring digits", fits, 10, digits_pool(40_000), 200, options, n_models=12)
-
-
-def part_threads(options):
+def threads(repeat):
     """Two threads of this process against one: fits, then scoring."""
-    X, y = digits()
-    plan = dsel.plan_search(
-        SVC(), GRID, X, y, criterion="cv_error", cv=10, prune=False, random_state=SEED
-    )
-    family, groups, _ = fitted(X, y, GRID, 10)
-    joined, pool = family.join(groups), digits_pool(40_000)
-    drawn = np.random.default_rng(SEED).integers(0, 10, len(pool))
-    pieces = [(pool[s : s + 10_000], drawn[s : s + 10_000])
-              for s in range(0, len(pool), 10_000)]  # fmt: skip
+    plan, (predict_all, *_) = planned(False), scored()
 
     def fit(n_threads):
         process_cache.cache_clear()
         plan.run(n_jobs=n_threads)
 
-    def predict(n_threads):
-        with ThreadPoolExecutor(n_threads) as threads:
-            mine = [pieces[core::n_threads] for core in range(n_threads)]
-            list(threads.map(lambda part: predict_blocks(joined, part, 10), mine))
-
-    predict(CORES)
-    for title, function in (
-        ("fits", fit),
-        ("scoring", predict),
-    ):  # fmt: skip
+    for title, function in (("fits", fit), ("scoring", predict_all)):
         sides = {n: lambda _, n=n, f=function: f(n) for n in (1, CORES)}
-        found = in_turn(sides, options.repeat)
+        found = in_turn(sides, repeat)
         one, both = (np.median(found[n], axis=0) for n in (1, CORES))
         print(f"{title}: one thread {one[1]:.2f} s (CPU {one[0]:.2f}), {CORES} threads "
               f"{both[1]:.2f} s (CPU {both[0]:.2f}), {one[1] / both[1]:.2f} times "
               f"as fast (wanted 1.7)", flush=True)  # fmt: skip
 
 
-FLOORS = ("digits", "pruned", "satimage", "scoring", "threads")
+PARTS = {
+    "digits": lambda repeat: against("digits, exhaustive", 33, False, repeat),
+    "pruned": lambda repeat: against("digits, pruned", 50, "exact", repeat),
+    "scoring": scoring,
+    "threads": threads,
+}
+
+
+def warm_up():
+    """Compile, or load what was compiled, and start joblib's processes."""
+    X, y = digits()
+    family, pieces = fitted(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
+    family.join(pieces).predict(X[:70], [np.array(2)])
+    Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", nargs="+")
-    parser.add_argument(
-        "--repeat", type=int, default=5, help="runs of each of our sides"
-    )
-    parser.add_argument("--batches", type=int, default=4, help="samples of the peer's")
+    parser.add_argument("parts", nargs="*", default=[*PARTS])
+    parser.add_argument("--repeat", type=int, default=4)
     options = parser.parse_args()
-    parts = [
-        name
-        for part in options.parts
-        for name in (FLOORS if part == "floors" else [part])
-    ]
     warm_up()
-    for part in parts:
-        globals()[f"part_{part}"](options)
+    for part in options.parts:
+        PARTS[part](options.repeat)
 
 
 if __name__ == "__main__":
