@@ -303,12 +303,12 @@ class Host:
         return self.run(DEPLOY / "hosts/cluster.sh", *words)
 
     def start(self, n_workers):
-        """Start a cluster; return its client."""
+        """Start a cluster; return the process ids of its workers."""
         self.cluster("scheduler")
         self.cluster("workers", self.address, str(n_workers))
-        client = connect(self.address, tls=self.tls, timeout=60)
-        client.wait_for_workers(n_workers, timeout=60)
-        return client
+        with connect(self.address, tls=self.tls, timeout=60) as client:
+            client.wait_for_workers(n_workers, timeout=60)
+            return list(client.run(os.getpid).values())
 
 
 @pytest.fixture
@@ -326,8 +326,7 @@ def test_hosts__start_a_tls_cluster_check_it_run_the_main_job_and_stop_it(host):
     assert nobody.returncode == 1
     assert nobody.stderr.startswith("error: no scheduler answered at tls://")
     assert nobody.stderr.count("\n") == 1
-    with host.start(2) as client:
-        pids = client.run(os.getpid).values()
+    pids = host.start(2)
     assert host.cluster("status").stdout == "scheduler runs\nworkers runs\n"
     assert "2 workers with 2 threads, versions agree" in host.run(*check).stdout
     content = {"address": host.address, "tls": str(host.tls)}
@@ -346,7 +345,7 @@ def test_hosts__start_a_tls_cluster_check_it_run_the_main_job_and_stop_it(host):
 
 @pytest.mark.cluster
 def test_hosts__bring_a_killed_scheduler_and_its_workers_back_and_say_so(host):
-    host.start(1).close()
+    host.start(1)
     loop = psutil.Process(int((host.folder / "dsel-run/scheduler.pid").read_text()))
     for child in loop.children():
         child.kill()

@@ -1,24 +1,17 @@
-"""Runs whose numbers are frozen, and all that these tests know about calls.
+"""Runs whose numbers are frozen, and how the tests beside call a search.
 
     python -m tests.contract.runs          # write the files that are missing
 
-The tests beside this module say what users see; how a search is called, and where its
-numbers are read, stands here. So a change of these calls changes this module alone, and
-what the tests claim stays. Only names that are meant to stay may occur.
-
-A frozen file is never written again: where a name goes, its keys are taken out.
+A frozen file is never written again: where a name goes, its keys are taken out. What a
+run says beside the frozen keys is not compared.
 """
 
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import xarray as xr
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -31,209 +24,77 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel import bounds
 from dsel.least_squares import (
-    KernelLeastSquares,
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
     select_least_squares,
 )
 from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 from dsel.nonconformity import NonconformityClassifier
-from dsel.search import predict_pool, read_rows
-
-__all__ = ["KernelLeastSquares", "predict_pool", "read_rows"]  # for the tests beside
+from dsel.search import read_rows
 
 ROOT = Path(__file__).parents[2]
 FROZEN = Path(__file__).parent / "frozen"
-
-# ---------------------------------------------------------------- calls of a search
-
-ONE_FOLD, ALL_ROWS = "one_fold", "all_rows"
-DEPLOYMENTS = {
-    "nested": (ONE_FOLD, ALL_ROWS),
-    "cv_bound": (ALL_ROWS,),
-    "best_fold": (ALL_ROWS,),
-    "holdout": (ONE_FOLD,),
-}
-"""Every certificate, and whose error each bounds."""
-CRITERIA = ("cv_bound", "holdout", "cv_error")
-"""Criteria that read the counts of a search by `cv_bound`; the last is an estimate."""
+EXACT = ("cv_bound", "best_fold", "holdout")
+CERTIFICATES = ("nested", *EXACT)
+"""All; searches by the others choose the same where they prune."""
 HALF_CRITERIA = (
-    "disagreement",
-    "dis_error",
-    "two_fold_cv",
-    "max_dt_e",
-    "max_cv_dt_e",
+    *("disagreement", "dis_error", "two_fold_cv", "max_dt_e", "max_cv_dt_e"),
     "loo_error",
 )
-FOLD_COUNTS = ("fold_errors", "fold_rows", "disagreements", "pool_rows", "status")
 LEAST_SQUARES_CRITERIA = ("loo", "gcv", "kfold", "holdout", "extra_sample")
 
 
-@dataclass
-class Run:
-    """A finished search: as its plan and what `run` returned."""
-
-    plan: Any
-    outcome: Any
-    certificate: str
-    has_pool: bool = True
-
-
-@dataclass
-class ReadOut:
-    """What a search says about one of its models."""
-
-    candidate: int
-    params: dict[str, Any]
-    estimate: float
-    bound: float
-    fold: int | None
-    certified: bool
-    text: str
-
-
-def plan_search(estimator, grid, X, y, pool=None, *, certificate="nested", **options):
-    """Plan a search by one of the certificates; all candidates are counted."""
-    options = {"certificate": certificate, "random_state": 7, "prune": False, **options}
-    if options["prune"] is True:  # as the certificate does by default
-        del options["prune"]
+def plan_search(estimator, grid, X, y, pool=None, **options):
+    """Plan a search in which all candidates are counted, unless told otherwise."""
+    options = {"random_state": 7, "prune": False, **options}
     return dsel.plan_search(estimator, grid, X, y, pool, **options)
 
 
-def plan_estimates(estimator, grid, X, y, pool=None, *, criterion, **options):
-    """Plan a search by an estimate, which certifies nothing."""
-    options = {"random_state": 7, **options}
-    return dsel.plan_search(estimator, grid, X, y, pool, criterion=criterion, **options)
-
-
-def run_plan(plan, certificate, client=None, *, has_pool=True, **running):
-    return Run(plan, plan.run(client, **running), certificate, has_pool)
-
-
-def run_search(*rows, certificate="nested", client=None, out=None, **options):
-    """Run a search on a client, else on threads of this process."""
-    running = {name: options.pop(name) for name in ("n_jobs",) if name in options}
-    plan = plan_search(*rows, certificate=certificate, **options)
-    running["has_pool"] = len(rows) > 4
-    return run_plan(plan, certificate, client, out=out, **running)
-
-
-def results_of(run) -> xr.Dataset:
-    """Return the cube."""
-    return run.outcome.results
-
-
-def dimensions_of(run) -> dict[str, int]:
-    """Return the dimensions of the cube."""
-    return dict(results_of(run).sizes)
-
-
-def choice_of(run):
-    """Return the declared choice."""
-    return dsel.select(run.outcome)
-
-
-def choice_from(cube):
-    """Return the declared choice of a cube that was opened again."""
-    return dsel.select(cube)
-
-
-def certificate_of(run, deploy) -> ReadOut:
-    """Return what a run says about one of its models."""
-    choice = run.outcome.choice
-    return _read(choice, deploy, choice.candidates[deploy])
-
-
-def read_by(run, criterion) -> ReadOut:
-    """Return what another criterion says of the same counts."""
-    choice = dsel.select(run.outcome, criterion)
-    return _read(choice, choice.deploy, choice.candidate)
-
-
-def _read(choice, deploy, candidate) -> ReadOut:
-    found = choice.certificates[deploy]
-    return ReadOut(
-        candidate=candidate,
-        params=dict(choice.params),
-        estimate=choice.estimate,
-        bound=found.bound,
-        fold=found.fold,
-        certified=found.certified,
-        text=str(choice),
-    )
-
-
-def model_of(run, deploy):
-    """Return the model that a certificate is about."""
-    return run.outcome.models[deploy]
-
-
-def fit_facade(estimator, grid, X, y, pool=None, **options):
-    """Return the fitted estimator of a search, of a certificate or by default."""
-    running = {name: options.pop(name) for name in ("out",) if name in options}
-    search = dsel.SemiSupervisedSearchCV(estimator, grid, **options)
-    return search.fit(X, y, pool=pool, **running)
+def run_search(*rows, client=None, out=None, n_jobs=None, **options):
+    return plan_search(*rows, **options).run(client, out=out, n_jobs=n_jobs)
 
 
 # ------------------------------------------------------------------ counts of a run
 
 
-def counts_of(run) -> dict[str, Any]:
-    """Return every number that must not depend on where and how a search ran."""
-    results = results_of(run)
-    counts = {name: whole(results[name]) for name in ("status", "fold_rows")}
-    if run.certificate == "nested":
-        counts |= nested_counts_of(run)
-    else:
-        there = [name for name in FOLD_COUNTS if name in results]
-        counts |= {name: whole(results[name]) for name in there}
-    for deploy in DEPLOYMENTS[run.certificate]:
-        found = certificate_of(run, deploy)
-        counts[f"{deploy}/candidate"] = found.candidate
-        counts[f"{deploy}/fold"] = found.fold
-        counts[f"{deploy}/bound"] = found.bound
-    return counts
+def counts_of(run):
+    """Return every number that must not depend on where and how a search ran.
 
-
-def nested_counts_of(run) -> dict[str, Any]:
-    """Return the counts of a nested search, one key a name.
-
-    ``pair_errors[candidate, i, j]`` are the errors on fold j of the model that has seen
-    neither fold i nor fold j, from which what has not seen fold i is chosen.
+    ``pair_errors[candidate, i, j]`` of a nested search are the errors on fold j of the
+    model that has seen neither fold i nor fold j, from which what has not seen fold i
+    is chosen.
     """
-    results = results_of(run)
-    k = results.sizes["fold"]
-    pairs = run.outcome.pair_results
-    found = pairs["fold_errors"].values.reshape(-1, pairs.sizes["pair"], 2)
-    errors = np.full((len(found), k, k), np.nan)
-    for place, (one, other) in enumerate(pairs["fold"].values):
-        errors[:, other, one], errors[:, one, other] = found[:, place].T
-    counts = {"pair_errors": whole(errors)}
-    counts["fold_errors"] = whole(results["fold_errors"].values.reshape(-1, k))
-    counts["candidates_without_fold"] = whole(results["outer_candidate"])
-    counts["errors_without_fold"] = whole(results["outer_errors"])
-    if run.has_pool:
-        counts["disagreements_without_fold"] = disagreements_without_fold(run)
+    cube, pairs = run.results, run.pair_results
+    names = ("fold_errors", "fold_rows", "disagreements", "pool_rows", "status")
+    counts = {name: whole(cube[name]) for name in names if name in cube}
+    if pairs is not None:
+        k = cube.sizes["fold"]
+        found = pairs["fold_errors"].values.reshape(-1, pairs.sizes["pair"], 2)
+        one, other = pairs["fold"].values.T
+        errors = np.full((len(found), k, k), np.nan)
+        errors[:, other, one], errors[:, one, other] = found[..., 0], found[..., 1]
+        counts |= {
+            "pair_errors": whole(errors),
+            "fold_errors": whole(cube["fold_errors"].values.reshape(-1, k)),
+            "candidates_without_fold": whole(cube["outer_candidate"]),
+            "errors_without_fold": whole(cube["outer_errors"]),
+        }
+        if "all_rows" in run.certificates:
+            counts["disagreements_without_fold"] = whole(cube["outer_disagreements"])
+    for deploy, certificate in run.certificates.items():
+        counts[f"{deploy}/candidate"] = run.choice.candidates[deploy]
+        counts[f"{deploy}/fold"] = certificate.fold
+        counts[f"{deploy}/bound"] = certificate.bound
     return counts
 
 
-def disagreements_without_fold(run) -> list[int | None]:
-    """Return on how many pool rows the model of all rows and each fold's differ."""
-    return whole(results_of(run)["outer_disagreements"])
-
-
-def whole(values) -> Any:
-    """Return counts as integers, what was not counted as None."""
+def whole(values):
+    """Return counts; None where nothing was counted."""
     array = np.asarray(values, dtype=float)
-    counted = np.isfinite(array) & (array != -1)
-    assert (array[counted] == np.rint(array[counted])).all()
-    found = np.where(counted, np.rint(np.where(counted, array, 0)), None)
-    return json.loads(
-        json.dumps(found.tolist()), parse_float=lambda text: int(float(text))
-    )
+    return np.where(np.isfinite(array) & (array != -1), array, None).tolist()
 
 
-def values(array) -> Any:
+def values(array):
     return np.asarray(array, dtype=float).tolist()
 
 
@@ -251,12 +112,33 @@ def digits(n_labeled=400):
     return split_rows(*load_digits(return_X_y=True), n_labeled)
 
 
+def labels_of_digits(n_labeled=400):
+    """Return the true labels of their pool."""
+    return digits(1797)[1][n_labeled:]
+
+
 def satimage():
     path = Path(os.environ.get("DSEL_DATA", ROOT.parent / "shared" / "data"))
     with np.load(path / "satimage.npz") as table:
         X, y = table["X"] / 255.0, table["y"]
     X, y, pool = split_rows(X, y, 500)
     return X, y, pool[:3000]
+
+
+def sinc_rows(n=60):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 1))
+    dense = np.linspace(-3, 3, 200)[:, np.newaxis]
+    return X, np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(n), dense
+
+
+def three_classes(n_pool=3000):
+    """Return labeled rows of three Gaussian classes, a pool, and its true labels."""
+    rng = np.random.default_rng(1)
+    y = np.arange(30) % 3
+    X = rng.normal(size=(30, 4)) + 1.5 * np.eye(3, 4)[y]
+    truth = rng.integers(0, 3, n_pool)
+    return X, y, rng.normal(size=(n_pool, 4)) + 1.5 * np.eye(3, 4)[truth], truth
 
 
 DIGITS_GRID = {"C": [0.5, 2.0, 8.0, 32.0], "gamma": [1e-4, 5e-4, 2e-3, 1e-2]}
@@ -272,49 +154,28 @@ LEARNERS = {"SVC": (SVC(), DIGITS_GRID), "k-NN": K_NEAREST, "tree": TREES}
 # ------------------------------------------------------------------- the frozen runs
 
 
-def read_all(run, criteria):
-    """Return what each criterion chooses and says, one key a number."""
+def read_all(results, criteria):
+    """Return what each criterion chooses and says, be it a bound or an estimate."""
     frozen = {}
     for name in criteria:
-        found = read_by(run, name)
-        frozen[f"{name}/candidate"] = found.candidate
-        is_bound = name in DEPLOYMENTS
-        frozen[f"{name}/{'bound' if is_bound else 'estimate'}"] = found.estimate
+        choice = dsel.select(results, name)
+        frozen[f"{name}/candidate"] = choice.candidate
+        frozen[f"{name}/bound"] = frozen[f"{name}/estimate"] = choice.estimate
     return frozen
 
 
-def plain(estimator, grid, X, y, pool, cv):
-    """Freeze a search by plain folds, and what a pruned one says."""
-    rows = (estimator, grid, X, y, pool)
+def plain(*rows, cv=5):
+    """A search by plain folds, its formulas, and what certificates and pruning say."""
     run = run_search(*rows, certificate="cv_bound", cv=cv)
-    frozen = {name: whole(results_of(run)[name]) for name in FOLD_COUNTS}
-    frozen |= read_all(run, CRITERIA) | _formulas(results_of(run))
-    return frozen | _of_certificates(rows, cv)
-
-
-def estimates(estimator, grid, X, y, cv):
-    """Freeze a search without a pool, which ends in an estimate."""
-    plan = plan_estimates(
-        estimator, grid, X, y, criterion="cv_error", cv=cv, prune=False
-    )
-    run = run_plan(plan, "cv_error")
-    names = ("fold_errors", "fold_rows", "status")
-    frozen = {name: whole(results_of(run)[name]) for name in names}
-    return frozen | read_all(run, ("cv_error",))
-
-
-def _formulas(results):
-    """Freeze the terms of every candidate, by both ways of dividing delta."""
-    k = results.sizes["fold"]
+    frozen = counts_of(run) | read_all(run, ("cv_bound", "holdout", "cv_error"))
     errors, differ, read = (
-        results[name].values.reshape(-1, k).astype(int)
+        run.results[name].values.reshape(-1, cv).astype(int)
         for name in ("fold_errors", "disagreements", "pool_rows")
     )
-    frozen = {}
     for share in (0.5, 0.95):
         terms = bounds.cv_bound(
             errors,
-            results["fold_rows"].values.astype(int),
+            run.results["fold_rows"].values.astype(int),
             differ.sum(axis=1),
             read.sum(axis=1),
             delta=np.full(len(errors), 0.05 / len(errors)),
@@ -322,92 +183,65 @@ def _formulas(results):
         )
         frozen[f"label share {share}/label_bound"] = values(terms.label_term)
         frozen[f"label share {share}/pool_bound"] = values(terms.disagreement_term)
+    for name in EXACT:
+        for title, prune in (("exhaustive", False), ("pruned", "exact")):
+            choice = run_search(*rows, certificate=name, cv=cv, prune=prune).choice
+            frozen[f"{name}/{title}/candidate"] = choice.candidate
+            frozen[f"{name}/{title}/bound"] = choice.bound
+            frozen[f"{name}/{title}/certified"] = choice.certificate.certified
     return frozen
 
 
-def _of_certificates(rows, cv):
-    """Freeze what runs by other certificates say, and pruned ones."""
-    frozen = {}
-    for name in ("cv_bound", "best_fold", "holdout"):
-        for prune in (False, True):
-            run = run_search(*rows, certificate=name, cv=cv, prune=prune)
-            found = certificate_of(run, DEPLOYMENTS[name][0])
-            key = f"{name}/{'pruned' if prune else 'exhaustive'}"
-            frozen[f"{key}/candidate"] = found.candidate
-            frozen[f"{key}/bound"] = found.bound
-            frozen[f"{key}/certified"] = found.certified
-    return frozen
+def nested(*rows, cv):
+    """Every count of a nested search, and both numbers that it gives."""
+    alone = run_search(*rows[:4], certificate="nested", cv=cv)
+    bound = {"without a pool/bound": alone.certificate.bound}
+    return counts_of(run_search(*rows, certificate="nested", cv=cv)) | bound
 
 
-def nested(estimator, grid, X, y, pool, cv):
-    """Freeze every count of a nested search, and both numbers that it gives."""
-    run = run_search(estimator, grid, X, y, pool, certificate="nested", cv=cv)
-    frozen = nested_counts_of(run)
-    frozen["fold_rows"] = whole(results_of(run)["fold_rows"])
-    for deploy in DEPLOYMENTS["nested"]:
-        found = certificate_of(run, deploy)
-        frozen[f"{deploy}/candidate"] = found.candidate
-        frozen[f"{deploy}/fold"] = found.fold
-        frozen[f"{deploy}/bound"] = found.bound
-    alone = run_search(estimator, grid, X, y, certificate="nested", cv=cv)
-    frozen["without a pool/bound"] = certificate_of(alone, ONE_FOLD).bound
-    return frozen
+def estimated(*rows, criterion, names, **options):
+    """A search without a certificate."""
+    results = run_search(*rows, criterion=criterion, **options).results
+    return {name: whole(results[name]) for name in names} | read_all(
+        results, [criterion]
+    )
+
+
+def iris():
+    rows = load_iris(return_X_y=True)
+    learner, names = LogisticRegression(max_iter=2000), ("fold_errors", "fold_rows")
+    options = {"criterion": "cv_error", "names": (*names, "status"), "cv": 5}
+    return estimated(learner, {"C": [0.1, 1.0, 10.0]}, *rows, **options)
+
+
+def leave_one_out():
+    X, y, pool = digits(80)
+    rows = (SVC(), {"C": [1.0, 8.0], "gamma": [2e-4, 1e-3]}, X, y, pool[:200])
+    return estimated(*rows, criterion="loo_error", names=["loo_errors"])
+
+
+def covalidate(*rows, repeats=6, **options):
+    return dsel.covalidate(*rows, repeats=repeats, random_state=3, **options)
 
 
 def co_validation():
     X, y, pool = digits(120)
     grid = {"C": [1.0, 8.0], "gamma": [2e-4, 1e-3, 5e-3]}
     results = covalidate(SVC(), grid, X, y, pool[:780], leave_one_out=True)
-    names = (
-        "fold_errors",
-        "fold_rows",
-        "train_errors",
-        "disagreements",
-        "loo_errors",
+    names = ("fold_errors", "fold_rows", "train_errors", "disagreements", "loo_errors")
+    return {name: whole(results[name]) for name in names} | read_all(
+        results, HALF_CRITERIA
     )
-    frozen = {name: whole(results[name]) for name in names}
-    run = Run(None, SimpleNamespace(results=results), "co_validation")
-    return frozen | read_all(run, HALF_CRITERIA)
-
-
-def covalidate(*rows, repeats=6, random_state=3, **options) -> xr.Dataset:
-    return dsel.covalidate(*rows, repeats=repeats, random_state=random_state, **options)
-
-
-def loo_run(estimator, grid, X, y, pool=None):
-    return run_plan(
-        plan_estimates(estimator, grid, X, y, pool, criterion="loo_error"), "loo_error"
-    )
-
-
-def leave_one_out():
-    X, y, pool = digits(80)
-    run = loo_run(SVC(), {"C": [1.0, 8.0], "gamma": [2e-4, 1e-3]}, X, y, pool[:200])
-    frozen = {"loo_errors": whole(results_of(run)["loo_errors"])}
-    return frozen | read_all(run, ["loo_error"])
-
-
-def sinc_rows(n=60):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (n, 1))
-    dense = np.linspace(-3, 3, 200)[:, np.newaxis]
-    return X, np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(n), dense
 
 
 def least_squares_search(**options):
-    return LeastSquaresSearch(
-        np.geomspace(0.1, 3, 6), np.geomspace(1e-4, 10, 8), random_state=0, **options
-    )
+    grid = np.geomspace(0.1, 3, 6), np.geomspace(1e-4, 10, 8)
+    return LeastSquaresSearch(*grid, random_state=0, **options)
 
 
-def streamed_search(**options):
-    return StreamedLeastSquaresSearch(
-        np.geomspace(0.1, 3, 4),
-        np.geomspace(1e-4, 10, 5),
-        n_centers=12,
-        random_state=0,
-        **options,
-    )
+def streamed_search():
+    grid = np.geomspace(0.1, 3, 4), np.geomspace(1e-4, 10, 5)
+    return StreamedLeastSquaresSearch(*grid, n_centers=12, random_state=0)
 
 
 def least_squares():
@@ -431,24 +265,17 @@ def nonconformity_model(ties="random", **options):
 
 def nonconformity():
     X, y, pool = digits(300)
-    frozen = {}
-    for ties in ("random", "literal"):
-        model = nonconformity_model(ties).fit(X, y)
-        frozen[f"{ties}/predictions"] = whole(model.predict(pool[:300]))
-    frozen["p_values"] = values(model.p_values(pool[:4]))
-    return frozen
+    random, literal = (
+        nonconformity_model(ties).fit(X, y) for ties in ("random", "literal")
+    )
+    return {
+        "random/predictions": whole(random.predict(pool[:300])),
+        "literal/predictions": whole(literal.predict(pool[:300])),
+        "p_values": values(literal.p_values(pool[:4])),
+    }
 
 
-def three_classes(n_pool=3000):
-    """Return labeled rows of three Gaussian classes, a pool, and its true labels."""
-    rng = np.random.default_rng(1)
-    y = np.arange(30) % 3
-    X = rng.normal(size=(30, 4)) + 1.5 * np.eye(3, 4)[y]
-    truth = rng.integers(0, 3, n_pool)
-    return X, y, rng.normal(size=(n_pool, 4)) + 1.5 * np.eye(3, 4)[truth], truth
-
-
-def fit_lda(kind, X, y, pool, truth):
+def fit_lda(kind, X, y, pool, truth=None):
     """Fit the supervised, the semi-supervised or the oracle model."""
     if kind == "supervised":
         return MaximumLikelihoodLDA().fit(X, y)
@@ -458,14 +285,13 @@ def fit_lda(kind, X, y, pool, truth):
 
 
 def mcpl():
-    X, y, pool, truth = three_classes()
+    *rows, pool, truth = three_classes()
     frozen = {}
     for kind in ("supervised", "semi-supervised", "oracle"):
-        model = fit_lda(kind, X, y, pool, truth)
+        model = fit_lda(kind, *rows, pool, truth)
         frozen[f"{kind}/means"] = values(model.means_)
         frozen[f"{kind}/errors"] = int((model.predict(pool) != truth).sum())
-        if kind == "semi-supervised":
-            frozen[f"{kind}/contrast"] = float(model.contrast_lower_)
+        frozen[f"{kind}/contrast"] = getattr(model, "contrast_lower_", None)
     return frozen
 
 
@@ -481,10 +307,10 @@ def certify_selection():
     return {
         "fold_errors": whole(found.results["fold_errors"]),
         "disagreements": whole(found.results["outer_disagreements"]),
-        "all_rows/bound": found.certificates[ALL_ROWS].bound,
-        "params": {k: float(v) for k, v in found.models[ALL_ROWS].best_params_.items()},
+        "all_rows/bound": found.certificates["all_rows"].bound,
+        "params": found.models["all_rows"].best_params_,
         "without a pool/fold_errors": whole(alone.results["fold_errors"]),
-        "without a pool/bound": alone.certificates[ONE_FOLD].bound,
+        "without a pool/bound": alone.certificates["one_fold"].bound,
     }
 
 
@@ -495,28 +321,8 @@ def expected_bounds(**changed):
     table = dsel.plan_bound(**{**sizes, **rates, **changed})
     return {
         name: table["bound"].sel(certificate=name).dropna("n_folds")
-        for name in ("cv_bound", "best_fold", ALL_ROWS, ONE_FOLD)
+        for name in ("cv_bound", "best_fold", "all_rows", "one_fold")
     }
-
-
-AUDITED = {
-    "cv_bound": "cv_bound, lucky folds",
-    "best_fold": "best_fold, lucky folds",
-    "nested": "nested, lucky folds",
-    "a broken bound": "luckiest fold",
-}
-"""Settings of the audit, by the certificate whose failures they count."""
-
-
-def audit_of(names, **options):
-    """Return certified draws and failures of each setting, and the whole report."""
-    report = dsel.audit([AUDITED[name] for name in names], **options)
-    counts = {
-        name: [int(report[of].sel(setting=AUDITED[name]).item()) for of in
-               ("certified", "failures")]
-        for name in names
-    }  # fmt: skip
-    return counts, report
 
 
 def plan_bound():
@@ -527,29 +333,18 @@ def plan_bound():
     }
 
 
-def _wine():
-    return split_rows(*load_wine(return_X_y=True), 90)
-
-
-def _cancer():
-    return split_rows(*load_breast_cancer(return_X_y=True), 250)
-
-
-def _iris():
-    X, y = load_iris(return_X_y=True)
-    return LogisticRegression(max_iter=2000), {"C": [0.1, 1.0, 10.0]}, X, y
-
-
+WINE = (*K_NEAREST, *split_rows(*load_wine(return_X_y=True), 90))
+CANCER = (*TREES, *split_rows(*load_breast_cancer(return_X_y=True), 250))
 RUNS = {
-    "digits": lambda: plain(SVC(), DIGITS_GRID, *digits(), cv=5),
+    "digits": lambda: plain(SVC(), DIGITS_GRID, *digits()),
     "digits-nested-3": lambda: nested(SVC(), DIGITS_GRID, *digits(), cv=3),
     "digits-nested-5": lambda: nested(SVC(), DIGITS_GRID, *digits(), cv=5),
-    "satimage": lambda: plain(SVC(), SATIMAGE_GRID, *satimage(), cv=5),
-    "wine": lambda: plain(*K_NEAREST, *_wine(), cv=5),
-    "wine-nested-5": lambda: nested(*K_NEAREST, *_wine(), cv=5),
-    "breast-cancer": lambda: plain(*TREES, *_cancer(), cv=5),
-    "breast-cancer-nested-3": lambda: nested(*TREES, *_cancer(), cv=3),
-    "iris": lambda: estimates(*_iris(), cv=5),
+    "satimage": lambda: plain(SVC(), SATIMAGE_GRID, *satimage()),
+    "wine": lambda: plain(*WINE),
+    "wine-nested-5": lambda: nested(*WINE, cv=5),
+    "breast-cancer": lambda: plain(*CANCER),
+    "breast-cancer-nested-3": lambda: nested(*CANCER, cv=3),
+    "iris": iris,
     "co-validation": co_validation,
     "leave-one-out": leave_one_out,
     "least-squares": least_squares,
@@ -588,15 +383,14 @@ def job(kind, log, out=None, client=None):
     return run_search(learner, grid, X, y, pool, cv=3, **running)
 
 
-def write_missing():
-    FROZEN.mkdir(exist_ok=True)
-    for name, run in RUNS.items():
-        path = FROZEN / f"{name}.json"
-        if not path.exists():
-            pairs = sorted(run().items())  # a line each, so that lines can go
-            lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs]
-            path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+def answers_of(place):
+    """Return the class codes that `predict_pool` has written."""
+    return np.concatenate([codes for _, codes in read_rows(place, "label")])
 
 
 if __name__ == "__main__":
-    write_missing()
+    for name, run in RUNS.items():
+        if not (path := FROZEN / f"{name}.json").exists():
+            pairs = sorted(run().items())  # a line each, so that lines can go
+            lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs]
+            path.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,174 +1,292 @@
-"""The cube that a run returns: dimensions, coordinates, types, and its ways to disk."""
+"""The cube of each kind of search: its contents, and what xarray and files do to it."""
 
 import json
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
 import pytest
 import xarray as xr
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
-from tests.contract.runs import (
-    DIGITS_GRID,
-    TREES,
-    choice_from,
-    choice_of,
-    digits,
-    dimensions_of,
-    results_of,
-    run_search,
-)
+from tests.contract import runs
 
 pytestmark = pytest.mark.contract
 
-COUNTS = {
-    "nested": {"fold_errors": ("C", "gamma", "fold"), "fold_rows": ("fold",)},
-    "cv_bound": {
-        "fold_errors": ("C", "gamma", "fold"),
-        "fold_rows": ("fold",),
-        "disagreements": ("C", "gamma", "fold"),
-        "pool_rows": ("C", "gamma", "fold"),
-    },
+X, Y, POOL = runs.digits(120)
+POOL = POOL[:300]
+GRID = {"C": [1.0, 2.0, 8.0, 16.0], "gamma": [2e-4, 1e-3]}
+
+
+@cache
+def searched(certificate, prune=False):
+    options = {"certificate": certificate, "prune": prune, "cv": 3}
+    return runs.run_search(SVC(), GRID, X, Y, POOL, **options)
+
+
+def failed():
+    """Return a cube of which half of the candidates failed."""
+    grid = {"n_neighbors": [1, 3, 8, 9], "p": [-1, 2]}
+    rows = (KNeighborsClassifier(), grid, X, Y)
+    with pytest.warns(dsel.errors.FitFailedWarning):
+        return runs.run_search(*rows, criterion="cv_error", cv=3).results
+
+
+def least_squares():
+    X, y, dense = runs.sinc_rows()
+    search = runs.least_squares_search(cv=5)
+    return search.fit(X, y, dense, np.sinc(dense[:, 0])).results_
+
+
+CUBES = {
+    "nested": lambda: searched("nested").results,
+    "halved": lambda: searched("nested", "halving").results,
+    "pairs": lambda: searched("nested").pair_results,
+    "cv_bound": lambda: searched("cv_bound").results,
+    "best_fold": lambda: searched("best_fold", "exact").results,
+    "holdout": lambda: searched("holdout").results,
+    "cv_error": lambda: (
+        runs.run_search(SVC(), GRID, X, Y, criterion="cv_error", cv=3).results
+    ),
+    "failed": failed,
+    "least squares": least_squares,
+    "streamed": lambda: runs.streamed_search().fit(*runs.sinc_rows()[:2]).results_,
+    "co-validation": lambda: runs.covalidate(SVC(), GRID, X, Y, POOL, repeats=3),
 }
 
 
-@pytest.fixture(scope="module", params=COUNTS)
+@cache
+def cube_of(kind):
+    return CUBES[kind]()
+
+
+@pytest.fixture(params=CUBES)
+def cube(request):
+    return cube_of(request.param)
+
+
+# What is in it
+
+
+@pytest.fixture(params=["nested", "cv_bound"])
 def run(request):
-    rows = digits(200)
-    return run_search(SVC(), DIGITS_GRID, *rows, certificate=request.param, cv=5)
+    return searched(request.param)
 
 
-@pytest.fixture
-def cube(run):
-    return results_of(run)
-
-
-def test_cube__has_a_dimension_for_each_parameter_and_no_others(run, cube):
-    assert dimensions_of(run) == {"C": 4, "gamma": 4, "fold": 5} | {
-        "criterion": cube.sizes["criterion"]
+def test_cube__has_a_dimension_for_each_parameter_and_no_others(run):
+    cube, sizes = run.results, {"C": 4, "gamma": 2, "fold": 3}
+    assert dict(cube.sizes) == sizes | {"criterion": cube.sizes["criterion"]}
+    assert {name: cube[name].values.tolist() for name in sizes} == GRID | {
+        "fold": [0, 1, 2]
     }
-    assert cube["C"].values.tolist() == DIGITS_GRID["C"]
-    assert cube["gamma"].values.tolist() == DIGITS_GRID["gamma"]
-    assert cube["fold"].values.tolist() == [0, 1, 2, 3, 4]
     assert cube["criterion"].values[0] in ("cv_error", "cv_bound")
+    assert (int(cube["n_labeled"]), int(cube["n_unlabeled"])) == (120, 300)
 
 
-def answers_of(cube):
-    """Return in how many answers the errors of each fold were counted."""
-    return cube["fold_answers"] if "fold_answers" in cube else cube["fold_rows"]
-
-
-def test_cube__counts_are_whole_numbers_by_candidate_and_fold(run, cube):
-    for name, dims in COUNTS[run.certificate].items():
-        assert cube[name].dims == dims
+def test_cube__counts_are_whole_numbers_by_candidate_and_fold(run):
+    cube = run.results
+    by_fold = ("C", "gamma", "fold")
+    dims = {"fold_errors": by_fold, "fold_rows": ("fold",)}
+    if "pool_rows" in cube:
+        dims |= {"disagreements": by_fold, "pool_rows": by_fold}
+        assert (cube["pool_rows"].sum("fold") == len(POOL)).all()
+        assert (cube["disagreements"] <= cube["pool_rows"]).all()
+    for name in dims:
+        assert cube[name].dims == dims[name]
         assert cube[name].dtype == np.float64
         assert (cube[name] == np.rint(cube[name])).all()
-    assert cube["fold_rows"].sum() == 200
-    assert (cube["fold_errors"] <= answers_of(cube)).all()
-
-
-def test_cube__has_a_status_for_each_candidate_and_texts_where_one_failed(cube):
+    assert cube["fold_rows"].sum() == 120
     assert cube["status"].dims == ("C", "gamma")
     assert cube["status"].dtype.kind == "i"
     assert (cube["status"] == 0).all()
-    assert "message" not in cube
 
 
-def test_cube__estimates_stand_by_criterion(run, cube):
+def test_cube__estimates_stand_by_criterion(run):
+    cube = run.results
     estimates = cube["estimate"]
     assert estimates.dims == ("criterion", "C", "gamma")
-    assert estimates.dtype == np.float64
-    error = (cube["fold_errors"] / answers_of(cube)).mean("fold")
+    answers = cube["fold_answers"] if "fold_answers" in cube else cube["fold_rows"]
+    error = (cube["fold_errors"] / answers).mean("fold")
     xr.testing.assert_allclose(estimates.sel(criterion="cv_error", drop=True), error)
-    if run.certificate == "cv_bound":
+    if run.pair_results is None:
         terms = cube["label_term"] + cube["disagreement_term"]
         both = [each.sel(criterion="cv_bound") for each in (terms, estimates)]
         xr.testing.assert_allclose(*both)
 
 
-def test_cube__disagreements_are_counted_once_a_pool_row():
-    rows = digits(200)
-    run = run_search(SVC(), DIGITS_GRID, *rows, certificate="cv_bound", cv=5)
-    cube = results_of(run)
-    assert (cube["pool_rows"].sum("fold") == len(rows[2])).all()
-    assert (cube["disagreements"] <= cube["pool_rows"]).all()
-    assert int(cube["n_unlabeled"]) == 1597
-    assert int(cube["n_labeled"]) == 200
-
-
 def test_cube__pruned_candidates_keep_their_cells():
-    rows = digits(200)
-    options = {"certificate": "cv_bound", "cv": 5, "prune": True}
-    cube = results_of(run_search(SVC(), DIGITS_GRID, *rows, **options))
+    cube = searched("cv_bound", "exact").results
     pruned = cube["status"] == 1
     assert pruned.any()
-    assert cube["fold_errors"].sizes == {"C": 4, "gamma": 4, "fold": 5}
+    assert cube["fold_errors"].sizes == {"C": 4, "gamma": 2, "fold": 3}
     assert cube["estimate"].sel(criterion="cv_bound").where(pruned).isnull().all()
 
 
-def test_cube__kept_by_dsel_opens_as_zarr(cube, tmp_path):
-    dsel.save_results(cube, tmp_path)
-    [place] = (tmp_path / "cube").glob("*.zarr")
-    opened = xr.open_zarr(place, consolidated=False).load()
-    assert opened.equals(cube)
-    assert opened["status"].where(opened["status"] == 0).notnull().all()
-
-
-def test_cube__says_where_it_comes_from(cube):
-    assert cube.attrs["seed"] == "7"
-    assert cube.attrs["creation_library"] == "dsel"
-    assert cube.attrs["version_scikit-learn"] == version("scikit-learn")
-    assert json.loads(cube.attrs["classes"]) == [str(label) for label in range(10)]
-    names = [each["name"] for each in json.loads(cube.attrs["assumptions"])]
+def test_cube__says_where_it_comes_from(run):
+    told = run.results.attrs
+    assert (told["seed"], told["creation_library"]) == ("7", "dsel")
+    assert told["version_scikit-learn"] == version("scikit-learn")
+    assert json.loads(told["classes"]) == [str(label) for label in range(10)]
+    names = [each["name"] for each in json.loads(told["assumptions"])]
     assert names == ["A1", "A3", "A4", "A5", "A7"]
-
-
-def test_save_results__gives_back_the_same_cube(run, cube, tmp_path):
-    dsel.save_results(cube, tmp_path / "cube")
-    opened = dsel.open_results(tmp_path / "cube")
-    assert opened.load().identical(cube)
-    assert {name: opened[name].dtype for name in opened.variables} == {
-        name: cube[name].dtype for name in cube.variables
-    }
-    assert choice_from(opened) == choice_of(run)
-
-
-def test_save_results__replaces_the_cube_that_is_there(cube, tmp_path):
-    dsel.save_results(cube.assign_attrs(seed="8"), tmp_path)
-    dsel.save_results(cube, tmp_path)
-    assert dsel.open_results(tmp_path).load().identical(cube)
-
-
-def test_open_results__after_a_run_is_what_the_run_returned(tmp_path):
-    rows = digits(200)
-    run = run_search(*TREES, *rows, cv=3, out=tmp_path / "out")
-    opened = dsel.open_results(tmp_path / "out")
-    assert set(opened.data_vars) == set(results_of(run).data_vars)
-    for name in opened.data_vars:
-        assert opened[name].equals(results_of(run)[name]), name
 
 
 def test_cube__of_a_list_has_one_dimension_of_candidates():
     grid = [{"C": [1.0, 8.0]}, {"kernel": ["linear"]}]
-    run = run_search(SVC(), grid, *digits(200), certificate="cv_bound", cv=3)
-    cube = results_of(run)
-    assert cube["fold_errors"].dims == ("candidate", "fold")
-    assert cube["candidate"].values.tolist() == [0, 1, 2]
-    assert choice_of(run).candidate in (0, 1, 2)
+    run = runs.run_search(SVC(), grid, X, Y, POOL, certificate="cv_bound", cv=3)
+    assert run.results["fold_errors"].dims == ("candidate", "fold")
+    assert run.results["candidate"].values.tolist() == [0, 1, 2]
+    assert run.choice.candidate in (0, 1, 2)
 
 
 def test_cube__grid_values_may_be_texts_and_none():
     grid = {"criterion": ["gini", "entropy"], "max_depth": [2, None]}
-    run = run_search(TREES[0], grid, *digits(200), certificate="cv_bound", cv=3)
-    cube = results_of(run)
-    assert cube["fold_errors"].dims == ("param_criterion", "max_depth", "fold")
-    assert set(choice_of(run).params) == {"criterion", "max_depth"}
-    assert choice_of(run).params["criterion"] in ("gini", "entropy")
+    rows = (runs.TREES[0], grid, X, Y, POOL)
+    run = runs.run_search(*rows, certificate="cv_bound", cv=3)
+    assert run.results["fold_errors"].dims == ("param_criterion", "max_depth", "fold")
+    assert run.choice.params["criterion"] in ("gini", "entropy")
 
 
-def test_accessor__selects_and_makes_a_table(run, cube):
-    assert cube.dsel.select() == choice_of(run)
-    table = cube.dsel.table()
-    assert len(table) == 16
+def test_accessor__selects_and_makes_a_table(run):
+    assert run.results.dsel.select() == run.choice
+    table = run.results.dsel.table()
+    assert len(table) == 8
     assert {"C", "gamma", "status"} <= {*table.columns, *table.index.names}
+
+
+def test_cube__has_no_variable_without_a_value(cube):
+    assert [name for name in cube.data_vars if not cube[name].notnull().any()] == []
+    assert ("message" in cube) == (cube is cube_of("failed"))
+
+
+def test_cube__is_a_table_of_a_row_for_each_candidate_and_split(cube):
+    counted = cube.drop_dims("criterion", errors="ignore")
+    assert len(counted.to_dataframe()) == np.prod([*counted.sizes.values()])
+
+
+def test_cube__says_of_sums_and_means_what_they_are():
+    cube = cube_of("least squares")
+    found = cube["estimate"].sel(criterion="kfold", drop=True)
+    means = (cube["fold_loss_sum"] / cube["fold_rows"]).mean("fold")
+    np.testing.assert_allclose(found, means.transpose(*found.dims))
+    mean = cube["estimate"].sel(criterion="extra_sample", drop=True)
+    assert np.array_equal(mean, cube["extra_loss_mean"])
+
+
+# What files do to it
+
+
+def by_netcdf(cube, place):
+    pytest.importorskip("netCDF4")
+    cube.to_netcdf(place)
+    with xr.open_dataset(place) as opened:
+        return opened.load()
+
+
+def by_zarr(cube, place):
+    cube.to_zarr(place, consolidated=False)
+    return xr.open_zarr(place, consolidated=False).load()
+
+
+def by_dsel(cube, place):
+    dsel.save_results(cube.assign_attrs(seed="8"), place)  # this is replaced
+    dsel.save_results(cube, place)
+    [written] = (place / "cube").glob("*.zarr")
+    read = xr.open_zarr(written, consolidated=False).load()
+    opened = dsel.open_results(place).load()
+    assert read.equals(opened)
+    return opened
+
+
+@pytest.mark.parametrize("way", [by_zarr, by_netcdf, by_dsel])
+def test_cube__comes_back_from_files(cube, way, tmp_path):
+    if way is by_dsel and "status" not in cube:
+        return  # pairs are kept beside the cube of their run
+    opened = way(cube, tmp_path / "cube")
+    assert opened.drop_encoding().identical(cube)
+    dtypes = [{name: c[name].dtype for name in c.variables} for c in (opened, cube)]
+    assert way is not by_dsel or dtypes[0] == dtypes[1]
+    if "choice" in cube.attrs:
+        assert dsel.select(opened) == dsel.select(cube)
+
+
+def test_open_results__after_a_run_is_what_the_run_returned(tmp_path):
+    run = runs.run_search(*runs.TREES, X, Y, POOL, cv=3, out=tmp_path / "out")
+    assert dsel.open_results(tmp_path / "out").load().equals(run.results)
+
+
+# What xarray does to it
+
+
+def is_done(cube):
+    """Return where candidates are done; of pairs, where they were counted."""
+    return cube["status"] == 0 if "status" in cube else cube["fold_errors"].notnull()
+
+
+def other(cube, dim):
+    """Return the cube of other candidates, of which none is in the first."""
+    return cube.assign_coords({dim: cube[dim] + 0.25})
+
+
+def grown(cube, dim):
+    return cube.reindex({dim: [99.0, *cube[dim].values[:1]]})
+
+
+def numbers(cube):
+    return cube.drop_vars("message", errors="ignore")
+
+
+def judged(cube):
+    return "estimate" if "estimate" in cube else "fold_errors"
+
+
+GROWN = {
+    "data_vars": "minimal", "coords": "minimal", "compat": "override", "join": "outer",
+}  # fmt: skip
+IDIOMS = {
+    "where": lambda cube, dim: cube.where(is_done(cube)),
+    "where_drop": lambda cube, dim: cube.where(cube[dim] > 1, drop=True),
+    "where_other": lambda cube, dim: cube.where(is_done(cube), 0),
+    "sel": lambda cube, dim: cube.sel({dim: [1.0, 8.0]}, method="nearest"),
+    "reindex": lambda cube, dim: cube.reindex({dim: [99.0, *cube[dim].values]}),
+    "align": lambda cube, dim: xr.align(cube, other(cube, dim), join="outer")[0],
+    "merge": lambda cube, dim: xr.merge(
+        [cube, other(cube, dim)], join="outer", compat="no_conflicts"
+    ),
+    "concat": lambda cube, dim: xr.concat([cube, other(cube, dim)], dim, **GROWN),
+    "concat_runs": lambda cube, dim: xr.concat([cube, cube], "run", data_vars="all"),
+    "combine_first": lambda cube, dim: cube.combine_first(other(cube, dim)),
+    "fillna": lambda cube, dim: grown(cube, dim).fillna(0),
+    "max": lambda cube, dim: cube.max(),
+    "max_of_grown": lambda cube, dim: grown(cube, dim).max(),
+    "mean": lambda cube, dim: cube.mean(dim),
+    "quantile": lambda cube, dim: numbers(cube.where(is_done(cube))).quantile(0.5),
+    "coarsen": lambda cube, dim: cube.coarsen({dim: 2}, boundary="trim").max(),
+    "coarsen_mean": lambda cube, dim: numbers(cube).coarsen({dim: 2}).mean(),
+    "rolling": lambda cube, dim: numbers(cube).rolling({dim: 2}).mean(),
+    "dropna": lambda cube, dim: cube.dropna(dim, subset=[judged(cube)]),
+    "groupby": lambda cube, dim: cube.groupby(dim).max(),
+    "groupby_mean": lambda cube, dim: numbers(cube).groupby(dim).mean(),
+    "stack": lambda cube, dim: cube.stack(two=cube[judged(cube)].dims[-2:]),
+    "sortby": lambda cube, dim: cube.sortby(dim, ascending=False),
+    "chunk": lambda cube, dim: cube.chunk().max().compute(),
+    "to_dataframe": lambda cube, dim: cube.to_dataframe().to_xarray(),
+    "from_dict": lambda cube, dim: xr.Dataset.from_dict(cube.to_dict()),
+}
+
+
+def limits(values):
+    known = values.values[np.isfinite(values.values)]
+    return known.min(initial=0.0), known.max(initial=0.0)
+
+
+@pytest.mark.parametrize("idiom", IDIOMS)
+def test_cube__takes_what_xarray_does_to_a_dataset(cube, idiom):
+    dim = next(iter({"C", "width", "n_neighbors"} & {*cube.dims}))
+    done = IDIOMS[idiom](cube, dim)
+    assert {*numbers(cube).data_vars} <= {*done.data_vars}
+    (low, high), (least, most) = (limits(each[judged(cube)]) for each in (cube, done))
+    assert low <= least <= most <= high
+    assert most > 0 or "message" in cube  # the estimate of a fit that failed is inf

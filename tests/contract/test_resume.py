@@ -9,20 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from distributed import Client
-from sklearn.svm import SVC
 
 import dsel
 from tests.clusters import environment, running_cluster, wait_until
 from tests.contract.runs import (
-    DIGITS_GRID,
+    CERTIFICATES,
     K_NEAREST,
     ROOT,
-    choice_from,
-    choice_of,
     counts_of,
     digits,
     job,
-    results_of,
     run_search,
 )
 
@@ -37,28 +33,17 @@ def lines(log):
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def start(kind, log, out):
+def killed_later(kind, log, out, count, place, more):
+    """Kill a job once there is more than now; return whether it was still running."""
     code = "import sys; from tests.contract.runs import job; job(*sys.argv[1:])"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, kind, log, out],
-        cwd=ROOT,
-        env=environment(),
-        start_new_session=True,
+    command, before = [sys.executable, "-c", code, kind, log, out], count(place)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment(), start_new_session=True
     )
-
-
-def kill_when(process, condition):
-    """Kill a process once something is true; return whether it was still running."""
-    wait_until(lambda: process.poll() is not None or condition(), what="the moment")
+    wait_until(lambda: process.poll() is not None or count(place) > before + more)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     return process.wait() == -signal.SIGKILL
-
-
-def more_than(count, place, n):
-    """Return whether there are n more now than when this was called."""
-    before = count(place)
-    return lambda: count(place) > before + n
 
 
 @pytest.mark.parametrize("kind", ["SVC", "tree"])
@@ -66,43 +51,32 @@ def test_run__killed_again_and_again_ends_in_the_same_counts(kind, tmp_path):
     out, log = tmp_path / "out", tmp_path / "log"
     # Trees: before anything is kept, then in the middle of the fits.
     count, place, n = (n_files, out, (2,)) if kind == "SVC" else (lines, log, (0, 20))
-    killed = [
-        kill_when(start(kind, log, out), more_than(count, place, more)) for more in n
-    ]
+    killed = [killed_later(kind, log, out, count, place, more) for more in n]
     assert killed[0]
     resumed, whole = job(kind, log, out), job(kind, tmp_path / "other")
     assert counts_of(resumed) == counts_of(whole)
-    assert dsel.open_results(out)["status"].equals(results_of(resumed)["status"])
+    assert dsel.open_results(out)["status"].equals(resumed.results["status"])
 
 
 def test_run__what_was_finished_is_not_fitted_again(tmp_path):
     out, log = tmp_path / "out", tmp_path / "log"
-    first = job("tree", log, out)
-    n = lines(log)
+    first, n = job("tree", log, out), lines(log)
     again = job("tree", log, out)
     assert counts_of(again) == counts_of(first)
-    assert choice_of(again) == choice_of(first)
-    assert lines(log) == n
+    assert again.choice == first.choice
+    assert lines(log) == n > 0
 
 
-@pytest.mark.parametrize("certificate", ["cv_bound", "best_fold", "holdout"])
-def test_run__with_out_is_the_run_without(certificate, tmp_path):
+@pytest.mark.parametrize("certificate", CERTIFICATES)
+@pytest.mark.parametrize("is_url", [False, True])
+def test_run__with_out_is_the_run_without(certificate, is_url, tmp_path):
     rows = (*K_NEAREST, *digits(200))
     options = {"certificate": certificate, "cv": 3}
-    kept = run_search(*rows, out=tmp_path / "out", **options)
+    out = f"memory://contract/{certificate}" if is_url else tmp_path / "out"
+    kept = run_search(*rows, out=out, **options)
     assert counts_of(kept) == counts_of(run_search(*rows, **options))
-    again = run_search(*rows, out=tmp_path / "out", **options)
-    assert choice_of(again) == choice_of(kept)
-    assert choice_from(dsel.open_results(tmp_path / "out")) == choice_of(kept)
-
-
-def test_run__out_may_be_a_url():
-    rows = (SVC(), DIGITS_GRID, *digits(200))
-    kept = run_search(*rows, cv=3, out="memory://contract/run")
-    again = run_search(*rows, cv=3, out="memory://contract/run")
-    assert counts_of(again) == counts_of(kept)
-    opened = dsel.open_results("memory://contract/run")
-    assert choice_from(opened) == choice_of(kept)
+    assert run_search(*rows, out=out, **options).choice == kept.choice
+    assert dsel.select(dsel.open_results(out)) == kept.choice
 
 
 @pytest.mark.cluster
@@ -124,8 +98,8 @@ def test_run__a_worker_that_is_killed_changes_no_count(tmp_path):
 @pytest.mark.parametrize("body", [b'{"said": {}, "datasets": {}, "models": {}}', b"[]"])
 def test_run__refuses_an_outcome_that_it_did_not_write(body, tmp_path):
     """One whose checksum is right: a torn one is refused beside."""
-    rows = digits(100)
-    run_search(*K_NEAREST, *rows, cv=2, out=tmp_path)
+    rows = (*K_NEAREST, *digits(100))
+    run_search(*rows, cv=2, out=tmp_path)
     (tmp_path / "outcome.json").write_bytes(b"%08x\n" % zlib.crc32(body) + body)
     with pytest.raises(ValueError, match=r"outcome.* not what dsel wrote there; bring"):
-        run_search(*K_NEAREST, *rows, cv=2, out=tmp_path)
+        run_search(*rows, cv=2, out=tmp_path)
