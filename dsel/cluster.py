@@ -57,15 +57,12 @@ chunk the system has to clear new pages. glibc allows at most 32 MiB here; large
 are returned at once as before. With huge pages too (`glibc.malloc.hugetlb`) chunks of
 200 MB are read in half the processor time, but fits of SVMs take 5 to 20 % more.
 """
-SPAWN_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 SETTINGS: Final = {
     # By default tasks wait for ever after the last worker has left.
     "distributed.scheduler.no-workers-timeout": "60s",
 }
 """Dask's settings for schedulers that run in this process."""
 LOCAL_SETTINGS: Final = {
-    f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in (ONE_THREAD | FREED_MEMORY).items()
-} | {
     # Dask pauses a worker that uses 80 % of its limit. With a small limit the
     # imports alone take that much, and the worker would never run a task.
     "distributed.worker.memory.pause": False,
@@ -153,17 +150,25 @@ def connect(
         )
     if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
         scheduler = _read(scheduler)
-    if isinstance(scheduler, Mapping) and "class" not in scheduler:
-        scheduler, tls = _running(scheduler, tls)
     with ExitStack() as stack:
-        stack.enter_context(_environment(ONE_THREAD))
         stack.enter_context(dask.config.set(SETTINGS))
         if scheduler is None:
+            stack.enter_context(_environment(ONE_THREAD | FREED_MEMORY))
             client = _start_here(workers, memory, stack)
-        elif isinstance(scheduler, Mapping):
-            client = _start_class(scheduler, stack)
-        else:
+        elif isinstance(scheduler, str):
             client = _reach(scheduler, tls, timeout, stack)
+        elif "class" in scheduler:
+            stack.enter_context(_environment(ONE_THREAD))
+            client = _start_class(scheduler, stack)
+        elif "address" in scheduler and scheduler.keys() <= {"address", "tls"}:
+            address, tls = str(scheduler["address"]), scheduler.get("tls", tls)
+            client = _reach(address, tls, timeout, stack)
+        else:
+            raise ValueError(
+                "`scheduler` must have the key `class` and the arguments of that "
+                "class, or `address` and perhaps `tls`, got the keys "
+                f"{', '.join(map(str, scheduler))}."
+            )
         check_versions(client)
         yield client
 
@@ -178,21 +183,9 @@ def _read(path: str) -> Mapping[str, Any]:
     return content
 
 
-def _running(
-    content: Mapping[str, Any], tls: str | Path | None
-) -> tuple[str, str | Path | None]:
-    """Return address and certificates of a mapping that has no class."""
-    if "address" not in content or not content.keys() <= {"address", "tls"}:
-        raise ValueError(
-            "`scheduler` must have the key `class` and the arguments of that class, or "
-            f"`address` and perhaps `tls`, got the keys {', '.join(map(str, content))}."
-        )
-    return str(content["address"]), content.get("tls", tls)
-
-
 def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
     from dask.utils import parse_bytes
-    from distributed import Client, LocalCluster, Security
+    from distributed import LocalCluster, Security
 
     if workers is not None:
         checks.check_integer(workers, "workers", at_least=1)
@@ -204,7 +197,7 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
         raise ValueError(f'`memory` must be an amount such as "4 GiB", got {memory!r}.')
     stack.enter_context(dask.config.set(LOCAL_SETTINGS))
     with _interrupts_wait():
-        cluster = LocalCluster(
+        cluster = stack.enter_context(LocalCluster(
             n_workers=workers or local_threads(),
             threads_per_worker=1,
             memory_limit=memory,
@@ -214,9 +207,12 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
             dashboard_address=LOOPBACK_HTTP,
             worker_dashboard_address=LOOPBACK_HTTP,
             silence_logs=logging.CRITICAL,
-        )
-        stack.enter_context(cluster)
-    client: Client = stack.enter_context(Client(cluster))
+        ))  # fmt: skip
+    return _started(cluster, stack)
+
+
+def _started(cluster: Any, stack: ExitStack) -> "Client":
+    client: Client = stack.enter_context(cluster.get_client())
     STARTED.add(client)
     return client
 
@@ -245,8 +241,7 @@ def _start_class(content: Mapping[str, Any], stack: ExitStack) -> "Client":
     options = dict(content)
     found = _class(options.pop("class"))
     workers, adapt = options.pop("workers", None), options.pop("adapt", None)
-    patience, tls = options.pop("patience", 600.0), options.pop("tls", None)
-    checks.check_positive(patience, "patience")
+    patience, tls = options.pop("patience", 600), options.pop("tls", None)
     if workers is not None:
         checks.check_integer(workers, "workers", at_least=1)
     if workers is not None and adapt is not None:
@@ -260,9 +255,8 @@ def _start_class(content: Mapping[str, Any], stack: ExitStack) -> "Client":
         cluster.scale(workers)
     if adapt is not None:
         cluster.adapt(**adapt)
-    client: Client = stack.enter_context(cluster.get_client())
+    client = _started(cluster, stack)
     client.wait_for_workers(1, timeout=patience)
-    STARTED.add(client)
     return client
 
 
@@ -309,8 +303,9 @@ def _reach(
             "with certificates and use its tls:// address."
         )
     security = Security() if tls is None else _security(tls)
+    arguments = security.get_connection_args("client")
     # Checked here: a client that fails for this reason hangs when it is closed.
-    if found[1] == "tls" and _ssl_context(security) is None:
+    if found[1] == "tls" and arguments.get("ssl_context") is None:
         raise ValueError(
             f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
             f"{', '.join(CERTIFICATES)}."
@@ -318,7 +313,7 @@ def _reach(
     try:
         # In a thread of its own, since an event loop may be running in this one.
         with ThreadPoolExecutor(1) as thread:
-            answer = _identity(address, security, timeout)
+            answer = _identity(address, arguments, timeout)
             thread.submit(asyncio.run, answer).result()
     except Exception as error:  # another protocol there raises many kinds of errors
         raise ConnectionError(
@@ -348,26 +343,26 @@ def _address_in(path: str, timeout: float) -> str:
         time.sleep(0.1)
 
 
-async def _identity(address: str, security: "Security", timeout: float) -> None:
+async def _identity(address: str, arguments: Any, timeout: float) -> None:
     """Wait for the answer to a short request, for which a client waits for ever."""
     from distributed import rpc
 
-    arguments = security.get_connection_args("client")
     async with rpc(address, connection_args=arguments, timeout=timeout) as scheduler:
         await asyncio.wait_for(scheduler.identity(), timeout)
 
 
 def _security(folder: str | Path) -> "Security":
     """Return the certificates of a folder, for client, scheduler and workers."""
+    from ssl import SSLError
+
     from distributed import Security
 
-    for path in (Path(folder) / name for name in CERTIFICATES):
+    files = [Path(folder) / name for name in CERTIFICATES]
+    needs = f"`tls` must be a folder with {', '.join(CERTIFICATES)}"
+    for path in files:
         if not path.is_file():
-            raise FileNotFoundError(
-                f"`tls` must be a folder with {', '.join(CERTIFICATES)}, but {path} "
-                "does not exist."
-            )
-    ca, certificate, key = (str(Path(folder) / name) for name in CERTIFICATES)
+            raise FileNotFoundError(f"{needs}, but {path} does not exist.")
+    ca, certificate, key = map(str, files)
     roles = ("client", "scheduler", "worker")
     security = Security(
         tls_ca_file=ca,
@@ -375,21 +370,14 @@ def _security(folder: str | Path) -> "Security":
         **{f"tls_{role}_key": key for role in roles},
         require_encryption=True,
     )
-    _ssl_context(security)
-    return security
-
-
-def _ssl_context(security: "Security") -> Any:
-    """Return what encrypts a client's connections, which takes reading its files."""
-    from ssl import SSLError
-
     try:
-        return security.get_connection_args("client").get("ssl_context")
+        security.get_connection_args("client")  # which takes reading them
     except SSLError as error:
         raise ValueError(
-            f"`tls` must be a folder with {', '.join(CERTIFICATES)} that fit together: "
-            f"the authority's certificate, yours, and the key of yours; {error}"
+            f"{needs} that fit together: the authority's certificate, yours, and the "
+            f"key of yours; {error}"
         ) from error
+    return security
 
 
 @contextmanager
@@ -401,7 +389,6 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value

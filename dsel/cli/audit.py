@@ -1,7 +1,6 @@
 """``dsel audit``: how often certificates fail where the truth is known."""
 
 import click
-import xarray as xr
 
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
@@ -35,16 +34,8 @@ def command(
         else "A certificate FAILED too often, or a control was not caught,"
     )
     click.echo(wrap(f"{verdict} in {int(report['n_draws']):,} draws of each setting."))
-    click.echo()
-    click.echo(_table(report))
+    columns = ["certified", "failures", "p_value"]
+    table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
+    text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")
+    click.echo(f"\n{text}")
     click.get_current_context().exit(0 if held else 1)
-
-
-def _table(report: xr.Dataset) -> str:
-    """Return one line for each setting and delta."""
-    counts = report[["certified", "failures", "p_value"]]
-    table = counts.to_dataframe(dim_order=["setting", names.DELTA])
-    text: str = table[list(counts)].to_string(
-        sparsify=False, float_format=lambda value: f"{value:.2g}"
-    )
-    return text

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from dsel.cli.running import run_options, run_plan, show
+from dsel.cli.running import run_options, run_plan
 from dsel.search.plan import plan_search
 
 N_LABELED = 1000
@@ -29,13 +29,15 @@ def command(delta: float, seed: int, **options: Any) -> None:
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(y))
     labeled, others = order[:N_LABELED], order[N_LABELED:]
+
+    def observed(outcome: Any) -> str:
+        wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
+        return (
+            f"Observed {100 * wrong:.1f} % on the pool's true labels, which nothing "
+            f"above has seen"
+        )
+
     plan = plan_search(
         SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, random_state=seed
     )
-    outcome = run_plan(plan, **options)
-    wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
-    show(
-        plan, outcome, quiet=options["quiet"], out=options["out"],
-        after=f"Observed {100 * wrong:.1f} % on the pool's true labels, which nothing "
-        f"above has seen",
-    )  # fmt: skip
+    run_plan(plan, after=observed, **options)

@@ -30,63 +30,52 @@ def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
     raises TypeError that names the column.
     """
     if sparse.issparse(X):
-        if not is_scaled:
-            return [], []
-        return [("scale", MaxAbsScaler())], [("numbers", "scaled by the largest")]
-    numbers = _numbers(is_scaled)
-    filled = f"gaps filled by the median{', scaled' * is_scaled}"
-    if not isinstance(X, pd.DataFrame):
-        return numbers, [("numbers", filled)]
-    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "values": [], "": []}
-    for column in columns_of(X):
-        kinds[_kind(column, X[column.name])].append(column.name)
-    if len(kinds["numbers"]) == X.shape[1]:
-        return numbers, [("numbers", filled)]
-    days = ("days", FunctionTransformer(days_since_1970))
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [
-        ("numbers", Pipeline(numbers), kinds["numbers"], filled),
-        ("dates", Pipeline([days, *numbers]), kinds["dates"], f"as days, {filled}"),
-        ("values", one_hot, kinds["values"], "a column for each value"),
-        ("left out", "drop", kinds[""], "nothing but gaps"),
-    ]
-    used = [part for part in parts if part[2]]
-    encoded = [part[:3] for part in used if part[1] != "drop"]
-    if not encoded:
-        raise ValueError(f"no column holds a value: {_listed(kinds[''])}.")
-    columns = ColumnTransformer(encoded)
-    facts = [(name, f"{_listed(listed)}: {text}") for name, _, listed, text in used]
-    return [("columns", columns)], facts
-
-
-def _numbers(is_scaled: bool) -> Steps:
+        steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
+        return ([steps], [fact]) if is_scaled else ([], [])
     # A column without values in a part of the rows must not be another number of
     # columns there.
-    steps: Steps = [
-        ("impute", SimpleImputer(strategy="median", keep_empty_features=True))
-    ]
-    return [*steps, ("scale", StandardScaler())] if is_scaled else steps
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    numbers: Steps = [("impute", imputer)]
+    if is_scaled:
+        numbers.append(("scale", StandardScaler()))
+    filled = f"gaps filled by the median{', scaled' * is_scaled}"
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    days = ("days", FunctionTransformer(days_since_1970))
+    kinds: dict[str, tuple[Any, str, list[str]]] = {
+        "numbers": (Pipeline(numbers), filled, []),
+        "dates": (Pipeline([days, *numbers]), f"as days, {filled}", []),
+        "values": (one_hot, "a column for each value", []),
+        "left out": ("drop", "nothing but gaps", []),
+    }
+    for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
+        kinds[_kind(column, X[column.name])][2].append(column.name)
+    used = {kind: parts for kind, parts in kinds.items() if parts[2]}
+    if used.keys() <= {"numbers"}:
+        return numbers, [("numbers", filled)]
+    facts = [(kind, f"{_listed(of)}: {text}") for kind, (_, text, of) in used.items()]
+    _, _, left_out = used.pop("left out", (None, "", []))
+    if not used:
+        raise ValueError(f"no column holds a value: {_listed(left_out)}.")
+    parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
+    return [("columns", ColumnTransformer(parts))], facts
 
 
 def _kind(column: Column, values: pd.Series) -> str:
-    """Return what is done with a column; "" where it holds nothing."""
+    """Return what is done with a column."""
     known = values.dropna()
     if column.kind == NOTHING or known.empty:
-        return ""
+        return "left out"
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
         return "numbers"
-    if _is_date(column):
+    if _is_date(column) or (column.kind == TEXT and not _days(known).isna().any()):
         return "dates"
-    if column.kind == TEXT and not _days(known).isna().any():
-        return "dates"
+    held = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
         n_values = known.nunique()
         if n_values <= min(MOST_VALUES, max(2, len(known) // 2)):
             return "values"
         held = f"{n_values:,} different texts in {len(known):,} rows"
-    else:
-        held = f"{column.kind}, which no encoder of `dsel select` takes"
     raise TypeError(
         f"column {column.name!r} holds {held}, such as {str(known.iloc[0])[:40]!r}; "
         f"leave it out of the table, or name a pipeline that encodes it by --model "
@@ -103,27 +92,25 @@ def with_types_of(X: Any, pool: Pool) -> Any:
 
     CSV has no type for dates, and no file has one for a column of nothing but gaps.
     """
-    schema = pool.frames
-    if not isinstance(X, pd.DataFrame) or schema is None:
+    if not isinstance(X, pd.DataFrame) or pool.frames is None:
         return X
     found: dict[Any, Any] = {}
-    for column in schema.columns:
+    for column in pool.frames.columns:
         given = X.get(column.name)
         if given is None:
             continue
         if given.isna().all():
             found[column.name] = None
-            continue
-        if given.dtype.kind in "Mbuif" or not _is_date(column):
-            continue
-        times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
-        if times.isna().sum() > given.isna().sum():
-            continue  # not dates only, which is told where columns are compared
-        if column.kind == "date":
-            found[column.name] = times.dt.date
-        else:
+        elif given.dtype.kind not in "Mbuif" and _is_date(column):
+            times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
+            if times.isna().sum() > given.isna().sum():
+                continue  # not dates only, which is told where columns are compared
             zone = column.kind.removeprefix("time in zone ")
-            found[column.name] = times.dt.tz_convert(None if zone == "time" else zone)
+            found[column.name] = (
+                times.dt.date
+                if column.kind == "date"
+                else times.dt.tz_convert(None if zone == "time" else zone)
+            )
     return X.assign(**found)
 
 

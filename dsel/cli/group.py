@@ -20,14 +20,10 @@ COMMANDS: Final = {
 }
 """Commands and their one-line help; each has a module of its own name."""
 
+# ImportError: of an extra that is not installed.
 FORESEEN: Final = (
-    ImportError,  # an extra that is not installed
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+    ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 INTERRUPTED: Final = 130
 """What shells give a process that Ctrl-C has ended."""
 
@@ -37,16 +33,14 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        del ctx
         return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import and return one command."""
-        del ctx
-        if cmd_name not in COMMANDS:
+        if name not in COMMANDS:
             return None
-        module = import_module(f"dsel.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
+        command: click.Command
+        command = import_module(f"dsel.cli.{name.replace('-', '_')}").command
         return command
 
     def format_commands(

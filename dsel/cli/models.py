@@ -4,8 +4,7 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -18,39 +17,29 @@ from sklearn.svm import SVC
 
 from dsel.cli.encoders import encoders
 
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A model that a command can name."""
-
-    make: Callable[[], Any]
-    grid: tuple[str, ...]
-    """Its grid where none is given."""
-    is_scaled: bool = False
-    """Whether numbers are scaled before it."""
-
-
-MODELS: Final = {
-    "svm": BuiltIn(SVC, ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), is_scaled=True),
-    "logistic": BuiltIn(
-        lambda: LogisticRegression(max_iter=1000), ("C=2^-8..2^4:4",), is_scaled=True
-    ),
-    "forest": BuiltIn(RandomForestClassifier, ("max_features=0.1,0.3,1.0",)),
-    "boosting": BuiltIn(
-        HistGradientBoostingClassifier,
+MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
+    "svm": (SVC(), ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), True),
+    "logistic": (LogisticRegression(max_iter=1000), ("C=2^-8..2^4:4",), True),
+    "forest": (RandomForestClassifier(), ("max_features=0.1,0.3,1.0",), False),
+    "boosting": (
+        HistGradientBoostingClassifier(),
         ("learning_rate=0.03,0.1,0.3", "max_leaf_nodes=7,31"),
+        False,
     ),
 }
+"""Models that a command can name, their grids where none is given, and whether numbers
+are scaled before them."""
 
 MOST_VALUES: Final = 10_000
 """How many values of one parameter a range may stand for."""
+NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def build(
     name: str, grid: Sequence[str], X: Any
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and what is done with their columns."""
-    values = _once(map(parse_values, grid))
+    values = parse_grid(grid)
     if ":" in name:
         estimator = imported(name)
         return (estimator, values, []) if values else (None, [estimator], [])
@@ -60,18 +49,17 @@ def build(
             f"be imported.",
             param_hint="--model",
         )
-    model = MODELS[name]
     if name == "boosting" and sparse.issparse(X):
         raise click.BadParameter(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )
-    steps, facts = encoders(X, is_scaled=model.is_scaled)
-    values = values or _once(map(parse_values, model.grid))
+    model, own_grid, is_scaled = MODELS[name]
+    steps, facts = encoders(X, is_scaled=is_scaled)
     params = {
         key if "__" in key else f"model__{key}": listed
-        for key, listed in values.items()
+        for key, listed in (values or parse_grid(own_grid)).items()
     }
-    return Pipeline([*steps, ("model", model.make())]), params, facts
+    return Pipeline([*steps, ("model", model)]), params, facts
 
 
 def imported(name: str) -> Any:
@@ -99,43 +87,38 @@ def imported(name: str) -> Any:
     return found() if callable(found) else found
 
 
-def _once(pairs: Iterable[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Return a dict of pairs, refusing a name that comes twice."""
-    values: dict[str, list[Any]] = {}
-    for name, listed in pairs:
-        if name in values:
-            raise click.BadParameter(
-                f"--grid names {name!r} twice; write {name}=A,B with all its values."
-            )
-        values[name] = listed
-    return values
-
-
-def parse_values(text: str) -> tuple[str, list[Any]]:
+def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Read ``name=a,b,c`` or ``name=start..stop:factor``; ``2^-3`` is a power.
 
     Examples
     --------
-    >>> parse_values("C=2^-1..2^3:4")
-    ('C', [0.5, 2.0, 8.0])
-    >>> parse_values("kernel=rbf,linear")
-    ('kernel', ['rbf', 'linear'])
+    >>> parse_grid(["C=2^-1..2^3:4", "kernel=rbf,linear"])
+    {'C': [0.5, 2.0, 8.0], 'kernel': ['rbf', 'linear']}
     """
-    name, equals, listed = text.partition("=")
-    if not (equals and name and all(listed.split(","))):
-        raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
-    start, dots, rest = listed.partition("..")
-    if not dots:
-        return name, [_value(word) for word in listed.split(",")]
-    stop, colon, factor = rest.partition(":")
-    ends = _value(start), _value(stop), _value(factor) if colon else 2.0
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not (equals and name and all(listed.split(","))):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
+        if name in grid:
+            raise click.BadParameter(
+                f"--grid names {name!r} twice; write {name}=A,B with all its values."
+            )
+        start, dots, rest = listed.partition("..")
+        stop, colon, factor = rest.partition(":")
+        if dots:
+            grid[name] = _range(text, start, stop, factor if colon else "2")
+        else:
+            grid[name] = list(map(_value, listed.split(",")))
+    return grid
+
+
+def _range(text: str, *words: str) -> list[float]:
+    """Return start, start * factor, ... up to stop."""
+    ends = list(map(_value, words))
     if not all(isinstance(end, int | float) for end in ends):
         raise click.BadParameter(f"{text!r} is not NAME=START..STOP:FACTOR")
-    return name, _powers(text, *map(float, ends))
-
-
-def _powers(text: str, start: float, stop: float, factor: float) -> list[float]:
-    """Return start, start * factor, ... up to stop."""
+    start, stop, factor = map(float, ends)
     if not (0.0 < start <= stop < math.inf and factor > 1.0):
         raise click.BadParameter(
             f"{text!r} must have 0 < START <= STOP and FACTOR > 1, as in 2^-2..2^12:4"
@@ -153,10 +136,9 @@ def _powers(text: str, start: float, stop: float, factor: float) -> list[float]:
 
 def _value(word: str) -> Any:
     """Return a number, True, False or None where the word is one, else the word."""
+    if word.lower() in NAMED:
+        return NAMED[word.lower()]
     base, caret, exponent = word.partition("^")
-    named = {"true": True, "false": False, "none": None}
-    if word.lower() in named:
-        return named[word.lower()]
     for kind in (int, float):
         try:
             value = float(kind(base)) ** float(exponent) if caret else kind(word)

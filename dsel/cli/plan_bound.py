@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import click
-import xarray as xr
 
 from dsel import names
 from dsel.cli.running import numbers, wrap
@@ -58,7 +57,10 @@ def command(
         cv=numbers(folds, int, "--folds"), **assumed,
     )  # fmt: skip
     if figure:
-        _draw(plan, figure)
+        from dsel.plots import plot_bound_plan
+
+        axes: Any = plot_bound_plan(plan)
+        axes.figure.savefig(figure)
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
     click.echo(wrap(
@@ -69,27 +71,23 @@ def command(
     click.echo(f"\n{_table(plan[names.BOUND], _as_bound)}\n")
     for remark in plan.attrs["remarks"]:
         click.echo(wrap(remark))
-    for needs, title in (
-        ("labels_needed", "labeled rows"),
-        ("pool_rows_needed", "pool rows"),
-    ):
-        if needs in plan and (plan[needs] >= 0).any():
-            click.echo(f"\nFor a bound of {assumed['wanted']:g}, {title} needed:\n")
-            click.echo(_table(plan[needs], _as_rows))
-        elif needs in plan and assumed["wanted"] > assumed["error"]:
-            click.echo(
-                f"\nNo number of {title} gives a bound of {assumed['wanted']:g}."
-            )
+    wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
+    for kind, title in titles.items():
+        needed = plan.get(f"{kind}_needed")
+        if needed is not None and (needed >= 0).any():
+            click.echo(f"\nFor a bound of {wanted:g}, {title} rows needed:\n")
+            click.echo(_table(needed, _as_rows))
+        elif needed is not None and wanted > assumed["error"]:
+            click.echo(f"\nNo number of {title} rows gives a bound of {wanted:g}.")
     click.echo()
     for certificate in plan[names.CERTIFICATE].values.tolist():
         click.echo(f"  {certificate:<15} {ROWS[certificate]}")
 
 
-def _table(values: xr.DataArray, show: Callable[[Any], str]) -> str:
+def _table(values: Any, show: Callable[[Any], str]) -> str:
     """Return certificates in rows, numbers of folds in columns."""
     table = values.transpose(names.CERTIFICATE, names.N_FOLDS).to_pandas()
-    table = table.map(show).rename_axis(index=None, columns="folds")
-    text: str = table.to_string()
+    text: str = table.map(show).rename_axis(index=None, columns="folds").to_string()
     return text
 
 
@@ -99,11 +97,3 @@ def _as_bound(value: float) -> str:
 
 def _as_rows(value: int) -> str:
     return "never" if value < 0 else f"{value:,}"
-
-
-def _draw(plan: xr.Dataset, path: str) -> None:
-    from dsel.plots import plot_bound_plan
-
-    figure = plot_bound_plan(plan).get_figure(root=True)
-    assert figure is not None
-    figure.savefig(path)

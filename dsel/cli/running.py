@@ -74,45 +74,29 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
 
 
 def run_plan(
-    plan: "Plan",
-    *,
-    scheduler: str | None,
-    workers: int | None,
-    out: str | None,
-    quiet: bool,
-) -> "Outcome":
-    """Run a plan where the options say, with progress where a terminal shows it."""
+    plan: "Plan", *, scheduler: str | None, workers: int | None, out: str | None,
+    quiet: bool, facts: Iterable[tuple[str, str]] = (),
+    after: "Callable[[Outcome], str]" = lambda outcome: "",
+) -> None:  # fmt: skip
+    """Run a plan where the options say, with progress where a terminal shows it.
+
+    Prints the verdict, to which the line of `after` belongs, then the plan, further
+    facts, and what all of it rests on.
+    """
     with connected(scheduler, workers) as client:
         outcome = plan.run(client, out=out, verbose=False if quiet else None)
         outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
-    return outcome
-
-
-def show(
-    plan: "Plan",
-    outcome: "Outcome",
-    *,
-    quiet: bool,
-    out: str | None = None,
-    after: str = "",
-    facts: Iterable[tuple[str, str]] = (),
-) -> None:
-    """Print the verdict, then the plan, further facts, and what all of it rests on.
-
-    `after` is a line that belongs to the verdict.
-    """
     choice = outcome.choice
     report = f"\n{choice.report()}" if choice.reports else ""
-    click.echo("\n".join(filter(None, [str(choice), after, report])))
+    click.echo("\n".join(filter(None, [str(choice), after(outcome), report])))
     if quiet:
         return
     lines = [f"  {name:<14} {text}" for name, text in facts]
-    rest = as_lines(choice.certificate.facts()[1:])
     if out is not None:
         lines.append(f"  {'results':<14} {out}")
-    wrapped = [wrap(line, 17) for line in lines]
-    click.echo("\n".join(["", str(plan), *wrapped, ""]))
-    click.echo("\n".join(wrap(line, 9) for line in rest.splitlines()))
+    click.echo("\n".join(["", str(plan), *(wrap(line, 17) for line in lines), ""]))
+    for line in as_lines(choice.certificate.facts()[1:]).splitlines():
+        click.echo(wrap(line, 9))
 
 
 def wrap(line: str, indent: int = 0) -> str:

@@ -1,19 +1,26 @@
 """``dsel select``: choose a model from files."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from dsel import losses
 from dsel.cli.encoders import with_types_of
-from dsel.cli.losses import FORMS, parse_loss
 from dsel.cli.models import MODELS, build
-from dsel.cli.running import run_options, run_plan, show
+from dsel.cli.running import run_options, run_plan
 from dsel.data.open import open_pool
-from dsel.data.tables import CSV, PARQUET, Table, read_table
+from dsel.data.tables import CSV, PARQUET, read_table
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.search.plan import plan_search
+
+FORMS: Final = (
+    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,..."
+)
+REPORT: Final = "report"
 
 
 @click.command
@@ -50,9 +57,11 @@ from dsel.search.plan import plan_search
     type=click.Choice([ONE_FOLD, ALL_ROWS]),
     help="Which model of a nested search; that of one_fold has the smaller bound.",
 )
-@click.option("--loss", help=f"What is certified in the place of errors: {FORMS}")
 @click.option(
-    "--report", is_flag=True, help="Certify recall and precision of every class, too."
+    "--loss",
+    multiple=True,
+    help=f"What is certified in the place of errors: {FORMS}. Alone or beside one of "
+    "them, report certifies recall and precision of every class, too.",
 )
 @click.option("--cv", type=int, help="Random folds: 5 by default.")
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
@@ -63,12 +72,11 @@ def command(
     pool: str | None,
     model: str,
     grid: tuple[str, ...],
+    loss: tuple[str, ...],
     certificate: str | None,
     deploy: str | None,
     cv: int | None,
     delta: float,
-    loss: str | None,
-    report: bool,
     seed: int,
     **options: Any,
 ) -> None:
@@ -76,33 +84,68 @@ def command(
 
     LABELED is a CSV, Parquet, npz, svmlight or zarr table.
     """
-    table = _labeled_table(labeled, target)
-    X = table.X
+    if target is None and labeled.lower().endswith((*CSV, *PARQUET)):
+        raise click.UsageError(
+            f"any column of {labeled!r} may hold the labels; name it by --target."
+        )
+    table = read_table(labeled, target=target)
+    if table.y is None:
+        raise click.UsageError(
+            f"LABELED {labeled!r} holds no labels; name their array by --target."
+        )
+    X, rows = table.X, None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
-    rows = None
     if pool is not None:
         rows = open_pool(pool)
         X = with_types_of(X, rows)
     estimator, values, facts = build(model, grid, X)
     plan = plan_search(
         estimator, values, X, table.y, rows, certificate=certificate, deploy=deploy,
-        cv=cv, delta=delta, loss=parse_loss(loss, table.y), report=report,
+        cv=cv, delta=delta, loss=parse_loss(loss, table.y), report=REPORT in loss,
         random_state=seed,
     )  # fmt: skip
-    outcome = run_plan(plan, **options)
-    show(plan, outcome, quiet=options["quiet"], out=options["out"], facts=facts)
+    run_plan(plan, facts=facts, **options)
 
 
-def _labeled_table(path: str, target: str | None) -> Table:
-    """Read LABELED, or say that --target must name its labels."""
-    if target is None and path.lower().endswith((*CSV, *PARQUET)):
+def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:
+    """Return what ``--loss`` means for labels `y`, beside the report.
+
+    Raises click.UsageError where it means nothing.
+    """
+    named = [text for text in texts if text != REPORT] or ["error"]
+    kind, _, rest = named[0].partition(":")
+    if len(named) == 1 and not rest and kind in ("error", "balanced"):
+        return losses.balanced() if kind == "balanced" else "error"
+    if len(named) == 1 and rest and kind in ("recall", "precision"):
+        return getattr(losses, kind)(_label(rest, y))
+    if len(named) > 1 or not rest or kind != "cost":
         raise click.UsageError(
-            f"any column of {path!r} may hold the labels; name it by --target."
+            f"--loss must be {FORMS}, and perhaps report beside it, got "
+            f"{' and '.join(map(repr, named))}."
         )
-    table = read_table(path, target=target)
-    if table.y is None:
-        raise click.UsageError(
-            f"LABELED {path!r} holds no labels; name their array by --target."
-        )
-    return table
+    costs = {}
+    for part in rest.split(","):
+        pair, equals, value = part.rpartition("=")
+        true, arrow, answer = pair.partition(">")
+        try:
+            cost = float(value)
+        except ValueError:
+            cost = np.nan
+        if not (equals and arrow and np.isfinite(cost)):
+            raise click.UsageError(
+                f"--loss cost: needs parts such as fraud>ok=50 (true class, "
+                f"answer, cost), got {part!r}."
+            )
+        costs[_label(true, y), _label(answer, y)] = cost
+    return losses.cost(costs)
+
+
+def _label(text: str, y: NDArray[Any]) -> Any:
+    """Return the class that is written so."""
+    classes = np.unique(y).tolist()
+    for label in classes:
+        if str(label) == text:
+            return label
+    shown = ", ".join(map(str, classes[:5])) + ", ..." * (len(classes) > 5)
+    raise click.UsageError(f"--loss names {text!r}, which is no class ({shown}).")

@@ -5,6 +5,6 @@ a record, which comes back, and a *payload* (models), which stays where it was m
 *executor* runs tasks somewhere; `submission.run_tasks` is the one loop that submits
 them, a few ahead, and submits again what lost its rows with a worker.
 
-To add a place where tasks run: a class with the methods of `tasks.Executor`, and a line
-in `submission.make_executor`.
+To add a place where tasks run: a class with the methods of `local.LocalExecutor`, and a
+line in `submission.make_executor`.
 """

@@ -1,9 +1,10 @@
 """Where tasks run: the client to use, the worker of this process, local threads."""
 
-import os
 import sys
 from numbers import Integral
 from typing import Any, Final
+
+from joblib import cpu_count
 
 MOST_THREADS: Final = 4096
 
@@ -16,21 +17,33 @@ def resolve_client(client: Any = None) -> Any:
     Inside a task the result is None: a pass that is started there runs in that task,
     since a worker that waits for tasks that it submitted itself may wait for ever.
 
-    Raises TypeError where `client` is something else.
+    Raises TypeError where `client` is something else, such as an address.
     """
-    # Without distributed there can be no client, and it takes long to import.
-    if client is None and "distributed" not in sys.modules:
-        return None
-    if client is not None:
-        return _checked(client)
-    if current_worker() is not None:
-        return None
-    from distributed import get_client
+    if client is None:
+        # Without distributed there can be no client, and it takes long to import.
+        if "distributed" not in sys.modules or current_worker() is not None:
+            return None
+        from distributed import get_client
 
-    try:
-        return _checked(get_client())
-    except ValueError:
-        return None
+        try:
+            client = get_client()
+        except ValueError:
+            return None
+    from distributed import Client
+
+    if callable(client) and client is not Client:
+        return client
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"`client` must be a distributed.Client, got {client!r}; open one with "
+            "distributed.Client(address) or dsel.cluster.connect."
+        )
+    if client.asynchronous:
+        raise TypeError(
+            "`client` must be a synchronous distributed.Client, got one whose "
+            "event loop this is; open another, or call from another thread."
+        )
+    return client
 
 
 def current_worker() -> Any:
@@ -47,18 +60,13 @@ def current_worker() -> Any:
 
 def local_threads() -> int:
     """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return int(cpu_count())
 
 
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` means, as in scikit-learn.
 
     None and -1 mean one for each processor, -2 one fewer, and so on.
-
-    Raises TypeError where it is neither None nor an integer. Raises ValueError where it
-    is 0.
     """
     if n_jobs is None:
         return local_threads()
@@ -74,22 +82,3 @@ def count_threads(n_jobs: int | None) -> int:
             f"for each of the {local_threads()} processors here."
         )
     return int(n_jobs) if n_jobs > 0 else max(1, local_threads() + 1 + int(n_jobs))
-
-
-def _checked(client: Any) -> Any:
-    """Return `client`, or raise TypeError where it is not one, such as an address."""
-    from distributed import Client
-
-    if callable(client) and client is not Client:
-        return client
-    if isinstance(client, Client):
-        if client.asynchronous:
-            raise TypeError(
-                "`client` must be a synchronous distributed.Client, got one whose "
-                "event loop this is; open another, or call from another thread."
-            )
-        return client
-    raise TypeError(
-        f"`client` must be a distributed.Client, got {client!r}; open one with "
-        "distributed.Client(address) or dsel.cluster.connect."
-    )

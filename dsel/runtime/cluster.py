@@ -6,23 +6,25 @@ on the worker.
 """
 
 import queue
+import uuid
 from concurrent.futures import CancelledError
 from itertools import count
+from operator import itemgetter
 from typing import Any, Final
 
 from sklearn import get_config
 
 from dsel.errors import ClusterLostError
-from dsel.runtime.local import drain
 from dsel.runtime.tasks import (
     Finished,
     LostInputError,
     Task,
     TaskFunction,
     check_alive,
+    drain,
     run_here,
 )
-from dsel.runtime.versions import check_here, check_versions
+from dsel.runtime.versions import COMPARED, check_here, check_versions, versions_here
 from dsel.runtime.workers import GO_ON, Workers
 
 LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
@@ -30,35 +32,36 @@ LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB
 
 
 class ClusterExecutor:
-    """Workers of a Dask cluster; `run_id` tells its tasks from those of others."""
+    """Workers of a Dask cluster."""
 
-    def __init__(self, work: Any, client: Any, run_id: str) -> None:
+    def __init__(self, work: Any, client: Any) -> None:
         from dask import config
 
         self._workers = Workers(client)
         self._workers.check_limits()  # first: it raises where the scheduler is gone
         self._client = client
-        self._run_id = run_id
+        self._run_id = uuid.uuid4().hex[:12]  # tells its tasks from those of others
         self._addresses = sorted(self._workers.now())
-        versions = check_versions(client, self._addresses)
+        if client not in COMPARED:
+            check_versions(client)
         self._serial = count(1)  # what is submitted again is another task to Dask
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         # One named task holds the labeled rows, so that Dask computes it again where
         # the worker that held them died. They are part of the graph on purpose, once.
         with config.set(LARGE_GRAPHS):
-            packed = (work, tuple(versions.items()), get_config())
-            self._work = client.submit(_same, packed, key=f"work-{run_id}")
+            packed = (work, get_config()), tuple(versions_here().items())
+            self._work = client.submit(tuple, packed, key=f"work-{self._run_id}")
 
     @property
     def n_slots(self) -> int:
         """Threads of all workers, as of a few seconds ago: workers come and go."""
-        return self._workers.n_threads
+        return self._workers.update().n_threads
 
     @property
     def slot_memory(self) -> int:
         """Bytes that a task may use now on the worker with the least memory."""
-        return self._workers.task_memory
+        return self._workers.update().task_memory
 
     def submit(self, task: Task) -> None:
         """Submit the task; where its payload stays, also one that returns its record.
@@ -66,22 +69,6 @@ class ClusterExecutor:
         That second task waits in the worker's queue behind a task that is there
         already, which delays short tasks. So it is made only where a payload stays.
         """
-        body = _run_on_worker if task.keeps_payload else _record_on_worker
-        whole = record = self._submit(body, task, task.inputs, task.priority)
-        if task.keeps_payload:
-            record = self._client.submit(
-                _record,
-                whole,
-                key=f"record-{whole.key}",
-                priority=task.priority + 1,
-                pure=False,
-            )
-        self._futures[task.key] = (whole, record)
-        record.add_done_callback(lambda _: self._ended.put(task.key))
-
-    def _submit(
-        self, body: TaskFunction, task: Task, inputs: tuple[str, ...], priority: int
-    ) -> Any:
         from dask import config
 
         where: dict[str, Any] = {}
@@ -90,22 +77,30 @@ class ClusterExecutor:
             where = {"workers": [address], "allow_other_workers": True}
         arguments = task.all_arguments(self._client)
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
-            return self._client.submit(
-                body,
+            whole = record = self._client.submit(
+                _run_on_worker,
                 task.function,
                 self._work,
-                [self._futures[name][0] for name in inputs],
+                [self._futures[name][0] for name in task.inputs],
+                task.keeps_payload,
                 *arguments,
                 key=f"{task.key}-{self._run_id}-{next(self._serial)}",
-                priority=priority,
+                priority=task.priority,
                 pure=False,
                 **where,
             )
+        if task.keeps_payload:
+            record = self._client.submit(
+                itemgetter(0), whole, key=f"record-{whole.key}",
+                priority=task.priority + 1, pure=False,
+            )  # fmt: skip
+        self._futures[task.key] = (whole, record)
+        record.add_done_callback(lambda _: self._ended.put(task.key))
 
     def wait(self, timeout: float) -> list[Finished]:
-        """Return tasks that ended; one that was cancelled has an error."""
-        ended = [key for key in drain(self._ended, timeout) if key in self._futures]
-        return [self._ending(key) for key in ended]
+        """Return tasks that ended, at least one unless `timeout` seconds pass first."""
+        keys = drain(self._ended, timeout)
+        return [self._ending(key) for key in keys if key in self._futures]
 
     def _ending(self, key: str) -> Finished:
         record = self._futures[key][1]
@@ -125,7 +120,8 @@ class ClusterExecutor:
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""
-        payload = self._client.submit(_payload, self._futures[key][0], pure=False)
+        whole = self._futures[key][0]
+        payload = self._client.submit(itemgetter(1), whole, pure=False)
         try:
             return self._workers.result_of(payload)
         except CancelledError as error:
@@ -159,27 +155,9 @@ def _explained(error: Exception) -> Exception:
 
 
 def _run_on_worker(
-    function: TaskFunction, packed: Any, wholes: list[Any], *arguments: Any
+    function: TaskFunction, sent: Any, wholes: list[Any], keeps: bool, *arguments: Any
 ) -> Any:
-    work, versions, config = packed
+    packed, versions = sent
     check_here(versions)
-    payloads = [whole[1] for whole in wholes]
-    return run_here(config, function, work, payloads, *arguments)
-
-
-def _record_on_worker(
-    function: TaskFunction, packed: Any, wholes: list[Any], *arguments: Any
-) -> Any:
-    return _run_on_worker(function, packed, wholes, *arguments)[0]
-
-
-def _record(whole: tuple[Any, Any]) -> Any:
-    return whole[0]
-
-
-def _payload(whole: tuple[Any, Any]) -> Any:
-    return whole[1]
-
-
-def _same(packed: Any) -> Any:
-    return packed
+    whole = run_here(packed, function, [each[1] for each in wholes], *arguments)
+    return whole if keeps else whole[0]

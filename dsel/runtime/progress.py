@@ -1,4 +1,4 @@
-"""Progress on standard error, for terminals and notebooks: fits, pool, pieces, rows.
+"""Progress on standard error, for terminals and notebooks: fits, pool, rows.
 
 `verbose` is True, False, or None: only where a terminal or a notebook shows it.
 """
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from functools import partial
 from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
@@ -57,53 +58,38 @@ def check_verbose(verbose: Any) -> bool | None:
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
     """Show what a run reports to the function that this gives; None if nobody looks."""
+    with _bars(verbose, "fits", "pool") as update:
+        yield None if update is None else partial(_show, update)
+
+
+def _show(update: Callable[..., None], progress: Progress) -> None:
+    seconds, dropped = max(progress.seconds, 1e-9), progress.fits_dropped
+    rate = f"{progress.fits_done / seconds:,.0f}/s"
+    rate += f", {dropped:,} not needed" if dropped else ""
+    update("fits", progress.fits_done, progress.fits_total - dropped, rate)
+    if progress.spans_total:
+        rate = f"{progress.pool_rows_done / seconds:,.0f} rows/s"
+        update("pool", progress.spans_done, progress.spans_total, rate)
+
+
+@contextmanager
+def row_progress(
+    verbose: bool | None,
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Show how many rows are written, as `write_pool` tells them."""
+    with _bars(verbose, "rows") as update:
+        yield None if update is None else partial(update, "rows")
+
+
+@contextmanager
+def _bars(verbose: bool | None, *names: str) -> Iterator[Callable[..., None] | None]:
+    """Give what updates bars: name, done, total, rate; a bar shows when it is updated.
+
+    None where nobody looks.
+    """
     if not (_is_watched() if verbose is None else verbose):
         yield None
         return
-    with _display() as display:
-        fits = display.add_task("fits", total=None, rate="", left="left")
-        pool = display.add_task("pool", total=None, rate="", left="left", visible=False)
-
-        def update(progress: Progress) -> None:
-            seconds = max(progress.seconds, 1e-9)
-            dropped = progress.fits_dropped
-            display.update(
-                fits,
-                completed=progress.fits_done,
-                total=progress.fits_total - dropped,
-                rate=f"{progress.fits_done / seconds:,.0f}/s"
-                + (f", {dropped:,} not needed" if dropped else ""),
-            )
-            display.update(
-                pool,
-                completed=progress.spans_done,
-                total=progress.spans_total,
-                rate=f"{progress.pool_rows_done / seconds:,.0f} rows/s",
-                visible=progress.spans_total > 0,
-            )
-
-        yield update
-
-
-@contextmanager
-def piece_progress(verbose: bool, total: int) -> Iterator[Callable[[], None]]:
-    """Show how many pieces are done."""
-    with _display(verbose) as display:
-        pieces = display.add_task("pieces", total=total, rate="", left="left")
-        yield lambda: display.advance(pieces)
-
-
-@contextmanager
-def row_progress(verbose: bool | None) -> Iterator[Callable[[int, int | None], None]]:
-    """Show how many rows are written."""
-    with _display(_is_watched() if verbose is None else verbose) as display:
-        rows = display.add_task("rows", total=None, rate="", left="")
-        yield lambda done, total: display.update(
-            rows, completed=done, total=total, left="left" if total else ""
-        )
-
-
-def _display(verbose: bool = True) -> Any:
     # Imported here: who sees no display need not wait for it.
     from rich import progress as shown
     from rich.console import Console
@@ -118,9 +104,19 @@ def _display(verbose: bool = True) -> Any:
         shown.TimeRemainingColumn(),
         shown.TextColumn("{task.fields[left]}"),
     )
-    # Older releases of rich end what is disabled by an empty line.
-    console = Console(stderr=True, quiet=not verbose)
-    return shown.Progress(*columns, console=console, disable=not verbose)
+    with shown.Progress(*columns, console=Console(stderr=True)) as display:
+        bars = {
+            name: display.add_task(name, total=None, rate="", left="", visible=not at)
+            for at, name in enumerate(names)
+        }
+
+        def update(name: str, done: int, total: int | None, rate: str = "") -> None:
+            texts: Any = {"rate": rate, "left": "left" if total else ""}
+            display.update(
+                bars[name], completed=done, total=total, visible=True, **texts
+            )
+
+        yield update
 
 
 def _is_watched() -> bool:

@@ -1,12 +1,11 @@
 """The one loop that submits tasks, a few more than can run, and takes what ends.
 
-Searches, passes over a pool, and least squares all use `run_tasks`. So all
-of them wait equally long for a cluster that has no workers, and submit a task again
-whose rows died with a worker.
+Searches, passes over a pool, and least squares all use `run_tasks`. So all of them wait
+equally long for a cluster that has no workers, and submit a task again whose rows died
+with a worker.
 """
 
 import logging
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -16,8 +15,7 @@ from typing import Any, Final
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster import ClusterExecutor
 from dsel.runtime.local import LocalExecutor
-from dsel.runtime.processes import Processes
-from dsel.runtime.tasks import Executor, Finished, LostInputError, Task, check_alive
+from dsel.runtime.tasks import Finished, LostInputError, Task, check_alive
 
 logger = logging.getLogger(__name__)
 
@@ -29,30 +27,28 @@ LOST_TRIES: Final = 8
 """How often a task is submitted whose rows died with the worker that held them. Its
 worker was probably killed by another task, so this is more than for tasks that fail."""
 
+Executor = LocalExecutor | ClusterExecutor
+"""What runs tasks somewhere; all that this module needs of one is public in both."""
+
 
 def make_executor(
-    work: Any,
-    client: Any,
-    n_jobs: int | None = None,
-    *,
-    run_id: str = "",
-    processes: Processes | None = None,
+    work: Any, client: Any, n_jobs: int | None = None, began: float | None = None
 ) -> Executor:
     """Return what runs tasks, each of which gets `work` first.
 
-    `client` is a `distributed.Client`; None for `n_jobs` threads of this process, and
-    `processes` that take over where a run lasts; or a function that takes `work` and
-    returns an executor of the caller's own. `run_id` is part of the keys of all tasks.
+    `client` is a `distributed.Client`; None for `n_jobs` threads of this process, with
+    `began` as `LocalExecutor` has it; or a function that takes `work` and returns an
+    executor of the caller's own.
 
     Raises VersionMismatchError where a worker has another version of a package that
     decides results.
     """
     if client is None:
-        return LocalExecutor(work, n_jobs, processes)
+        return LocalExecutor(work, n_jobs, began)
     if callable(client):
         executor: Executor = client(work)
         return executor
-    return ClusterExecutor(work, client, run_id or uuid.uuid4().hex[:12])
+    return ClusterExecutor(work, client)
 
 
 def run_tasks(
@@ -85,10 +81,9 @@ def run_tasks(
         for finished in executor.wait(TURN_SECONDS):
             check_alive(finished.error)
             task = running[finished.key]
-            n_lost[task.key] += isinstance(finished.error, LostInputError)
-            if isinstance(finished.error, LostInputError) and (
-                n_lost[task.key] < LOST_TRIES
-            ):
+            is_lost = isinstance(finished.error, LostInputError)
+            n_lost[task.key] += is_lost
+            if is_lost and n_lost[task.key] < LOST_TRIES:
                 logger.warning("retry task=%s reason=LostInputError", task.key)
                 executor.forget(task.key)
                 executor.submit(task)
@@ -99,14 +94,9 @@ def run_tasks(
                 executor.forget(task.key)
 
 
-def completed(
-    executor: Executor,
-    tasks: Iterable[Task],
-    *,
-    on_turn: Callable[[], object] | None = None,
-) -> Iterator[Finished]:
+def completed(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
     """Run given tasks and yield each as it ends; `tasks` is read as slots get free."""
-    return run_tasks(executor, partial(next, iter(tasks), None), on_turn=on_turn)
+    return run_tasks(executor, partial(next, iter(tasks), None))
 
 
 def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
@@ -127,9 +117,8 @@ def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[
     early: dict[str, Finished] = {}
 
     def next_task() -> Task | None:
-        if len(keys) >= 2 * WINDOW * executor.n_slots:
-            return None
-        task = next(waiting, None)
+        is_far_ahead = len(keys) >= 2 * WINDOW * executor.n_slots
+        task = None if is_far_ahead else next(waiting, None)
         if task is not None:
             keys.append(task.key)
         return task

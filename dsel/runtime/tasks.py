@@ -1,4 +1,4 @@
-"""Tasks, one thread each, their outcomes, and the protocol of executors.
+"""Tasks, one thread each, and their outcomes.
 
 The limit of threads is that of BLAS, OpenMP and an estimator's `n_jobs`.
 """
@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from queue import Empty, SimpleQueue
+from typing import Any, Final
 
 from joblib import parallel_config
 from sklearn import config_context
@@ -21,7 +22,6 @@ from dsel.runtime.workers import GO_ON
 
 TaskFunction = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
-
 
 _in_task: Final = ContextVar("in_task", default=False)
 
@@ -90,41 +90,21 @@ class Finished:
         return self.record
 
 
-class Executor(Protocol):
-    """Runs tasks; all that `dsel.runtime.submission` needs to know of a place."""
-
-    @property
-    def n_slots(self) -> int:
-        """Number of tasks that can run at the same time, now.
-
-        Raises ClusterLostError where there were no workers for too long.
-        """
-
-    @property
-    def slot_memory(self) -> int:
-        """Bytes that a task may use now on the worker with the least memory."""
-
-    def submit(self, task: Task) -> None:
-        """Start a task."""
-
-    def wait(self, timeout: float) -> list[Finished]:
-        """Return tasks that ended, at least one unless `timeout` seconds pass first."""
-
-    def fetch(self, key: str) -> Any:
-        """Return the payload kept under `key`."""
-
-    def forget(self, key: str) -> None:
-        """Cancel the task if it has not begun, and drop its payload."""
-
-    def close(self) -> None:
-        """Cancel all tasks and drop all payloads."""
+def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
+    """Wait for one key, then return all that are there."""
+    try:
+        keys = [ended.get(timeout=timeout)]
+    except Empty:
+        return []
+    while not ended.empty():
+        keys.append(ended.get())
+    return keys
 
 
 def check_alive(error: BaseException | None) -> None:
     """Raise where a task's error means that the whole run cannot continue.
 
-    Raises ClusterLostError where scheduler or workers are gone. Raises
-    VersionMismatchError where a worker joined that has other versions.
+    That is where scheduler or workers are gone, or one joined of other versions.
     """
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error
@@ -149,15 +129,12 @@ _limits: Any = None
 
 
 def run_here(
-    config: dict[str, Any],
-    function: Any,
-    work: Any,
-    payloads: list[Any],
-    *arguments: Any,
+    packed: tuple[Any, dict[str, Any]], function: Any, payloads: list[Any], *rest: Any
 ) -> Any:
     """Call a task's function with one thread, and scikit-learn set as the caller's."""
+    work, config = packed
     with single_threaded(), config_context(**config), as_task():
-        return function(work, payloads, *arguments)
+        return function(work, payloads, *rest)
 
 
 @lru_cache(maxsize=1)

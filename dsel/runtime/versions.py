@@ -2,14 +2,14 @@
 
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import current_worker
@@ -29,13 +29,41 @@ PACKAGES: Final = (
     "numba",
 )
 """What must be the same on client and workers for counts to be the same."""
-
-
 CODE: Final = "code of dsel"
 """What two checkouts of one version may differ in; compared, but never stored."""
 
-_checked: "WeakKeyDictionary[Client, set[str]]" = WeakKeyDictionary()
-"""Workers of each client whose versions were compared with ours."""
+COMPARED: Final[WeakSet["Client"]] = WeakSet()
+"""Clients whose workers were compared with this process."""
+
+
+def _readers() -> tuple[Callable[[tuple[str, ...]], dict[str, str]], Callable[[], str]]:
+    """Return functions that travel by value: they run on workers that lack dsel."""
+
+    def versions(packages: tuple[str, ...]) -> dict[str, str]:
+        found = {"python": ".".join(platform.python_version_tuple()[:2])}
+        for name in packages:
+            try:
+                found[name] = metadata.version(name)
+            except metadata.PackageNotFoundError:
+                found[name] = ""
+        return found
+
+    def code() -> str:
+        spec = find_spec("dsel")
+        root = Path(((spec and spec.submodule_search_locations) or ["-"])[0])
+        digest, files = sha256(), sorted(root.rglob("*.py"))
+        for path in files:
+            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:12] if files else ""
+
+    return versions, code
+
+
+_read_versions, _read_code = _readers()
+_versions = cache(_read_versions)
+own_code = cache(_read_code)
+"""Returns a hash of the source files; "" where there are none, as in a zip."""
 
 
 def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
@@ -48,47 +76,28 @@ def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     >>> sorted(installed_versions(("numpy",)))
     ['numpy', 'python']
     """
-    return dict(_installed(packages))
+    return dict(_versions(packages))
 
 
 def versions_here() -> dict[str, str]:
     """Return the versions of this process, and a hash of its code of dsel."""
-    return {**installed_versions(), CODE: _own_code()}
+    return {**installed_versions(), CODE: own_code()}
 
 
-@cache
-def _installed(packages: tuple[str, ...]) -> dict[str, str]:
-    return _reader(packages)()
-
-
-@cache
-def _own_code() -> str:
-    return _code_reader()()
-
-
-def check_versions(
-    client: "Client", workers: Iterable[str] | None = None
-) -> dict[str, str]:
-    """Compare the versions of scheduler and workers with ours, and return ours.
-
-    Their code of dsel is compared as well, by a hash of its files. `workers` are the
-    addresses of those that matter: where all of them were compared before, nothing is
-    sent. None compares all that there are now.
+def check_versions(client: "Client") -> None:
+    """Compare the versions of scheduler and workers with ours, and the code of dsel.
 
     Raises VersionMismatchError where one differs; names it, the package and both
     versions.
     """
-    ours = versions_here()
-    if workers is not None and client in _checked and _checked[client] >= {*workers}:
-        return ours
-    versions, code = _reader(PACKAGES), _code_reader()
 
     def read() -> dict[str, str]:
         # A process runs the code that its files held when it imported them.
-        ours = sys.modules.get("dsel.runtime.versions")
-        return {**versions(), CODE: getattr(ours, "_own_code", code)()}
+        here = sys.modules.get("dsel.runtime.versions")
+        read_code = getattr(here, "own_code", _read_code)
+        return {**_read_versions(PACKAGES), CODE: read_code()}
 
-    checked: set[str] = set()
+    ours = versions_here()
     _compare(ours, client.run_on_scheduler(read), "the scheduler")
     for worker, theirs in client.run(read, on_error="return").items():
         if isinstance(theirs, OSError):
@@ -96,14 +105,12 @@ def check_versions(
         if isinstance(theirs, Exception):
             raise theirs
         _compare(ours, theirs, f"worker {worker}")
-        checked.add(worker)
-    _checked[client] = checked
-    return ours
+    COMPARED.add(client)
 
 
 @lru_cache(maxsize=16)
 def check_here(expected: tuple[tuple[str, str], ...]) -> None:
-    """Compare the versions of this process with those of the process that planned.
+    """Compare the versions of the process that planned with those of this one.
 
     A worker that joins during a run is checked here, by the first task that it gets.
 
@@ -111,35 +118,6 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
     """
     address = getattr(current_worker(), "address", "of this process")
     _compare(dict(expected), versions_here(), f"worker {address}")
-
-
-def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
-    # A nested function travels by value: it runs on workers that lack dsel.
-    def read() -> dict[str, str]:
-        found = {"python": ".".join(platform.python_version_tuple()[:2])}
-        for name in packages:
-            try:
-                found[name] = metadata.version(name)
-            except metadata.PackageNotFoundError:
-                found[name] = ""
-        return found
-
-    return read
-
-
-def _code_reader() -> Callable[[], str]:
-    def read() -> str:
-        """Return a hash of the source files; "" where there are none, as in a zip."""
-        spec = find_spec("dsel")
-        root = Path(((spec and spec.submodule_search_locations) or ["-"])[0])
-        digest = sha256()
-        files = sorted(root.rglob("*.py"))
-        for path in files:
-            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
-            digest.update(path.read_bytes())
-        return digest.hexdigest()[:12] if files else ""
-
-    return read
 
 
 def _compare(ours: Mapping[str, str], theirs: Mapping[str, str], who: str) -> None:

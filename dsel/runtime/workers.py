@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import psutil
@@ -25,7 +25,8 @@ WARN_SECONDS: Final = 10.0  # without workers, before a warning says so
 PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
 POLL_SECONDS: Final = 2.0  # between two requests to the scheduler
 LONGEST_POLL_SECONDS: Final = 10.0  # what one adds to a waiting time at most
-IMPORTS_NBYTES: Final = 320 * 2**20  # with less memory a worker is killed on import
+MIB: Final = 2**20
+IMPORTS_NBYTES: Final = 320 * MIB  # with less memory a worker is killed on import
 GO_ON: Final = (
     "run the same command again with the same `out=` to continue from what is stored."
 )
@@ -48,49 +49,29 @@ of its own, and a method with many short passes would ask before each of them.
 
 
 class Workers:
-    """The workers of a cluster, and for how long a run has waited for them."""
+    """The workers of a cluster, and for how long a run has waited for them.
+
+    `n_threads` are those of the workers that take tasks, at least one. `task_memory` is
+    what a task may use now on the worker with the least: its limit, less what its
+    process holds besides results, divided by its threads.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._n_threads = 1
-        self._task_memory = 0
+        self.n_threads, self.task_memory = 1, 0
         self._updated = time.monotonic() - POLL_SECONDS
         self._seconds_without = 0.0
-        self._has_warned = False
         self._paused: dict[str, float] = {}
-        self._warned_of: list[str] = []
-
-    @property
-    def n_threads(self) -> int:
-        """Threads of the workers that take tasks, at least one.
-
-        Raises ClusterLostError where there have been none for too long, or only paused
-        ones.
-        """
-        self._update()
-        return self._n_threads
-
-    @property
-    def task_memory(self) -> int:
-        """Bytes that a task may use now on the worker with the least memory.
-
-        That is the worker's memory limit, less what its process holds besides results,
-        divided by its threads.
-        """
-        self._update()
-        return self._task_memory
+        self._warned_of: list[str] | None = None
 
     def check_limits(self) -> None:
-        """Raise where a worker would be killed in its first task, whatever that is.
-
-        Raises MemoryError where a worker's memory limit is below what it imports.
-        """
+        """Raise MemoryError where a worker's limit is below what it imports."""
         limits = [int(each["memory_limit"] or 0) for each in self.now().values()]
-        least = min((limit for limit in limits if limit), default=IMPORTS_NBYTES)
+        least = min(filter(None, limits), default=IMPORTS_NBYTES)
         if least < IMPORTS_NBYTES:
             raise MemoryError(
-                f"a worker may use {least / 2**20:.0f} MiB, and its imports alone take "
-                f"about {IMPORTS_NBYTES / 2**20:.0f}; give each at least 700 MiB."
+                f"a worker may use {least / MIB:.0f} MiB, and its imports alone take "
+                f"about {IMPORTS_NBYTES / MIB:.0f}; give each at least 700 MiB."
             )
 
     def now(self) -> dict[str, Worker]:
@@ -98,11 +79,11 @@ class Workers:
 
         Raises ClusterLostError where the scheduler is gone.
         """
+        came, report = _reports.get(self._client, (-math.inf, {}))
         # A client that is reconnecting has lost its tasks, and a request to the
         # scheduler may then last as long as the client's own timeout.
         if self._client.status != "running":
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}")
-        came, report = _reports.get(self._client, (-math.inf, {}))
         if time.monotonic() - came < POLL_SECONDS:
             return report
         try:
@@ -116,9 +97,6 @@ class Workers:
         """Return a task's value, and check meanwhile that workers are there.
 
         Dask alone would wait for ever, also for a value that was lost with its worker.
-
-        Raises ClusterLostError where the scheduler is gone, or workers stay away for
-        too long.
         """
         while True:
             try:
@@ -126,85 +104,79 @@ class Workers:
             except OSError:
                 if future.status == "error":  # the task raised it, not the wait
                     raise
-            self._update()
+            self.update()
 
-    def _update(self) -> None:
-        """Take in the scheduler's report, unless the last one is recent."""
+    def update(self) -> Self:
+        """Take in the scheduler's report, unless the last one is recent.
+
+        Raises ClusterLostError where the scheduler is gone, or there have been no
+        workers for too long, or only paused ones.
+        """
         passed = time.monotonic() - self._updated
-        if passed >= POLL_SECONDS:
-            # Where the machine slept meanwhile, workers get time to come back.
-            self._take_report(min(passed, LONGEST_POLL_SECONDS))
-            self._updated = time.monotonic()
-
-    def _take_report(self, seconds: float) -> None:
-        """Update number and memory, and act on workers that take no tasks."""
-        workers = self.now()
-        free = [_free(each) for each in workers.values()]
-        self._task_memory = min(free, default=_machine_memory())
+        if passed < POLL_SECONDS:
+            return self
+        # Where the machine slept meanwhile, workers get time to come back.
+        seconds, workers = min(passed, LONGEST_POLL_SECONDS), self.now()
+        self._updated = time.monotonic()
+        self.task_memory = min(map(_free, workers.values()), default=_machine_memory())
         running = [each for each in workers.values() if each["status"] == "running"]
-        self._n_threads = max(1, sum(int(each["nthreads"]) for each in running))
-        self._seconds_without = 0.0 if running else self._seconds_without + seconds
-        self._warn_of_none()
+        self.n_threads = max(1, sum(int(each["nthreads"]) for each in running))
+        self._wait_for_some(0.0 if running else self._seconds_without + seconds)
         self._paused = {
             address: self._paused.get(address, 0.0) + seconds
             for address, each in workers.items()
-            if _is_stuck(each)
+            if each["status"] == "paused"
+            and not each["metrics"].get("task_counts", {}).get("executing")
         }
         stuck = [each for each, s in self._paused.items() if s > PAUSED_SECONDS]
-        if running and stuck and self._client in STARTED:
-            self._retire(stuck)
-        elif running and stuck:
-            self._warn_of(stuck, min(self._paused[each] for each in stuck))
+        if running and stuck:
+            self._leave_out(stuck)
         elif stuck and len(stuck) == len(workers):
             raise ClusterLostError(f"{_short_of_memory(workers)}; {GO_ON}")
         elif self._seconds_without > NO_WORKERS_SECONDS:
             raise ClusterLostError(
                 f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
             )
+        return self
 
-    def _warn_of_none(self) -> None:
-        """Warn once for each time without workers."""
-        is_late = self._seconds_without > WARN_SECONDS
-        if is_late and not self._has_warned:
+    def _wait_for_some(self, seconds: float) -> None:
+        """Note for how long there were no workers; warn once for each such time."""
+        if self._seconds_without <= WARN_SECONDS < seconds:
             logger.warning(
                 "the cluster has no workers that take tasks; waiting for some, for "
                 "%g s at most",
                 NO_WORKERS_SECONDS,
             )
-        self._has_warned = is_late
+        self._seconds_without = seconds
 
-    def _warn_of(self, addresses: list[str], seconds: float) -> None:
-        """Warn once of paused workers that dsel did not start; end if they stay so."""
-        if self._warned_of != addresses:
+    def _leave_out(self, stuck: list[str]) -> None:
+        """Close paused workers, whose tasks the others get, if dsel started them.
+
+        Of others it warns once, and the run ends if they keep its tasks for too long.
+        """
+        listed = ", ".join(stuck)
+        if self._client in STARTED:
+            logger.warning(
+                "retired, for lack of memory even without a task: %s", listed
+            )
+            self._client.retire_workers(stuck, close_workers=True)
+            return
+        if self._warned_of != stuck:
             logger.warning(
                 "paused by Dask for lack of memory, with tasks that no other worker "
                 "takes: %s. dsel did not start them and leaves them as they are: give "
                 "them memory, or retire them",
-                ", ".join(addresses),
+                listed,
             )
-        self._warned_of = addresses
-        keys = [
-            key for has in self._client.processing(addresses).values() for key in has
-        ]
-        if seconds > NO_WORKERS_SECONDS and any(map(self._client.futures.get, keys)):
+        self._warned_of = stuck
+        seconds = min(self._paused[each] for each in stuck)
+        kept = {key for has in self._client.processing(stuck).values() for key in has}
+        if seconds > NO_WORKERS_SECONDS and kept & self._client.futures.keys():
             raise ClusterLostError(
                 f"workers that dsel did not start have been paused for lack of memory "
-                f"for {seconds:.0f} s and keep tasks of this run: "
-                f"{', '.join(addresses)}. Retire them or give them more memory; {GO_ON}"
+                f"for {seconds:.0f} s and keep tasks of this run: {listed}. Retire "
+                f"them or give them more memory; {GO_ON}"
             )
-
-    def _retire(self, addresses: list[str]) -> None:
-        """Close workers; the others get their tasks and results."""
-        logger.warning(
-            "retired, for lack of memory even without a task: %s",
-            ", ".join(addresses),
-        )
-        self._client.retire_workers(addresses, close_workers=True)
-
-
-def _is_stuck(worker: Worker) -> bool:
-    counts = worker["metrics"].get("task_counts", {})
-    return worker["status"] == "paused" and not counts.get("executing")
 
 
 @cache
@@ -223,10 +195,9 @@ def _free(worker: Worker) -> int:
 
 def _short_of_memory(workers: Mapping[str, Worker]) -> str:
     most = max(workers.values(), key=lambda each: int(each["memory_limit"] or 0))
-    held = int(most["metrics"].get("memory", 0)) / 2**20
-    limit = int(most["memory_limit"] or 0) / 2**20
     return (
         f"all {len(workers)} workers are paused by Dask for lack of memory, and none "
-        f"has run a task for {PAUSED_SECONDS:g} s; of {limit:.0f} MiB that one may use "
-        f"it holds {held:.0f}. Give workers more memory"
+        f"has run a task for {PAUSED_SECONDS:g} s; of "
+        f"{int(most['memory_limit'] or 0) / MIB:.0f} MiB that one may use it holds "
+        f"{int(most['metrics'].get('memory', 0)) / MIB:.0f}. Give workers more memory"
     )

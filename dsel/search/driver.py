@@ -19,8 +19,8 @@ import numpy as np
 from dsel.data.pool import SPAN_NBYTES, Pool
 from dsel.families.family import FittedGroup
 from dsel.runtime.progress import Progress
-from dsel.runtime.submission import run_tasks
-from dsel.runtime.tasks import Executor, Task
+from dsel.runtime.submission import Executor, run_tasks
+from dsel.runtime.tasks import Task
 from dsel.search.counts import CountTable, span_entry
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ExactRace, NestedRace

@@ -40,10 +40,9 @@ from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.store import CUBE, PAIRS, open_store
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.processes import Processes
 from dsel.runtime.progress import Progress, check_verbose, run_progress
-from dsel.runtime.submission import make_executor
-from dsel.runtime.tasks import Executor, Task
+from dsel.runtime.submission import Executor, make_executor
+from dsel.runtime.tasks import Task
 from dsel.runtime.versions import installed_versions
 from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
 from dsel.search.counts import CountTable, replay
@@ -214,7 +213,7 @@ class _Run:
         holds = any(each.family.holds_interpreter for each in self.plan.work.groups)
         return partial(
             make_executor, client=self.client, n_jobs=self.n_jobs,
-            processes=Processes(count_threads(self.n_jobs)) if holds else None,
+            began=time.monotonic() if holds else None,
         )  # fmt: skip
 
     def tokens_of_rows(self) -> dict[str, str]:

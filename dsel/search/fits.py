@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.families.family import FIT_DONE, FittedGroup
-from dsel.runtime.submission import run_tasks
-from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
+from dsel.runtime.submission import Executor, run_tasks
+from dsel.runtime.tasks import Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.search.counts import UNKNOWN, CountTable, fit_entry
 from dsel.search.tasks import FitJob, Payload, fit_jobs

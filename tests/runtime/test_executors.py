@@ -1,3 +1,5 @@
+"""Executors, here and on workers: slots, memory, versions, and tasks that kill."""
+
 import os
 
 import numpy as np
@@ -8,9 +10,8 @@ from dask import config
 from distributed import Client
 
 from dsel.cluster import connect
-from dsel.errors import ClusterLostError, VersionMismatchError
-from dsel.runtime import workers
-from dsel.runtime.local import LocalExecutor
+from dsel.errors import VersionMismatchError
+from dsel.runtime.clients import count_threads, local_threads
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
 from dsel.search import plan_search, tasks
@@ -18,7 +19,6 @@ from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan
 
-TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 OTHER_VERSION = """
 from importlib import metadata
 there = metadata.version
@@ -26,60 +26,43 @@ metadata.version = lambda name: "0.1" if name == "scikit-learn" else there(name)
 """
 
 
+def test_count_threads__reads_n_jobs_as_scikit_learn_does():
+    assert count_threads(None) == count_threads(-1) == local_threads()
+    assert count_threads(3) == 3
+    assert count_threads(-1000) == 1
+
+
 def test_local_executor__divides_free_memory_by_threads():
-    executor = LocalExecutor(None, 4)
-    try:
-        assert 0 < executor.slot_memory <= psutil.virtual_memory().total // 4
-    finally:
-        executor.close()
-
-
-@pytest.fixture
-def client():
-    with Client(
-        n_workers=2,
-        threads_per_worker=2,
-        memory_limit="1 GiB",
-        processes=False,
-        dashboard_address="127.0.0.1:0",
-        set_as_default=False,
-    ) as client:
-        yield client
-
-
-@pytest.mark.cluster
-def test_cluster_executor__knows_slots_and_the_memory_of_one(client):
-    executor = make_executor(None, client)
-    assert executor.n_slots == 4
-    assert 0 < executor.slot_memory <= 2**29
+    executor = make_executor(None, None, 4)
+    assert 0 < executor.slot_memory <= psutil.virtual_memory().total // 4
     executor.close()
 
 
 @pytest.mark.cluster
-def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
-    executor = make_executor(None, client)
-    monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 0.0)
-    monkeypatch.setattr(workers, "POLL_SECONDS", 0.0)
-    client.retire_workers([*client.nthreads()])
-    with pytest.raises(ClusterLostError, match=r"no workers for 0 s.*same command"):
-        assert executor.n_slots
+def test_cluster_executor__knows_slots_and_the_memory_of_one():
+    with Client(
+        n_workers=2, threads_per_worker=2, memory_limit="1 GiB", processes=False,
+        dashboard_address="127.0.0.1:0", set_as_default=False,
+    ) as client:  # fmt: skip
+        executor = make_executor(None, client)
+        assert executor.n_slots == 4
+        assert 0 < executor.slot_memory <= 2**29
+        executor.close()
 
 
-@pytest.fixture
-def plan_of_sleepers(rng):
-    X = rng.normal(size=(60, 2))
-    grid = {"seconds": np.linspace(0.5, 0.6, 200)}
-    y = (X[:, 0] > 0).astype(int)
+def plan_of(seconds, pool_rows=0, **options):
+    X = np.random.default_rng(0).normal(size=(60 + pool_rows, 2))
+    y = (X[:60, 0] > 0).astype(int)
+    rows = X[:60], y, X[60:] if pool_rows else None
     return plan_search(
-        Sleeper(), grid, X, y, cv=2, random_state=0, prune=False, criterion="cv_error"
+        Sleeper(), {"seconds": seconds}, *rows, cv=2, random_state=0, **options
     )
 
 
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
-    plan_of_sleepers, tmp_path
-):
+def test_run__a_worker_of_other_versions_that_joins_later_ends_it(tmp_path):
+    plan = plan_of(np.linspace(0.5, 0.6, 200), prune=False, criterion="cv_error")
     other = tmp_path / "other"  # not where the first processes are started
     other.mkdir()
     (other / "sitecustomize.py").write_text(OTHER_VERSION)
@@ -94,7 +77,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
             client.wait_for_workers(1, timeout=120)
             expected = r"worker tcp://127.*scikit-learn 0\.1 \(client "
             with pytest.raises(VersionMismatchError, match=expected):
-                plan_of_sleepers.run(client, on_progress=join)
+                plan.run(client, on_progress=join)
 
 
 @pytest.mark.cluster
@@ -109,23 +92,12 @@ def test_run__workers_with_the_least_memory_that_messages_name_live():
     assert found == expected
 
 
-def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
-    X = rng.normal(size=(400, 2))
-    y = (X[:, 0] > 0).astype(int)
-    grid = {"seconds": [0.0]}
-    plan = plan_search(
-        Sleeper(),
-        grid,
-        X[:60],
-        y[:60],
-        X[60:],
-        cv=2,
-        random_state=0,
-        certificate="cv_bound",
-    )
-    whole = plan.run().results.drop_vars(TIMES)
+def test_run__counts_do_not_depend_on_spare_memory(monkeypatch):
+    plan = plan_of([0.0], pool_rows=340, certificate="cv_bound")
+    times = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+    whole = plan.run().results.drop_vars(times)
     monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
-    xr.testing.assert_equal(plan.run().results.drop_vars(TIMES), whole)
+    xr.testing.assert_equal(plan.run().results.drop_vars(times), whole)
 
 
 def die(work, payloads):

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.errors import ClusterLostError
-from dsel.runtime import processes
+from dsel.runtime import local
 from tests.clusters import wait_until
 
 GRID = {"column": [0, 1, 2]}
@@ -30,7 +30,7 @@ class Column(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         time.sleep(0.02)
         (self.folder / str(os.getpid())).touch()
-        if self.dies and len(children()) == 0:
+        if self.dies and not psutil.Process().children():
             os._exit(9)
         if self.has_lock:
             self.lock_ = threading.Lock()
@@ -41,23 +41,17 @@ class Column(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, self.column] > 0).astype(int)]
 
 
-def children():
-    return psutil.Process().children(recursive=True)
-
-
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """Have processes begin at once, and end them."""
-    monkeypatch.setattr(processes, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(local, "PATIENCE_SECONDS", 0.0)
     yield
-    processes.Processes(2).kill()
+    local.end_processes(2)
 
 
-@pytest.fixture
-def there():
-    """Two processes that have begun and imported what a search needs."""
-    own = processes.Processes(2)
-    for begun in [own.submit(_import_all) for _ in range(8)]:
+def begin():
+    """Begin two processes that have imported what a search needs."""
+    for begun in [local._in_process(2, _import_all) for _ in range(8)]:
         begun.result()
 
 
@@ -67,11 +61,13 @@ def _import_all():
     time.sleep(0.1)
 
 
-def _forget(key, packed):
-    """Leave a process without the work that was sent to it."""
+@pytest.fixture
+def there():
+    begin()
 
 
-def search(folder, n_jobs, estimator=None, **options):
+def search(folder, n_jobs=2, estimator=None, **options):
+    folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 3))
     y = (X[:, 1] + rng.normal(size=1200) > 0).astype(int)
@@ -90,16 +86,16 @@ def counted(made):
 
 
 def pids(folder):
-    return {int(each.name) for each in folder.iterdir() if each.name.isdigit()}
+    """Return which other processes have fitted."""
+    found = {int(each.name) for each in folder.iterdir() if each.name.isdigit()}
+    return found - {os.getpid()}
 
 
 def test_processes__fit_what_threads_would_and_count_the_same(tmp_path, there):
-    (tmp_path / "one").mkdir()
     one = search(tmp_path / "one", n_jobs=1)
-    assert pids(tmp_path / "one") == {os.getpid()}
-    (tmp_path / "two").mkdir()
-    several = [search(tmp_path / "two", n_jobs=2) for _ in range(2)]
-    assert len(pids(tmp_path / "two") - {os.getpid()}) == 2  # the same ones for both
+    assert not pids(tmp_path / "one")
+    several = [search(tmp_path / "two") for _ in range(2)]
+    assert len(pids(tmp_path / "two")) == 2  # the same ones for both
     assert [counted(each) for each in several] == [counted(one)] * 2
     assert several[0].best_estimator_.get_params()["column"] == 1
 
@@ -117,24 +113,23 @@ def test_processes__fit_a_class_of_a_function_that_draws_without_a_seed(
         def predict(self, X):
             return self.inner_.predict(X)
 
-    made = search(tmp_path, n_jobs=2, estimator=Local(folder=tmp_path))
-    assert len(pids(tmp_path) - {os.getpid()}) == 2
+    made = search(tmp_path, estimator=Local(folder=tmp_path))
+    assert len(pids(tmp_path)) == 2
     assert all(each.certified for each in made.certificates_.values())
 
 
 def test_processes__do_not_begin_for_a_kernel_svm():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
+    X = np.random.default_rng(0).normal(size=(200, 3))
     grid = {"C": [0.5, 1.0, 2.0], "gamma": [0.1, 1.0]}
     made = dsel.SemiSupervisedSearchCV(SVC(), grid, random_state=0, n_jobs=2)
     made.fit(X, (X[:, 0] > 0).astype(int))
-    assert not processes._pools
+    assert not local._pools
 
 
 def test_processes__leave_to_threads_what_cannot_be_pickled(tmp_path, there, caplog):
-    made = search(tmp_path, n_jobs=2, has_lock=True)
+    made = search(tmp_path, has_lock=True)
     assert "all tasks run on threads; processes do not" in caplog.text
-    assert os.getpid() in pids(tmp_path)
+    assert (tmp_path / str(os.getpid())).exists()
     assert made.best_estimator_.lock_ is not None
 
 
@@ -142,22 +137,23 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
     with pytest.raises(
         ClusterLostError, match=r"a process of this machine ended.*n_jobs"
     ):
-        search(tmp_path, n_jobs=2, dies=True)
+        search(tmp_path, dies=True)
     before = pids(tmp_path)
-    own = processes.Processes(2)  # others begin
-    for begun in [own.submit(_import_all) for _ in range(8)]:
-        begun.result()
-    search(tmp_path, n_jobs=2)
+    begin()  # others
+    search(tmp_path)
     assert pids(tmp_path) - before
+
+
+def _forget(key, packed):
+    """Leave a process without the work that was sent to it."""
 
 
 def test_processes__that_begin_late_are_sent_the_work(tmp_path, there, monkeypatch):
     # As if all had ended, idle, and begun again after the work had come.
-    monkeypatch.setattr(processes.SentWork, "has_arrived", lambda self: True)
-    monkeypatch.setattr(processes, "_receive", _forget)
-    made = search(tmp_path, n_jobs=2)
-    assert pids(tmp_path) - {os.getpid()}
-    (tmp_path / "one").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(local, "_receive", _forget)
+        made = search(tmp_path / "two")
+    assert pids(tmp_path / "two")
     assert counted(made) == counted(search(tmp_path / "one", n_jobs=1))
 
 
@@ -166,7 +162,7 @@ def test_processes__end_with_an_interrupted_run(tmp_path, there):
         pass
 
     def stop(progress):
-        if pids(tmp_path) - {os.getpid()}:
+        if pids(tmp_path):
             raise Stop
 
     X = np.random.default_rng(0).normal(size=(200, 3))
@@ -174,5 +170,5 @@ def test_processes__end_with_an_interrupted_run(tmp_path, there):
     plan = dsel.plan_search(estimator, GRID, X, X[:, 0] > 0, prune=False)
     with pytest.raises(Stop):
         plan.run(n_jobs=2, on_progress=stop)
-    begun = pids(tmp_path) - {os.getpid()}
+    begun = pids(tmp_path)
     assert wait_until(lambda: not any(map(psutil.pid_exists, begun)))

@@ -1,3 +1,5 @@
+"""What a run does about workers that are paused, lost or too small."""
+
 from operator import add
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -12,26 +14,27 @@ from dsel.cluster import connect
 from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
-from dsel.runtime.workers import Workers
+from dsel.runtime.workers import MIB, Workers
 from dsel.search import plan_search
 from tests.clusters import running_cluster, wait_until
 from tests.estimators import Sleeper
 
-MIB = 2**20
 
-
-def worker(status="running", executing=0, held=300, managed=0):
-    """What a scheduler says of a worker of two threads and 500 MiB."""
+def worker(status="running", executing=0, held=300, managed=0, limit=500):
+    """What a scheduler says of a worker of two threads."""
     return {
         "status": status,
         "nthreads": 2,
-        "memory_limit": 500 * MIB,
+        "memory_limit": limit * MIB,
         "metrics": {
             "memory": held * MIB,
             "managed_bytes": managed * MIB,
             "task_counts": {"executing": executing, "ready": 1},
         },
     }
+
+
+PAUSED = worker("paused")
 
 
 class Cluster:
@@ -60,37 +63,36 @@ class Cluster:
         """Look every five seconds for so long; return the threads at the end."""
         for _ in range(seconds // 5):
             self.now += 5.0
-            found = self.workers.n_threads
-        return found
+            self.workers.update()
+        return self.workers.n_threads
 
 
-def test_workers__counts_the_threads_of_those_that_run(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"), c=worker())
+def test_workers__that_run_give_threads_and_what_is_left_beside_unmanaged_bytes(
+    monkeypatch,
+):
+    cluster = Cluster(monkeypatch, a=worker(), b=PAUSED, c=worker(held=400, managed=50))
     assert cluster.threads_after(5) == 4
-
-
-def test_workers__task_memory_is_what_is_left_beside_unmanaged_bytes(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker(), b=worker(held=400, managed=50))
     assert cluster.workers.task_memory == (500 - 350) * MIB // 2
 
 
-def test_workers__a_worker_paused_without_a_task_is_sent_away(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"))
-    assert cluster.threads_after(15) == 2
-    assert cluster.retired == []
-    cluster.threads_after(10)
-    assert cluster.retired == ["b"]
-    assert list(cluster.found) == ["a"]
+@pytest.mark.parametrize(
+    ("b", "seconds", "retired"),
+    [
+        (PAUSED, 15, []),
+        (PAUSED, 25, ["b"]),
+        (worker("paused", executing=1), 500, []),  # it may end what it runs
+    ],
+)
+def test_workers__one_paused_without_a_task_is_sent_away(
+    monkeypatch, b, seconds, retired
+):
+    cluster = Cluster(monkeypatch, a=worker(), b=b)
+    assert cluster.threads_after(seconds) == 2
+    assert cluster.retired == retired
 
 
-def test_workers__a_paused_worker_may_end_what_it_runs(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused", executing=1))
-    cluster.threads_after(500)
-    assert cluster.retired == []
-
-
-def test_workers__a_worker_that_comes_back_is_not_sent_away(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"))
+def test_workers__one_that_comes_back_is_not_sent_away(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=PAUSED)
     for status in ("running", "paused", "running", "paused"):
         cluster.threads_after(15)
         cluster.found["b"] = worker(status)
@@ -98,7 +100,7 @@ def test_workers__a_worker_that_comes_back_is_not_sent_away(monkeypatch):
 
 
 def test_workers__none_but_paused_ones_end_the_run(monkeypatch):
-    cluster = Cluster(monkeypatch, a=worker("paused"), b=worker("paused"))
+    cluster = Cluster(monkeypatch, a=PAUSED, b=PAUSED)
     cluster.threads_after(15)
     expected = r"all 2 workers are paused .* of 500 MiB .* it holds 300.*`out=`"
     with pytest.raises(ClusterLostError, match=expected):
@@ -109,9 +111,9 @@ def test_workers__staying_away_ends_the_run_and_a_sleep_does_not(monkeypatch):
     monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 30.0)
     cluster = Cluster(monkeypatch)
     cluster.now = 100_000.0
-    assert cluster.workers.n_threads == 1
+    assert cluster.workers.update().n_threads == 1
     assert cluster.threads_after(20) == 1
-    with pytest.raises(ClusterLostError, match="no workers for 30 s"):
+    with pytest.raises(ClusterLostError, match=r"no workers for 30 s.*same command"):
         cluster.threads_after(5)
 
 
@@ -127,6 +129,17 @@ def test_workers__who_waits_for_some_is_told_once(monkeypatch, caplog):
     del cluster.found["a"]
     cluster.threads_after(200)
     assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize("limit", [0, 320, 500])
+def test_check_limits__takes_workers_that_can_import_dsel(monkeypatch, limit):
+    Cluster(monkeypatch, first=worker(limit=limit)).workers.check_limits()
+
+
+def test_check_limits__refuses_a_worker_that_would_die_of_its_imports(monkeypatch):
+    cluster = Cluster(monkeypatch, first=worker(), second=worker(limit=250))
+    with pytest.raises(MemoryError, match="may use 250 MiB, and its imports alone"):
+        cluster.workers.check_limits()
 
 
 @pytest.mark.cluster
@@ -154,8 +167,12 @@ def resume(dask_worker):
 
 
 @pytest.fixture
-def two_workers(monkeypatch):
+def soon(monkeypatch):
     monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
+
+
+@pytest.fixture
+def two_workers(soon):
     with (
         config.set({"distributed.worker.memory.pause": False}),
         connect(workers=2) as client,
@@ -163,19 +180,22 @@ def two_workers(monkeypatch):
         yield client
 
 
+@pytest.fixture
+def plan(rng):
+    return plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
+
+
 def plan_of_sleepers(rng, seconds):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(int)
-    grid = {"seconds": seconds}
     return plan_search(
-        Sleeper(), grid, X, y, cv=2, random_state=0, prune=False,
+        Sleeper(), {"seconds": seconds}, X, y, cv=2, random_state=0, prune=False,
         criterion="cv_error",
     )  # fmt: skip
 
 
 @pytest.mark.cluster
-def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng):
-    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
+def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, plan):
     first = min(two_workers.nthreads())
 
     def pause_first(progress):
@@ -189,10 +209,8 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng
 
 @pytest.mark.cluster
 def test_run__lets_paused_workers_of_others_be_and_says_so(
-    tmp_path, rng, monkeypatch, caplog
+    tmp_path, soon, plan, caplog
 ):
-    monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
-    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
     never = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
     with running_cluster(tmp_path, workers=0) as running:
         for name in ("one", "other"):
@@ -209,6 +227,21 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
             assert len(client.nthreads()) == 2
     assert (found.results["status"] == 0).all()
     assert first in caplog.text
+
+
+@pytest.mark.cluster
+def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
+    two_workers, plan, tmp_path
+):
+    def pause_all(progress):
+        if progress.fits_done:
+            two_workers.run(pause)
+
+    with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
+        plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
+    two_workers.run(resume)
+    again = plan.run(two_workers, out=tmp_path / "run")
+    assert (again.results["status"] == 0).all()
 
 
 def row_count(X, rows):
@@ -230,33 +263,3 @@ def test_run_and_reduce__ask_about_workers_once(rng, monkeypatch):
             assert pool.reduce(row_count, add, client=client) == 100
         counts = [each.call_count for each in (client.run, client.run_on_scheduler)]
         assert asked.call_count + sum(counts) <= 3
-
-
-@pytest.mark.cluster
-def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
-    two_workers, rng, tmp_path
-):
-    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
-
-    def pause_all(progress):
-        if progress.fits_done:
-            two_workers.run(pause)
-
-    with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
-        plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
-    two_workers.run(resume)
-    again = plan.run(two_workers, out=tmp_path / "run")
-    assert (again.results["status"] == 0).all()
-
-
-@pytest.mark.parametrize("limit", [0, 320 * MIB, 500 * MIB])
-def test_check_limits__takes_workers_that_can_import_dsel(monkeypatch, limit):
-    found = {**worker(), "memory_limit": limit}
-    Cluster(monkeypatch, first=found).workers.check_limits()
-
-
-def test_check_limits__refuses_a_worker_that_would_die_of_its_imports(monkeypatch):
-    small = {**worker(), "memory_limit": 250 * MIB}
-    cluster = Cluster(monkeypatch, first=worker(), second=small)
-    with pytest.raises(MemoryError, match="may use 250 MiB, and its imports alone"):
-        cluster.workers.check_limits()
