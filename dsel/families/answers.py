@@ -1,9 +1,10 @@
-"""What fitted classifiers answer: class codes, errors, scores of all classes."""
+"""What fitted classifiers answer: class codes, scores of all classes."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import cloudpickle
@@ -17,9 +18,8 @@ from dsel.arrays import Floats, Integers
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, unchangeable
 from dsel.data.labeled import codes_of
-from dsel.data.splits import Split
 from dsel.families.family import FitCounts, FittedGroup, asked
-from dsel.families.prefixes import prefix_hashes, transformed
+from dsel.families.prefixes import has_prefix, transformed
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 
@@ -35,48 +35,10 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     return codes_of(answers, classes)
 
 
-def count_errors(
-    model: Any,
-    X: Any,
-    y: Integers,
-    split: Split,
-    classes: NDArray[Any],
-    tests: Sequence[Any] = (),
-) -> tuple[list[int], Exception | None]:
-    """Return the model's errors on each part of the split's test rows.
-
-    Where `predict` raises, all rows of the part are errors, and what it raised is
-    returned, too. Else the rows of one part would decide whether a model is counted on
-    another one: then what is chosen without a fold depends on this fold.
-
-    `tests` are the parts as the last step of a pipeline sees them, or what an earlier
-    one raised; none where they are not known.
-    """
-    counted, failure = [], None
-    for part, rows in enumerate(split.tests):
-        try:
-            if not len(rows):
-                codes = rows
-            elif not tests:
-                codes = predict_codes(model, X[rows], classes)
-            elif isinstance(tests[part], Exception):
-                raise tests[part]
-            else:
-                codes = predict_codes(model[-1], tests[part], classes)
-            counted.append(int(np.sum(codes != y[rows])))
-        except Exception as error:
-            counted.append(len(rows))
-            failure = error
-    return counted, failure
-
-
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     """Return one score per class: the margin where there is one, else probability.
 
-    Raises
-    ------
-    TypeError
-        Where the model has neither `decision_function` nor `predict_proba`.
+    Raises TypeError where the model has neither.
     """
     X = unchangeable(X)
     if hasattr(model, "decision_function"):
@@ -172,9 +134,21 @@ class FittedClassifiers(FittedGroup):
         """Hash of what stands before the classifier of each pipeline.
 
         Where only parameters of the classifier differ, the steps before it are equal,
-        and transform a block once for all of them.
+        and transform a block once for all of them. What cannot be pickled has none.
         """
-        return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
+        hashes: dict[tuple[int, int], str] = {}
+        known: dict[tuple[int, ...], str] = {}
+        for key, model in self.models.items():
+            if len(self.candidates) > 1 and has_prefix(model):
+                same = tuple(id(step) for _, step in model.steps[:-1])
+                try:
+                    if same not in known:
+                        content = cloudpickle.dumps(model.steps[:-1])
+                        known[same] = blake2b(content, digest_size=16).hexdigest()
+                except Exception:
+                    known[same] = ""
+                hashes[key] = known[same]
+        return hashes
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""

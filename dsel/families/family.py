@@ -55,14 +55,9 @@ class FitCounts:
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
         """Return counts with nothing recorded yet: every fit counts as failed."""
-        shape = (n_candidates, n_splits)
-        return cls(
-            np.full(shape, -1, dtype=np.int64),
-            np.full(shape, -1, dtype=np.int64),
-            np.full(shape, FIT_FAILED, dtype=np.int8),
-            np.full(shape, np.nan),
-            {},
-        )
+        none = np.full((n_candidates, n_splits), -1, dtype=np.int64)
+        status = np.full(none.shape, FIT_FAILED, dtype=np.int8)
+        return cls(none, none.copy(), status, np.full(none.shape, np.nan), {})
 
     def record(self, places: Any, test_errors: Any, train_errors: Any = -1) -> None:
         """Write the errors of fits that were done, at `places` of the arrays."""
@@ -77,14 +72,11 @@ class FitCounts:
         and all rows of the part are errors.
         """
         said = f"{type(error).__name__}: {error}"
-        called = [
-            each
-            for each in extract_tb(error.__traceback__)
-            if not each.filename.startswith(INSTALLED)
-        ]
-        if called:  # code of the user's own
-            name, line = Path(called[-1].filename).name, called[-1].lineno
-            said = f"{said.rstrip('.')} ({name}, line {line})"
+        frames = extract_tb(error.__traceback__)
+        own = [each for each in frames if not each.filename.startswith(INSTALLED)]
+        if own:  # code of the user's own
+            where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
+            said = f"{said.rstrip('.')} ({where})"
         self.messages[candidate, split] = said
 
     def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
@@ -95,14 +87,10 @@ class FitCounts:
 
     def of_split(self, place: int, split: int) -> "FitCounts":
         """Return the counts of a split by its place on the axis and its number."""
-        at = np.s_[:, [place]]
-        return FitCounts(
-            self.test_errors[at],
-            self.train_errors[at],
-            self.status[at],
-            self.seconds[at],
-            {key: text for key, text in self.messages.items() if key[1] == split},
-        )
+        told = {key: text for key, text in self.messages.items() if key[1] == split}
+        arrays = self.test_errors, self.train_errors, self.status, self.seconds
+        parts: Any = [*(each[:, [place]] for each in arrays), told]
+        return FitCounts(*parts)
 
 
 class FittedGroup:
@@ -241,9 +229,9 @@ class Family:
         group
             One of the groups that `groups` made, or some of it.
         X, y
-            All labeled rows and their class codes; splits index into them.
+            All labeled rows, which `check` has seen, and their class codes.
         splits
-            Named sets of training and test rows.
+            Named sets of training and test rows, which index into them.
         pool
             The fitting part of the unlabeled pool, for learners that take one.
         budget

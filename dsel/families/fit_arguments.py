@@ -55,27 +55,21 @@ def takes_pool(estimator: Any) -> bool:
 def check_pool_learners(estimators: Iterable[Any]) -> None:
     """Raise where a learner of the pool is inside of others, which give it none."""
     for estimator in estimators:
-        inner = None if takes_pool(estimator) else _pool_learner_in(estimator)
-        if inner is not None:
-            learner, outer = type(inner).__name__, type(estimator).__name__
+        is_one = takes_pool(estimator) or isinstance(estimator, FrozenEstimator)
+        parts = {} if is_one else estimator.get_params(deep=True)
+        frozen = tuple(
+            f"{name}__"
+            for name, part in parts.items()
+            if isinstance(part, FrozenEstimator)
+        )
+        for name, part in parts.items():
+            is_fitted = not isinstance(part, type) and hasattr(part, "fit")
+            if not is_fitted or name.startswith(frozen) or not takes_pool(part):
+                continue
+            learner, outer = type(part).__name__, type(estimator).__name__
             raise ValueError(
                 f"`estimator` must be the {learner} itself, whose `fit` wants the "
                 f"pool: a {outer} around it passes none on. Search the {learner} alone "
                 f"(labeled rows and pool may be scaled alike before, by numbers that "
                 f"neither gave), or give the {outer} a `fit` that takes `pool`."
             )
-
-
-def _pool_learner_in(estimator: Any) -> Any:
-    """Return an inner estimator that takes the pool; frozen ones are not fitted."""
-    parts = {"": estimator, **estimator.get_params(deep=True)}
-    frozen = [
-        f"{name}__" if name else ""
-        for name, part in parts.items()
-        if isinstance(part, FrozenEstimator)
-    ]
-    for name, part in parts.items():
-        is_fitted = not isinstance(part, type) and hasattr(part, "fit")
-        if is_fitted and not name.startswith(tuple(frozen)) and takes_pool(part):
-            return part
-    return None

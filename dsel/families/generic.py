@@ -18,7 +18,7 @@ from dsel.arrays import Integers
 from dsel.data.frames import native
 from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
-from dsel.families.answers import FittedClassifiers, count_errors
+from dsel.families.answers import FittedClassifiers, predict_codes
 from dsel.families.family import (
     Cache,
     Candidate,
@@ -29,12 +29,7 @@ from dsel.families.family import (
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
-from dsel.families.prefixes import (
-    cloned,
-    fitted_prefix,
-    has_prefix,
-    with_seeds,
-)
+from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
 
 _LIBSVM_DRAWS = threading.Lock()
 _SHOWN: dict[Any, Any] = {}  # warnings that were shown once
@@ -90,7 +85,12 @@ class ScikitLearnFamily(Family):
         pool: Any = None,
         budget: Cache,
     ) -> FittedGroup:
-        """Fit every candidate on every split; see `Family.fit`."""
+        """Fit every candidate on every split; see `Family.fit`.
+
+        Where `predict` raises on a part of the test rows, they are all errors. Else
+        the rows of one part would decide whether a model is counted on another one:
+        then what is chosen without a fold depends on this fold.
+        """
         models: dict[tuple[int, int], Any] = {}
         counts = FitCounts.empty(len(group), len(splits))
         for i, candidate in enumerate(group):
@@ -99,21 +99,26 @@ class ScikitLearnFamily(Family):
                 key = (candidate.number, split.number)
                 try:
                     with _noticing() as stopped:
-                        model, seen = self._fit_one(
+                        model, last, tests = self._fit_one(
                             candidate, X, y, split, pool, budget
                         )
                 except Exception as error:
                     counts.failed(*key, error)
                 else:
                     models[key] = model
-                    errors, failure = count_errors(
-                        model, X, y, split, self.classes, seen
-                    )
-                    counts.record((i, j), *errors)
                     if stopped:
                         counts.messages[key] = stopped[0]
-                    if failure is not None:
-                        counts.failed(*key, failure)
+                    errors = [len(rows) for rows in split.tests]
+                    for place, rows in enumerate(split.tests):
+                        try:
+                            if isinstance(tests[place], Exception):
+                                raise tests[place]
+                            if len(rows):
+                                codes = predict_codes(last, tests[place], self.classes)
+                                errors[place] = int(np.sum(codes != y[rows]))
+                        except Exception as error:
+                            counts.failed(*key, error)
+                    counts.record((i, j), *errors)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
@@ -135,17 +140,12 @@ class ScikitLearnFamily(Family):
             for key, model in piece.models.items()
             if key[0] in numbers
         }
-        stacked = stack_linear(wanted, numbers, splits, self.classes)
-        if stacked is not None:
-            return stacked
-        return FittedClassifiers(
-            numbers,
-            splits,
-            FitCounts.empty(len(numbers), len(splits)),
-            wanted,
-            self.classes,
-            any(getattr(piece, "is_dense", False) for piece in fitted),
+        counts = FitCounts.empty(len(numbers), len(splits))
+        is_dense = any(piece.is_dense for piece in fitted)
+        joined = FittedClassifiers(
+            numbers, splits, counts, wanted, self.classes, is_dense
         )
+        return stack_linear(joined) or joined
 
     def _fit_one(
         self,
@@ -155,18 +155,27 @@ class ScikitLearnFamily(Family):
         split: Split,
         pool: Any,
         cache: Cache,
-    ) -> tuple[Any, Sequence[Any]]:
-        """Return the model, and the parts of the test rows as its last step sees them.
-
-        There are none where they are not known.
-        """
+    ) -> tuple[Any, Any, Sequence[Any]]:
+        """Return the model, its last step, and the test rows as that one sees them."""
         rows = split.train_rows
         labels = self.classes[y[rows]]
         if np.all(y[rows] == y[rows[0]]):
             # Learners differ in what they do with one class; all folds alike get this.
-            dummy = DummyClassifier(strategy="most_frequent")
-            return dummy.fit(native(X[rows]), labels), ()
-        model = self._seeded(candidate, split)
+            model: Any = DummyClassifier(strategy="most_frequent")
+            model.fit(native(X[rows]), labels)
+            return model, model, [X[part] for part in split.tests]
+        model = cloned(candidate.estimator)
+        if has_prefix(model):
+            with_seeds(model[:-1], self.seed, split.name)
+        params = model.get_params(deep=True)
+        who = candidate.params or candidate.estimator.get_params(deep=True)
+        identity = f"{type(candidate.estimator).__name__}{canonical_text(who)}"
+        unset = {
+            name: hashed_seed(self.seed, identity, split.name, name)
+            for name, value in sorted(params.items())
+            if value is None and name.rpartition("__")[2] == "random_state"
+        }
+        model.set_params(**unset)  # of a FrozenEstimator it returns None
         given = cut_to_rows(self.fit_params, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool
@@ -174,32 +183,15 @@ class ScikitLearnFamily(Family):
         # process, which each fit seeds anew: fits on other threads are kept out.
         draws = any(
             name.rpartition("__")[2] == "probability" and value is True
-            for name, value in model.get_params(deep=True).items()
+            for name, value in params.items()
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
             if given or not has_prefix(model):
-                return model.fit(native(X[rows]), labels, **given), ()
-            steps, train, tests = fitted_prefix(
+                model = model.fit(native(X[rows]), labels, **given)
+                return model, model, [X[part] for part in split.tests]
+            _, steps, seen, tests = fitted_prefix(
                 model[:-1], X, y, self.classes, split, seed=self.seed, cache=cache
             )
-            last = model[-1].fit(train, labels)
+            last = model[-1].fit(seen, labels)
             model.steps = [*steps, (model.steps[-1][0], last)]
-            return model, tests
-
-    def _seeded(self, candidate: Candidate, split: Split) -> Any:
-        model = cloned(candidate.estimator)
-        if has_prefix(model):
-            with_seeds(model[:-1], self.seed, split.name)
-        unset = {
-            name: hashed_seed(self.seed, identity(candidate), split.name, name)
-            for name, value in sorted(model.get_params(deep=True).items())
-            if value is None and name.rpartition("__")[2] == "random_state"
-        }
-        model.set_params(**unset)  # of a FrozenEstimator it returns None
-        return model
-
-
-def identity(candidate: Candidate) -> str:
-    """Return a text that is the same for equal candidates in every process."""
-    params = candidate.params or candidate.estimator.get_params(deep=True)
-    return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
+            return model, last, tests

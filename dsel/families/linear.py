@@ -5,13 +5,14 @@ farther from a tie than rounding can move it is safe; the few others are compute
 again, row by row, in a fixed order, so that a row's class never depends on its block.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import (
     LogisticRegression,
@@ -24,7 +25,7 @@ from sklearn.svm import LinearSVC
 from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
-from dsel.families.family import FitCounts, asked
+from dsel.families.family import asked
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_. Other
 # classes say so by an attribute `predicts_by_coefficients` of their own: a subclass may
@@ -45,24 +46,19 @@ RECOMPUTED_AT_ONCE = 4096
 PRODUCT_NBYTES = 2**20
 
 
-def stack_linear(
-    models: Mapping[tuple[int, int], Any],
-    candidates: tuple[int, ...],
-    splits: tuple[int, ...],
-    classes: NDArray[Any],
-) -> "LinearStack | None":
+def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
     """Stack models, or return None where one is not linear or is missing."""
-    keys = [(c, t) for c in candidates for t in splits]
-    for kind in {type(models.get(key)) for key in keys}:
+    keys = [(c, t) for c in fitted.candidates for t in fitted.splits]
+    for kind in {type(fitted.models.get(key)) for key in keys}:
         if kind not in LINEAR and not vars(kind).get("predicts_by_coefficients"):
             return None
-    parts = [_scores_of(models[key], classes) for key in keys]
-    shape = (len(candidates), len(splits), *parts[0][0].shape)
+    parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
+    shape = (len(fitted.candidates), len(fitted.splits), *parts[0][0].shape)
     return LinearStack(
-        candidates, splits, FitCounts.empty(*shape[:2]), models, classes,
+        **{each.name: getattr(fitted, each.name) for each in fields(fitted)},
         weights=np.stack([weights for weights, _ in parts]).reshape(shape),
         offsets=np.stack([offsets for _, offsets in parts]).reshape(shape[:3]),
-    )  # fmt: skip
+    )
 
 
 def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -132,9 +128,10 @@ class LinearStack(FittedClassifiers):
         largest, step = 0.0, max(PRODUCT_NBYTES // (8 * X.shape[1]), 1)
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
-            largest = max(largest, _largest(part))
-            part = part.astype(dtype, copy=False)
-            products[start : start + step] = part @ columns
+            values = part.data if issparse(part) else part
+            ends = values.max(initial=0), values.min(initial=0)
+            largest = max(largest, *(abs(float(end)) for end in ends))
+            products[start : start + step] = part.astype(dtype, copy=False) @ columns
         # Rows last from here on: numpy is slow where the last axis is short.
         scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
         return scores.reshape(*offsets.shape, -1), largest
@@ -142,7 +139,7 @@ class LinearStack(FittedClassifiers):
     def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
         """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
         # The product only finds the rows in doubt, so half the digits are enough.
-        is_single = X.dtype == np.float32 and not hasattr(X, "tocsr")
+        is_single = X.dtype == np.float32 and not issparse(X)
         dtype = np.float32 if is_single else np.float64
         with np.errstate(over="ignore", invalid="ignore"):
             scores, largest = self._products(X, positions, dtype)
@@ -159,7 +156,8 @@ class LinearStack(FittedClassifiers):
         where = np.argwhere(doubtful)
         for start in range(0, len(where), RECOMPUTED_AT_ONCE):
             c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
-            terms = self.weights[c, positions[t]] * _dense(X[r])[:, np.newaxis]
+            some = X[r].toarray() if issparse(X) else X[r]
+            terms = self.weights[c, positions[t]] * some.astype(float)[:, np.newaxis]
             # A sum along the last axis adds in an order fixed by its length alone.
             exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
             codes[c, t, rows[r]] = _decide(exact, axis=1)
@@ -178,24 +176,10 @@ class LinearStack(FittedClassifiers):
         return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
 
 
-def _dense(rows: Any) -> Floats:
-    return np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=float)
-
-
-def _largest(X: Any) -> float:
-    """Return the largest absolute value of a block."""
-    if hasattr(X, "tocsr"):
-        X = X.data
-    if not X.size:
-        return 0.0
-    return max(abs(float(X.max())), abs(float(X.min())))
-
-
 def _largest_of_rows(X: Any) -> Floats:
     """Return the largest absolute value of each row."""
     largest = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
-    dense = largest.toarray() if hasattr(X, "tocsr") else largest
-    return np.asarray(dense, dtype=np.float64).ravel()
+    return np.ravel(largest.toarray() if issparse(X) else largest)
 
 
 def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:

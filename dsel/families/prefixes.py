@@ -4,12 +4,10 @@ Where the candidates of a grid differ in the classifier alone, the steps before 
 equal on every split. A process keeps what it fitted, with the rows that came out.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-import cloudpickle
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -52,16 +50,18 @@ def fitted_prefix(
     *,
     seed: int,
     cache: Cache,
-) -> tuple[Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
+) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
     """Return steps before a classifier, fitted, from the cache where it has them.
 
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
-    Beside the steps is what `fit_transform` made of the training rows, and each part of
-    the test rows as they leave it: None where it is empty, what a step raised where it
-    refuses it.
+    Before the steps is what no other steps and rows are named, behind them what
+    `fit_transform` made of the training rows, and each part of the test rows as they
+    leave the steps: None where it is empty, what was raised where a step refuses it.
     """
     front = with_seeds(cloned(steps), seed, split.name)
+    rows = content_hash(X, y, split.train_rows, *split.tests)
+    name = blake2b(f"{rows}-{exact_text([front, labels])}".encode(), digest_size=16)
 
     def seen(rows: Integers) -> Any:
         try:
@@ -72,12 +72,10 @@ def fitted_prefix(
     def make() -> Any:
         train = split.train_rows
         rows = front.fit_transform(native(X[train]), labels[y[train]])
-        tests = tuple(seen(part) for part in split.tests)
-        return front.steps, unchangeable(rows), tests
+        return front.steps, unchangeable(rows), tuple(map(seen, split.tests))
 
-    rows = content_hash(X, y, split.train_rows, *split.tests)
-    made: Any = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
-    return made[0], made[1], made[2]
+    made: Any = cache.get(f"prefix-{name.hexdigest()}", make)
+    return name.hexdigest(), *made
 
 
 def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
@@ -117,19 +115,3 @@ def with_seeds(estimator: Any, seed: int, *parts: Any) -> Any:
         if name.rpartition("__")[2] == "random_state" and value is None
     }
     return estimator.set_params(**missing) if missing else estimator
-
-
-def prefix_hashes(models: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:
-    """Return a hash of the fitted steps before the classifier of each pipeline."""
-    found: dict[tuple[int, int], str] = {}
-    known: dict[tuple[int, ...], str] = {}
-    for key, model in models.items():
-        if has_prefix(model):
-            # What cannot be pickled is used by each pipeline for itself.
-            with suppress(Exception):
-                same = tuple(id(step) for _, step in model.steps[:-1])
-                if same not in known:
-                    content = cloudpickle.dumps(model.steps[:-1])
-                    known[same] = blake2b(content, digest_size=16).hexdigest()
-                found[key] = known[same]
-    return found

@@ -12,13 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats
-from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, inner_products
+from dsel.kernels.reference_rows import (
+    DISTANCES,
+    PRODUCTS,
+    VALUES,
+    ReferenceRows,
+    inner_products,
+)
 
 
 class Kernel:
     """A kernel function of the base that all kernels of a grid share.
 
     Members are frozen dataclasses of numbers; equal parameters make equal members.
+
+    Examples
+    --------
+    >>> Rbf(gamma=0.5).values(np.array([0.0, 2.0])).round(4).tolist()
+    [1.0, 0.3679]
+    >>> Polynomial(gamma=2.0, coef0=1.0, degree=0.5).values(np.array([4.0])).tolist()
+    [3.0]
+    >>> Sigmoid(gamma=0.5, coef0=1.0).values(np.array([-2.0, 0.0])).round(4).tolist()
+    [0.0, 0.7616]
     """
 
     base: ClassVar[str]
@@ -56,53 +71,42 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The linear kernel, <x, z>.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Linear().values(np.array([4.0])).tolist()
-    [4.0]
-    """
+    """The linear kernel, <x, z>."""
 
     base: ClassVar[str] = PRODUCTS
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return the inner products."""
+        """See `Kernel.values`."""
         return base.copy()
 
 
 @dataclass(frozen=True)
+class Precomputed(Kernel):
+    """A kernel that the user computed: the table is the Gram matrix."""
+
+    base: ClassVar[str] = VALUES
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """See `Kernel.values`."""
+        return base
+
+
+@dataclass(frozen=True)
 class Polynomial(Kernel):
-    """The polynomial kernel, (gamma <x, z> + coef0)^degree, of any real degree.
+    """The polynomial kernel, (gamma <x, z> + coef0)^degree, of any degree >= 0.
 
     A fractional degree needs features and coef0 >= 0. It can be called with two tables
     and returns their kernel matrix, so scikit-learn's `SVC` takes it as ``kernel=``;
     the polynomial kernel of `SVC` itself allows whole degrees only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Polynomial(gamma=2.0, coef0=1.0, degree=0.5).values(np.array([4.0])).tolist()
-    [3.0]
     """
 
     base: ClassVar[str] = PRODUCTS
     gamma: float
-    """Positive."""
     coef0: float
-    """What is added to the scaled inner product."""
     degree: float
-    """Any number >= 0."""
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values; see `Kernel.values`.
-
-        Raises
-        ------
-        ValueError
-            Where a number below zero had to be raised to a fractional degree.
-        """
+        """See `Kernel.values`."""
         scaled = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
         if float(self.degree).is_integer():
             return np.asarray(scaled ** int(self.degree))
@@ -117,7 +121,7 @@ class Polynomial(Kernel):
         return np.asarray(np.power(scaled, base.dtype.type(self.degree)))
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values; see `Kernel.rounding`."""
+        """See `Kernel.rounding`."""
         size, error = _scaled(self, base_error, base_size)
         if self.degree < 1:  # |a^d - b^d| <= |a - b|^d
             return np.zeros_like(error), error**self.degree * (self.degree > 0)
@@ -130,49 +134,23 @@ class Polynomial(Kernel):
 
 
 @dataclass(frozen=True)
-class Precomputed(Kernel):
-    """A kernel that the user computed: the table is the Gram matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Precomputed().values(np.array([0.5])).tolist()
-    [0.5]
-    """
-
-    base: ClassVar[str] = VALUES
-
-    def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return the values as they were given."""
-        return base
-
-
-@dataclass(frozen=True)
 class Rbf(Kernel):
-    """The Gaussian kernel, exp(-gamma ||x - z||^2).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Rbf(gamma=0.5).values(np.array([0.0, 2.0])).round(4).tolist()
-    [1.0, 0.3679]
-    """
+    """The Gaussian kernel, exp(-gamma ||x - z||^2)."""
 
     base: ClassVar[str] = DISTANCES
     gamma: float
-    """Positive."""
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values; see `Kernel.values`."""
+        """See `Kernel.values`."""
         exponent = base * base.dtype.type(-self.gamma)
         return np.asarray(np.exp(exponent, out=exponent))
 
     def diagonal(self, base: Floats) -> Floats:
-        """Return ones: a row has no distance from itself."""
+        """See `Kernel.diagonal`."""
         return np.ones_like(base)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values; see `Kernel.rounding`."""
+        """See `Kernel.rounding`."""
         # Where rows are so far away that it overflows, nothing is known of them.
         relative = np.expm1(np.minimum(self.gamma * base_error, 500.0))
         return relative, np.zeros_like(base_error)
@@ -180,41 +158,21 @@ class Rbf(Kernel):
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """The sigmoid kernel, tanh(gamma <x, z> + coef0); not positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Sigmoid(gamma=0.5, coef0=1.0).values(np.array([-2.0, 0.0])).round(4).tolist()
-    [0.0, 0.7616]
-    """
+    """The sigmoid kernel, tanh(gamma <x, z> + coef0); not positive definite."""
 
     base: ClassVar[str] = PRODUCTS
     gamma: float
-    """Positive."""
     coef0: float
-    """What is added to the scaled inner product."""
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values; see `Kernel.values`."""
+        """See `Kernel.values`."""
         argument = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
         return np.asarray(np.tanh(argument, out=argument))
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values; see `Kernel.rounding`."""
+        """See `Kernel.rounding`."""
         _, error = _scaled(self, base_error, base_size)
         return np.zeros_like(error), error  # tanh is nowhere steeper than 1
-
-
-def reach_of(kernel: Kernel) -> float:
-    """Return the squared distance from which on a kernel is below exp(-800), if any.
-
-    Let e bound the error of squared distances within reach of a row. Beyond it, the
-    longer one of two rows being at most the other one and their distance, an error is
-    below 1.5 e + d / 1000. So where gamma e <= 100 values are found to be below
-    exp(-640) there; else nothing is believed of the row.
-    """
-    return 800.0 / kernel.gamma if isinstance(kernel, Rbf) else np.inf
 
 
 def _scaled(
@@ -223,3 +181,16 @@ def _scaled(
     """Bound size and error of gamma x . z + coef0."""
     size = kernel.gamma * base_size + abs(kernel.coef0)
     return size, kernel.gamma * base_error + 2 * np.finfo(np.float64).eps * size
+
+
+def errors_of(kernel: Kernel, reference: ReferenceRows, X: Any) -> tuple[Floats, ...]:
+    """Bound the errors of rows' kernel values in float64; see `Kernel.rounding`.
+
+    A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma. Let e
+    bound the error of squared distances within that reach of a row. Beyond it, the
+    longer one of two rows being at most the other one and their distance, an error is
+    below 1.5 e + d / 1000. So where gamma e <= 100 values are found to be below
+    exp(-640) there; else nothing is believed of the row.
+    """
+    reach = 800.0 / kernel.gamma if isinstance(kernel, Rbf) else np.inf
+    return kernel.rounding(*reference.rounding(X, reach))

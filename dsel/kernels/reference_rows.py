@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy.sparse import issparse
+
+from dsel.arrays import Floats
 
 DISTANCES: Final = "distances"
 PRODUCTS: Final = "products"
@@ -15,27 +17,22 @@ CACHED: Final = 2**14  # entries of a table that stay in the fastest caches
 SAMPLED: Final = 1000  # rows of which the middle is taken
 
 
-def is_sparse(X: Any) -> bool:
-    """Return whether `X` is a scipy sparse matrix or array."""
-    return bool(sparse.issparse(X))
-
-
-def squared_lengths(X: Any) -> NDArray[np.float64]:
+def squared_lengths(X: Any) -> Floats:
     """Return the squared length of every row, shape (n_rows,)."""
-    if is_sparse(X):
+    if issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
-def inner_products(X: Any, Z: Any) -> NDArray[np.float64]:
+def inner_products(X: Any, Z: Any) -> Floats:
     """Return the inner products of rows, shape (n_rows of X, n_rows of Z), float64."""
     product = X @ Z.T
-    if is_sparse(product):
-        product = product.toarray()
-    return np.asarray(product, dtype=np.float64)
+    return np.asarray(
+        product.toarray() if issparse(product) else product, dtype=np.float64
+    )
 
 
-def squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
+def squared_distances(X: Any, Z: Any) -> Floats:
     """Return squared distances of rows.
 
     Parameters
@@ -70,15 +67,15 @@ class ReferenceRows:
     middle: NDArray[np.float64] | None
     """What is subtracted from all rows before distances are taken, if anything."""
     shifted: Any
-    """The rows less the middle."""
-    lengths: NDArray[np.float64]
+    """The rows less the middle, which changes no distance."""
+    lengths: Floats
     """Squared lengths of the shifted rows, (n_rows,)."""
 
     def shift(self, X: Any) -> Any:
-        """Return rows less the middle, which changes no distance."""
+        """Return rows less the middle."""
         return X if self.middle is None else X - self.middle
 
-    def base_of(self, X: Any) -> NDArray[np.float64]:
+    def base_of(self, X: Any) -> Floats:
         """Return the base that rows have with the fixed ones, (n_rows of X, n_rows).
 
         Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative
@@ -91,36 +88,30 @@ class ReferenceRows:
         # Far from the origin |x|^2 and x.z nearly cancel: distances are taken about the
         # middle.
         moved = self.shifted if same else self.shift(X)
-        if self.kind != DISTANCES:
+        if self.kind == PRODUCTS:
             return inner_products(moved, self.shifted)
         lengths = self.lengths if same else squared_lengths(moved)
         base = inner_products(-2.0 * moved, self.shifted)
-        _add_lengths(base, lengths, self.lengths)
+        # The sum of both lengths first: so symmetry stays exact. A few rows at a time
+        # stay in the processor's cache.
+        step = max(1, CACHED // max(1, base.shape[1]))
+        for start in range(0, len(base), step):
+            rows = slice(start, start + step)
+            base[rows] += lengths[rows, np.newaxis] + self.lengths
+            np.maximum(base[rows], 0.0, out=base[rows])
         if same:
             np.fill_diagonal(base, 0.0)
         return base
 
-    def lengths_of(self, X: Any) -> NDArray[np.float64]:
-        """Return the squared lengths of rows less the middle; zeros for ``VALUES``."""
-        if self.kind == VALUES:
-            return np.zeros(X.shape[0])
-        return squared_lengths(self.shift(X))
-
-    def rounding(
-        self, lengths: NDArray[np.float64], reach: float = np.inf
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def rounding(self, X: Any, reach: float = np.inf) -> tuple[Floats, Floats]:
         """Return bounds of the error and of the size of each row's base, (n_rows,).
 
-        Parameters
-        ----------
-        lengths
-            As `lengths_of` returns them, (n_rows,).
-        reach
-            Only of squared distances up to it; see `functions.reach_of`.
+        Only of squared distances up to `reach`; see `functions.errors_of`.
         """
         if self.kind == VALUES:
-            return lengths, lengths
-        longest = self.lengths.max(initial=0.0)
+            nothing = np.zeros(X.shape[0])
+            return nothing, nothing
+        lengths, longest = squared_lengths(self.shift(X)), self.lengths.max(initial=0.0)
         if self.kind == DISTANCES:
             # Of two rows neither is longer than the other one and their distance.
             near = (np.sqrt(lengths) + np.sqrt(reach)) ** 2
@@ -132,49 +123,33 @@ class ReferenceRows:
         # for shift, lengths and sum, with room.
         return 2.0 * UNIT * (self.rows.shape[1] + 4) * size, size
 
-    def exact_base_of(self, x: Any) -> NDArray[np.float64]:
+    def exact_base_of(self, x: Any) -> Floats:
         """Return the base of one row, (n_rows,), whatever rows come with it.
 
         Sums are taken in an order that depends on the number of columns alone; in a
         matrix product the rounding depends on the rows beside.
         """
-        x = np.ravel(x.toarray() if is_sparse(x) else x).astype(np.float64)
+        x = np.ravel(x.toarray() if issparse(x) else x).astype(np.float64)
         if self.kind == VALUES:
             return np.asarray(x)
-        if self.kind == DISTANCES and not is_sparse(self.rows):
-            # No cancellation at all: differences first.
-            difference = self.rows - x
-            with np.errstate(over="ignore"):
-                return np.asarray((difference * difference).sum(axis=1))
-        if not is_sparse(self.rows):
+        if issparse(self.rows):
+            products = np.asarray(self.rows @ x)
+            if self.kind == PRODUCTS:
+                return products
+            distances = (x * x).sum() + self.lengths - 2 * products
+            return np.asarray(np.maximum(distances, 0.0))
+        if self.kind == PRODUCTS:
             return np.asarray((self.rows * x).sum(axis=1))
-        products = np.asarray(self.rows @ x)
-        if self.kind != DISTANCES:
-            return products
-        return np.asarray(np.maximum((x * x).sum() + self.lengths - 2 * products, 0.0))
-
-
-def _add_lengths(
-    base: NDArray[np.float64],
-    of_rows: NDArray[np.float64],
-    of_columns: NDArray[np.float64],
-) -> None:
-    """Add u_i + v_j to base[i, j], the sum first: symmetry stays exact; at least 0.
-
-    A few rows at a time, which stay in the processor's cache.
-    """
-    step = max(1, CACHED // max(1, base.shape[1]))
-    for start in range(0, len(base), step):
-        rows = slice(start, start + step)
-        base[rows] += of_rows[rows, np.newaxis] + of_columns
-        np.maximum(base[rows], 0.0, out=base[rows])
+        difference = self.rows - x  # no cancellation at all: differences first
+        with np.errstate(over="ignore"):
+            return np.asarray((difference * difference).sum(axis=1))
 
 
 def reference_rows(rows: Any, kind: str) -> ReferenceRows:
     """Prepare fixed rows, float64, dense or CSR; `kind` as `Kernel.base` names it."""
     if kind == VALUES:
         return ReferenceRows(kind, rows, None, rows, np.zeros(0))
-    centred = kind == DISTANCES and not is_sparse(rows) and rows.shape[0] > 0
+    centred = kind == DISTANCES and not issparse(rows) and rows.shape[0] > 0
     # Unlike a mean it stays among the rows where one of them holds a fill value.
     middle = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0) if centred else None
     shifted = rows if middle is None else rows - middle

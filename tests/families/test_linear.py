@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
+from dsel.families.answers import FittedClassifiers
+from dsel.families.family import FitCounts
 from dsel.families.linear import stack_linear
 
 N_COLUMNS = 7
@@ -23,7 +25,8 @@ def stack_of(n_classes, seed=0, learner=LogisticRegression):
             X = rng.normal(size=(60, N_COLUMNS))
             y = np.arange(60) % (n_classes if split else max(n_classes - 1, 2))
             models[candidate, split] = learner().fit(X + y[:, None], y)
-    return stack_linear(models, (0, 1), (0, 1, 2), classes)
+    counts = FitCounts.empty(2, 3)
+    return stack_linear(FittedClassifiers((0, 1), (0, 1, 2), counts, models, classes))
 
 
 def row_by_row(stack, X):

@@ -14,7 +14,7 @@ from dsel.kernels.functions import (
     Precomputed,
     Rbf,
     Sigmoid,
-    reach_of,
+    errors_of,
 )
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
 from dsel.kernels.reference_rows import squared_distances as distances_of
@@ -106,9 +106,7 @@ def test_diagonal__is_that_of_the_gram_matrix(rows, kernel):
 def test_rounding__bounds_the_gap_to_values_computed_row_by_row(rows, kernel, scale):
     X, Z = rows[0] * scale, rows[1] * scale
     reference = reference_rows(Z, kernel.base)
-    relative, absolute = kernel.rounding(
-        *reference.rounding(reference.lengths_of(X), reach_of(kernel))
-    )
+    relative, absolute = errors_of(kernel, reference, X)
     values = kernel.values(reference.base_of(X))
     exact = np.stack([kernel.values(reference.exact_base_of(x)) for x in X])
     allowed = (relative[:, np.newaxis] + 4e-16) * np.abs(exact) + absolute[:, None]
@@ -141,8 +139,7 @@ def test_precomputed__gives_back_what_it_gets(rng):
     assert kernel.base == VALUES
     assert kernel.values(base) is base
     reference = reference_rows(base, VALUES)
-    errors = kernel.rounding(*reference.rounding(reference.lengths_of(base)))
-    assert not np.any(errors)
+    assert not np.any(errors_of(kernel, reference, base))
 
 
 def test_polynomial__is_a_kernel_that_svc_can_call(rows):

@@ -7,7 +7,6 @@ docs/theory/svm_votes.md.
 """
 
 from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,10 +14,13 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.families.svm.machines import Machines
-from dsel.kernels.functions import Kernel, reach_of
-from dsel.kernels.reference_rows import ReferenceRows
+from dsel.families.svm.rows import RowsByClass
+from dsel.kernels.functions import Kernel, errors_of
+from dsel.kernels.reference_rows import DISTANCES, ReferenceRows
 
 EPS: Final = float(np.finfo(np.float64).eps)
+UNIT: Final = float(np.finfo(np.float32).eps) / 2
+TINY: Final = float(np.finfo(np.float32).tiny)
 LEAST: Final = 1e-30
 """Kernel values below it are as good as 0: the smallest of float32 are slow."""
 ROUNDINGS: Final = 9
@@ -57,30 +59,31 @@ class KernelBlock:
         return self.kernel.values(self.reference.exact_base_of(self.rows[[place]]))
 
 
-def errors_of(kernel: Kernel, reference: ReferenceRows, rows: Any) -> Any:
-    """Return what bounds the errors of rows' values in float64; see `Kernel`."""
-    lengths = reference.lengths_of(rows)
-    return kernel.rounding(*reference.rounding(lengths, reach_of(kernel)))
+def kernel_block(
+    kernel: Kernel,
+    reference: ReferenceRows,
+    rows: Any,
+    values: NDArray[np.float32],
+    starts: Integers,
+    *,
+    base: Floats | None = None,
+    less_one: bool = False,
+) -> KernelBlock:
+    """Return a block of values, whose columns begin a class at each of `starts`.
 
-
-def flush_to_peaks(values: NDArray[Any], starts: Integers) -> Floats:
-    """Return each row's largest absolute value by class, (n_classes, n_rows).
-
-    Of a kernel block, (n_rows, n_columns), whose columns stand class by class, each
-    class from its entry of `starts` on. What is as good as 0, see `LEAST`, is set to
-    it, in place.
+    What is as good as 0, see `LEAST`, is set to it, in place.
     """
     from dsel.families.svm import votes
 
     peaks = np.zeros((len(starts) - 1, len(values)))
     votes.flush_to_peaks(values, starts, np.float32(LEAST), peaks)
-    return peaks
-
-
-@cache
-def places_of_pairs(n_classes: int) -> tuple[Integers, Integers]:
-    """Return the first and the second class of each pair, in libsvm's order."""
-    return np.triu_indices(n_classes, 1)
+    largest = 1.0 if less_one else peaks.max(axis=0, initial=LEAST)
+    if kernel.base == DISTANCES and not less_one:
+        # Exponents may be rounded: their error is the larger the smaller the value.
+        peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / ROUNDINGS
+    relative, absolute = errors_of(kernel, reference, rows)
+    errors = (relative + 4.0 * EPS) * largest + absolute
+    return KernelBlock(kernel, reference, rows, base, values, peaks, errors, less_one)
 
 
 class Layout(NamedTuple):
@@ -101,22 +104,6 @@ class Layout(NamedTuple):
     to that: (n_pairs, 5 * LANES)."""
 
 
-class Sums(NamedTuple):
-    """Of dual coefficients of each class for each other one, by model."""
-
-    sizes: Floats
-    """Of their absolute values, (n_classes, n_classes - 1, n_models)."""
-    counts: Floats
-    """How many are not 0."""
-    signed: Floats
-    """Of themselves."""
-
-    def of_pairs(self) -> "Sums":
-        """Return those of both classes of each pair together, (n_pairs, n_models)."""
-        i, j = places_of_pairs(len(self.sizes))
-        return Sums(*(each[i, j - 1] + each[j, i] for each in self))
-
-
 @dataclass(frozen=True)
 class DecisionWeights:
     """Machines laid out over the columns of a kernel block."""
@@ -125,97 +112,56 @@ class DecisionWeights:
     """Whose decisions they are."""
     columns: Integers
     """Column of the kernel block for each support vector."""
+    layouts: tuple[tuple[Layout, Layout], ...]
+    """Of every `LANES` models, for kernel values and for those less 1."""
+    sizes: Floats
+    """Sums of absolute coefficients of each pair, (n_pairs, n_models)."""
 
-    @classmethod
-    def from_machines(
-        cls, machines: Machines, numbers: Integers, starts: Integers
-    ) -> "DecisionWeights":
-        """Prepare machines for kernel blocks with these labeled rows as columns.
 
-        All their rows must be among `numbers`, which stand class by class, each class
-        code from its entry of `starts` on, and ascend within.
-        """
-        columns = np.empty(len(machines.numbers), dtype=np.int64)
-        for place, code in enumerate(machines.present):
-            mine = slice(machines.starts[place], machines.starts[place + 1])
-            begin, end = int(starts[code]), int(starts[code + 1])
-            found = np.searchsorted(numbers[begin:end], machines.numbers[mine])
-            columns[mine] = begin + found
-        return cls(machines, columns)
+def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
+    """Lay out machines over kernel blocks whose columns are labeled rows."""
+    from dsel.families.svm import votes
+    from dsel.families.svm.lanes import LANES
 
-    @cached_property
-    def layouts(self) -> tuple[tuple[Layout, Sums], ...]:
-        """A layout for every `LANES` models, and the sums of their coefficients."""
-        from dsel.families.svm import votes
-        from dsel.families.svm.lanes import LANES
-
-        coefs, starts = self.machines.coefs, self.machines.starts
-        (n_rows, n_others, n_models), made = coefs.shape, []
-        for first in range(0, n_models, LANES):
-            columns = np.empty(n_rows * n_others, dtype=np.int64)
-            weights = np.zeros((len(columns), LANES), dtype=np.float32)
-            begins = np.zeros((n_others + 1) * n_others + 1, dtype=np.int64)
-            count = min(LANES, n_models - first)
-            sums = Sums(*np.zeros((3, n_others + 1, n_others, count)))
-            into = Layout(columns, weights, begins, np.empty((0, 0)))
-            size = votes.lay_out(coefs, starts, self.columns, first, into, sums)
-            models = slice(first, first + count)
-            bounds = self._bounds_of(models, np.diff(begins), sums)
-            made.append((Layout(columns[:size], weights[:size], begins, bounds), sums))
-        return tuple(made)
-
-    def _bounds_of(self, models: slice, n_terms: Integers, sums: Sums) -> Floats:
-        """Return the bounds of a layout in float32, (n_pairs, 5 * LANES)."""
-        from dsel.families.svm.lanes import LANES
-
-        offsets, sizes = self.machines.offsets[:, models], sums.sizes
-        i, j = places_of_pairs(len(sizes))
-        # Of a pair as many terms are added as any of the models has, some of them 0.
-        union = n_terms.reshape(sizes.shape[:2])[..., np.newaxis]
-        added = np.minimum(sums.counts, union / 4 + 3)
-        unit = float(np.finfo(np.float32).eps) / 2
-        slack = _slack(sums) + 1.2 * unit * (added + ROUNDINGS) * sizes
-        both = sums.of_pairs()
-        tiny = float(np.finfo(np.float32).tiny)
-        fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST * both.sizes
-        bounds = np.zeros((len(offsets), 5, LANES))
-        bounds[..., : sizes.shape[2]] = np.stack(
-            (offsets, slack[i, j - 1], slack[j, i], both.sizes, fixed), axis=1
+    columns = labeled.places_of(machines.numbers)
+    (n_rows, n_others, n_models) = machines.coefs.shape
+    i, j = np.triu_indices(n_others + 1, 1)
+    layouts, sizes_of_pairs = [], np.zeros((len(i), n_models))
+    for first in range(0, n_models, LANES):
+        models = slice(first, min(first + LANES, n_models))
+        weights = np.zeros((n_rows * n_others, LANES), dtype=np.float32)
+        begins = np.zeros((n_others + 1) * n_others + 1, dtype=np.int64)
+        sums = np.zeros((3, n_others + 1, n_others, models.stop - first))
+        into = Layout(
+            np.empty(len(weights), dtype=np.int64), weights, begins, np.empty((0, 0))
         )
-        return bounds.reshape(len(offsets), -1)
-
-    @cached_property
-    def layouts_less_one(self) -> tuple[tuple[Layout, Sums], ...]:
-        """The same for kernel values less 1: sums of coefficients join the offsets."""
-        made = []
-        for layout, sums in self.layouts:
-            both = sums.of_pairs()
-            bounds = layout.bounds.reshape(len(layout.bounds), 5, -1).copy()
-            offsets, fixed = (bounds[:, k, : both.sizes.shape[1]] for k in (0, 4))
-            offsets += both.signed
-            fixed += EPS * (both.counts * both.sizes + 8.0 * np.abs(both.signed))
-            flat = bounds.reshape(layout.bounds.shape)
-            made.append((layout._replace(bounds=flat), sums))
-        return tuple(made)
-
-    @property
-    def n_models(self) -> int:
-        """Distinct models."""
-        return self.machines.n_models
-
-    def limits(self, changed: Floats, errors: Floats, models: Integers) -> Floats:
-        """Bound what float64 and exact sums make of cells' decisions, (n_pairs, ...).
-
-        By what adding changed, and by the errors of the cells' kernel values.
-        """
-        sizes = [sums.of_pairs().sizes for _, sums in self.layouts]
-        off = 1.01 * errors * np.concatenate(sizes, axis=1)[:, models]
-        return 4.0 * changed + off
-
-
-def _slack(sums: Sums) -> Floats:
-    """Return what float64 changes of each class's terms if no value exceeds 1."""
-    return 4.0 * EPS * (sums.counts + 26) * sums.sizes
+        end = votes.write_layout(
+            machines.coefs, machines.starts, columns, first, into, sums
+        )
+        # Of a pair as many terms are added as any of the models has, some of them 0.
+        union = np.diff(begins).reshape(n_others + 1, n_others, 1)
+        sizes, counts, _ = sums
+        added = np.minimum(counts, union / 4 + 3)
+        # What float64, and float32, change of each class's terms if no value exceeds 1.
+        slack = 4.0 * EPS * (counts + 26) * sizes
+        slack += 1.2 * UNIT * (added + ROUNDINGS) * sizes
+        sizes, counts, signed = sums[:, i, j - 1] + sums[:, j, i]
+        sizes_of_pairs[:, models] = sizes
+        offsets, pair = machines.offsets[:, models], []
+        fixed = 8.0 * EPS * np.abs(offsets) + TINY + LEAST * sizes
+        for less_one in (0.0, 1.0):  # there sums of coefficients join the offsets
+            off = fixed + less_one * EPS * (counts * sizes + 8.0 * np.abs(signed))
+            bounds = np.zeros((len(i), 5, LANES))
+            bounds[..., : models.stop - first] = np.stack(
+                (offsets + less_one * signed, slack[i, j - 1], slack[j, i], sizes, off),
+                axis=1,
+            )
+            pair.append(
+                Layout(into.columns[:end], weights[:end], begins,
+                       bounds.reshape(len(i), 5 * LANES))
+            )  # fmt: skip
+        layouts.append((pair[0], pair[1]))
+    return DecisionWeights(machines, columns, tuple(layouts), sizes_of_pairs)
 
 
 def decide(
@@ -231,8 +177,9 @@ def decide(
     class code for each row of the block, which is tried first, and changes no code.
     """
     from dsel.families.svm import votes
+    from dsel.families.svm.lanes import LANES
 
-    present, shape = duals.machines.present, (duals.n_models, len(places))
+    present, shape = duals.machines.present, (duals.machines.n_models, len(places))
     if len(present) == 1:
         return np.broadcast_to(present, shape)
     peaks = block.peaks if len(present) == len(block.peaks) else block.peaks[present]
@@ -240,35 +187,26 @@ def decide(
     values = np.ascontiguousarray(block.values)
     codes = np.zeros(shape, dtype=np.int64)
     codes[models] = -1
-    first = 0
-    for layout, sums in duals.layouts_less_one if block.less_one else duals.layouts:
-        end = first + sums.sizes.shape[2]
+    for k, layouts in enumerate(duals.layouts):
         votes.settle(
-            values, places, layout, peaks, block.errors, guess, present,
-            codes[first:end],
+            values, places, layouts[block.less_one], peaks, block.errors, guess,
+            present, codes[k * LANES : (k + 1) * LANES],
         )  # fmt: skip
-        first = end
-    if codes.min(initial=0) < 0:
-        at, rows = np.nonzero(codes < 0)
-        codes[at, rows] = present[_count_again(block, duals, places[rows], at)]
-    return codes
-
-
-def _count_again(
-    block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
-) -> Integers:
-    """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
-    rows, at = np.unique(places, return_inverse=True)
-    decisions, changed = cell_decisions(duals, block.precise(rows), at, models)
-    limits = duals.limits(changed, block.errors[places], models)
-    n_present = len(duals.machines.present)
-    winners = winners_of(decisions, limits, n_present)
+    if codes.min(initial=0) == 0:
+        return codes
+    # In float64, and where that leaves a doubt by exact sums.
+    asked, cells = np.nonzero(codes < 0)
+    rows, at = np.unique(places[cells], return_inverse=True)
+    decisions, changed = cell_decisions(duals, block.precise(rows), at, asked)
+    limits = 4.0 * changed + 1.01 * block.errors[rows[at]] * duals.sizes[:, asked]
+    winners = winners_of(decisions, limits, len(present))
     doubtful = winners < 0
     for row in np.unique(at[doubtful]):
-        cells = np.flatnonzero(doubtful & (at == row))
-        exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
-        winners[cells] = winners_of(exact, np.zeros_like(exact), n_present)
-    return winners
+        mine = np.flatnonzero(doubtful & (at == row))
+        exact = exact_decisions(duals, block.exact(int(rows[row])), asked[mine])
+        winners[mine] = winners_of(exact, np.zeros_like(exact), len(present))
+    codes[asked, cells] = present[winners]
+    return codes
 
 
 def winners_of(decisions: Floats, limits: Floats, n_classes: int) -> Integers:
@@ -278,12 +216,12 @@ def winners_of(decisions: Floats, limits: Floats, n_classes: int) -> Integers:
     """
     fewest = np.zeros((n_classes, decisions.shape[1]), dtype=np.int64)
     most = np.full_like(fewest, n_classes - 1)
-    for first, second, won in (
-        (0, 1, decisions > limits), (1, 0, decisions <= -limits),
+    first, second = np.triu_indices(n_classes, 1)
+    for winner, loser, won in (
+        (first, second, decisions > limits), (second, first, decisions <= -limits),
     ):  # fmt: skip
-        pairs = places_of_pairs(n_classes)
-        np.add.at(fewest, pairs[first], won)
-        np.subtract.at(most, pairs[second], won)
+        np.add.at(fewest, winner, won)
+        np.subtract.at(most, loser, won)
     best, cells = fewest.argmax(axis=0), np.arange(decisions.shape[1])
     # The first class with the most votes wins.
     wanted = most + (np.arange(n_classes)[:, np.newaxis] < best)
@@ -308,7 +246,7 @@ def cell_decisions(
         values, duals.columns, machines.coefs, machines.starts, rows, models, terms,
         limits,
     )  # fmt: skip
-    i, j = places_of_pairs(n_present)
+    i, j = np.triu_indices(n_present, 1)
     offsets = machines.offsets[:, models]
     changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
     return terms[i, j - 1] + terms[j, i] + offsets, changed

@@ -1,24 +1,28 @@
 """The member of `Family` for kernel SVMs: one kernel, every C, all splits."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+
 from dsel.arrays import Integers
 from dsel.data.frames import Frame, numbers
+from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, joined_numbers
 from dsel.families.prefixes import first_step
-from dsel.families.svm.fit import GroupFit
-from dsel.families.svm.kernel import check_limit, whole_nbytes
+from dsel.families.svm.fit import GroupFit, check_limit
 from dsel.families.svm.predict import PackedSVMs
 from dsel.families.svm.rows import packed_rows, usable
 from dsel.families.svm.settings import (
-    check_candidates,
-    group_key,
-    refusal,
-    steps_before,
+    KERNELS,
+    PARAMETERS,
+    check_gram,
+    check_svc,
+    opened,
 )
 
 
@@ -45,11 +49,25 @@ class KernelSVMFamily(Family):
 
     def refusal(self, estimator: Any) -> str | None:
         """Refuse what cannot be done exactly; say nothing of what is no SVC."""
-        return refusal(estimator, self.fit_params)
+        _, prefix, svc = opened(estimator)
+        if type(svc) is not SVC:
+            return ""
+        others = set(self.fit_params) - {f"{prefix}sample_weight"}
+        reasons = {
+            "the kernel is a function that only SVC can call": callable(svc.kernel),
+            f"the kernel {svc.kernel!r} is not known":
+                not callable(svc.kernel) and svc.kernel not in KERNELS,
+            "probability=True needs libsvm's own fit": svc.probability is True,
+            "break_ties=True predicts by confidences, not by votes": svc.break_ties,
+            "a precomputed kernel inside a pipeline is changed by its other steps":
+                svc.kernel == "precomputed" and type(estimator) is Pipeline,
+            f"the fit parameter {min(others, default='')!r} is not for the SVC": others,
+        }  # fmt: skip
+        return next((reason for reason, holds in reasons.items() if holds), None)
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
         """Return numbers, or a data frame for steps that make numbers of it."""
-        if isinstance(X, Frame) and steps_before(estimator):
+        if isinstance(X, Frame) and opened(estimator)[0]:
             names_columns = hasattr(first_step(estimator), "transformers")
             if names_columns or not X.schema.is_numeric:
                 return X
@@ -57,22 +75,30 @@ class KernelSVMFamily(Family):
 
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
         """Raise where a candidate cannot work; see `Family.check`."""
-        # What a pipeline makes of the rows is seen when it is fitted.
-        bare = [c.estimator for c in candidates if not steps_before(c.estimator)]
-        check_candidates(candidates, numbers(X) if bare else None)
-        for kernel in sorted({estimator.kernel for estimator in bare}):
+        kernels = set()
+        for candidate in candidates:
+            steps, _, svc = opened(candidate.estimator)
+            # What a pipeline makes of the rows is seen when it is fitted.
+            check_svc(svc, None if steps else numbers(X))
+            if not steps:
+                kernels.add(svc.kernel)
+        for kernel in sorted(kernels):
+            if kernel == "precomputed":
+                check_gram(numbers(X))
             usable(numbers(X), kernel)  # a fold must not fail what is chosen without it
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""
         found: dict[str, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda each: each.number):
-            found.setdefault(group_key(candidate), []).append(candidate)
+            steps, _, svc = opened(candidate.estimator)
+            others = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
+            found.setdefault(exact_text([steps, others]), []).append(candidate)
         return [tuple(group) for group in found.values()]
 
     def remark(self, n_groups: int, n_rows: int) -> str:
         """Return how many kernels there are, and their size."""
-        size = whole_nbytes(n_rows) / 2**30
+        size = 12 * n_rows**2 / 2**30
         return f"one kernel for all C and folds, {n_groups} in all, each {size:.2g} GiB"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
@@ -84,8 +110,7 @@ class KernelSVMFamily(Family):
 
         The base, distances or products in float64, is made from another of its size.
         """
-        base = 8 * n_rows**2
-        return whole_nbytes(n_rows) + base + (n_groups - 1) * 4 * n_rows**2
+        return (4 * n_groups + 8 + 8) * n_rows**2
 
     def fit(
         self,
@@ -99,12 +124,14 @@ class KernelSVMFamily(Family):
     ) -> PackedSVMs:
         """Fit every candidate on every split; see `Family.fit`."""
         counts = FitCounts.empty(len(group), len(splits))
-        X = self.rows_of(group[0].estimator, X)
-        fits = GroupFit(self, group, X, y, budget, counts)
+        fits = GroupFit(self, group, self.rows_of(group[0].estimator, X), y, budget)
+        machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                failures = fits.fit(column, split)
+                found, labeled, failures = fits.fit(split, counts, column)
+                machines.append(found)
+                row_sets[labeled.origin] = labeled
             except Exception as error:
                 failures = [error]
             for failure in failures:
@@ -115,8 +142,8 @@ class KernelSVMFamily(Family):
             candidates=tuple(candidate.number for candidate in group),
             splits=tuple(split.number for split in splits),
             counts=counts,
-            row_sets=packed_rows([fits.row_sets], fits.machines),
-            machines=tuple(fits.machines),
+            row_sets=packed_rows([row_sets], machines),
+            machines=tuple(machines),
             estimators={candidate.number: candidate.estimator for candidate in group},
             train_rows={split.number: split.train_rows for split in splits},
             classes=self.classes,
@@ -134,16 +161,18 @@ class KernelSVMFamily(Family):
             for each in piece.machines
             if wanted & set(each.candidates)
         ]
-        estimators: Mapping[int, Any] = {
-            c: e for piece in fitted for c, e in piece.estimators.items() if c in wanted
-        }
         return PackedSVMs(
             candidates=numbers,
             splits=splits,
             counts=FitCounts.empty(len(numbers), len(splits)),
             row_sets=packed_rows([piece.row_sets for piece in fitted], machines),
             machines=tuple(machines),
-            estimators=estimators,
+            estimators={
+                number: estimator
+                for piece in fitted
+                for number, estimator in piece.estimators.items()
+                if number in wanted
+            },
             train_rows={t: rows for p in fitted for t, rows in p.train_rows.items()},
             classes=self.classes,
         )

@@ -1,155 +1,208 @@
 """Fitting the machines of a group of candidates, one training set after another."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Floats, Integers
-from dsel.data.identity import content_hash, exact_text
+from dsel.arrays import Floats, Integers, as_floats
+from dsel.data.cache import OWN
+from dsel.data.frames import Frame
+from dsel.data.identity import content_hash
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts
-from dsel.families.svm.decisions import DecisionWeights, decide
-from dsel.families.svm.kernel import LabeledKernel, check_limit, labeled_kernel
+from dsel.families.prefixes import fitted_prefix
+from dsel.families.svm.decisions import DecisionWeights, decide, kernel_block, lay_out
 from dsel.families.svm.machines import Machines
-from dsel.families.svm.rows import (
-    RowsByClass,
-    rows_as_given,
-    rows_of_split,
-)
-from dsel.families.svm.settings import (
-    last_step,
-    resolve_kernel,
-    step_prefix,
-    steps_before,
-    weights_of,
-)
+from dsel.families.svm.rows import RowsByClass, rows_by_class, usable
+from dsel.families.svm.settings import opened, resolve_kernel, weights_of
+from dsel.kernels.functions import Kernel
+from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
-if TYPE_CHECKING:
-    from dsel.families.svm.smo import Paths
+BLOCK_NBYTES: Final = 2**23
+"""Kernel blocks stay below this, so that what reads them finds them in the cache."""
+SHARE: Final = 0.6
+"""Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
+
+
+@dataclass(frozen=True)
+class LabeledKernel:
+    """One kernel over labeled rows, which every C and all splits share."""
+
+    labeled: RowsByClass
+    kernel: Kernel
+    reference: ReferenceRows
+    """The rows, prepared for the base of the kernel."""
+    gram: NDArray[np.float32]
+    """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
+    diagonal: Floats
+    """Kernel of all rows with themselves, which libsvm keeps without rounding."""
+
+
+def check_limit(n_rows: int, limit: int) -> None:
+    """Raise MemoryError where a task does not hold the kernel matrix of all rows."""
+    needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
+    if limit < needed:
+        raise MemoryError(
+            f"the memory of a task must hold the kernel matrix of {n_rows:,} labeled "
+            f"rows and what is made of it, {needed:,} bytes, got {limit:,}; give each "
+            f"worker thread more memory, or use at most {most:,} labeled rows."
+        )
+
+
+def labeled_kernel(
+    labeled: RowsByClass, kernel: Kernel, budget: Cache
+) -> LabeledKernel:
+    """Compute a kernel over labeled rows.
+
+    `budget` limits the matrices and keeps the base that other kernels share. Raises
+    ValueError where a kernel value is too large, or cannot be computed.
+    """
+    n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
+    reference: ReferenceRows = budget.get(
+        f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
+    )
+    base = None
+    if 12 * n_rows**2 <= 0.8 * budget.limit:  # base and matrix
+        base = budget.get(f"svm-base-{key}", lambda: reference.base_of(reference.rows))
+
+    def make() -> NDArray[np.float32]:
+        gram = np.empty((n_rows, n_rows), dtype=np.float32)
+        # All exponentials: to compute half of them and mirror that takes as long.
+        step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            if base is not None:
+                block = base[rows]
+            else:
+                block = reference.base_of(reference.rows[rows])
+                if kernel.base == DISTANCES:  # as where the base is made in one piece
+                    places = np.arange(len(block))
+                    block[places, start + places] = 0.0
+            gram[rows] = kernel.values(block)
+        return gram
+
+    gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make)
+    largest = 1.0 if kernel.base == DISTANCES else float(np.abs(gram).max(initial=0.0))
+    if not largest <= np.finfo(np.float32).max:
+        raise ValueError(
+            f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
+            f"scale the features."
+        )
+    own = np.diagonal(labeled.rows).copy() if labeled.n_values else reference.lengths
+    return LabeledKernel(labeled, kernel, reference, gram, kernel.diagonal(own))
 
 
 class GroupFit:
-    """The fits of one group, what they share, and what they found."""
+    """The fits of one group: what they share."""
 
     def __init__(
-        self,
-        family: Family,
-        group: Sequence[Candidate],
-        X: Any,
-        y: Integers,
+        self, family: Family, group: Sequence[Candidate], X: Any, y: Integers,
         budget: Cache,
-        counts: FitCounts,
-    ) -> None:
-        self.family, self.X, self.y, self.budget = family, X, y, budget
-        self.counts = counts
-        C_values = [float(last_step(each.estimator).C) for each in group]
-        self.places = np.lexsort(([each.number for each in group], C_values))
+    ) -> None:  # fmt: skip
+        self.X, self.y, self.budget = X, y, budget
+        self.classes, self.seed = family.classes, family.seed
+        C_values = np.array([float(opened(each.estimator)[2].C) for each in group])
+        numbers = np.array([each.number for each in group])
+        self.places = np.lexsort((numbers, C_values))
         """Of the candidates in ascending order of C."""
         self.candidates = tuple(group[place].number for place in self.places)
-        self.C_values = np.array(C_values)[self.places]
-        estimator = group[0].estimator
-        self.svc, self.steps = last_step(estimator), steps_before(estimator)
-        given = family.fit_params.get(f"{step_prefix(estimator)}sample_weight")
-        self.sample_weight = None if given is None else np.asarray(given, dtype=float)
-        self.data_key = content_hash(X, y)
+        self.C_values = C_values[self.places]
+        self.steps, prefix, self.svc = opened(group[0].estimator)
+        weights = family.fit_params.get(f"{prefix}sample_weight")
+        weights = np.ones(len(y)) if weights is None else weights
+        self.sample_weight = np.asarray(weights, dtype=np.float64)
         self.kernel: LabeledKernel | None = None
-        self.machines: list[Machines] = []
-        self.row_sets: dict[str, RowsByClass] = {}
+        self.as_given: RowsByClass | None = None
+        if not self.steps:
+            n_values = len(y) if self.svc.kernel == "precomputed" else 0
+            origin = f"{'values' if n_values else 'rows'}-{content_hash(X, y)}"
+            self.as_given = budget.get(f"svm-{origin}", lambda: rows_by_class(
+                y, len(self.classes), np.arange(len(y)),
+                as_floats(X[:, np.argsort(y, kind="stable")] if n_values else X),
+                origin=origin, steps=(), n_values=n_values,
+            ))  # fmt: skip
 
-    def fit(self, column: int, split: Split) -> list[Exception]:
-        """Fit a split, and count errors; return what cannot be predicted of its tests.
+    def fit(
+        self, split: Split, counts: FitCounts, column: int
+    ) -> tuple[Machines, RowsByClass, list[Exception]]:
+        """Fit a split, and count errors in a column of the counts.
 
-        `column` of the counts is that of the split.
+        Beside the machines are their labeled rows, and what was raised on test rows.
         """
         check_limit(len(self.y), self.budget.limit)
-        labels, own = self.family.classes[self.y[split.train_rows]], self.sample_weight
+        svc, train = self.svc, split.train_rows
         of_classes, weights = weights_of(
-            self.svc, labels, None if own is None else own[split.train_rows]
+            svc, self.classes[self.y[train]], self.sample_weight[train]
         )
-        labeled, key, refusals = self._rows(split)
-        place_of = np.argsort(labeled.numbers)
-        train = place_of[split.train_rows]
-        kernel = self._kernel(
-            labeled, key, resolve_kernel(self.svc, labeled.rows[np.sort(train)])
-        )
-        at_places = np.zeros(len(self.y))
-        at_places[train] = weights
-        machines, gaps = self._solve(kernel, split, at_places, of_classes)
-        duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
-        errors = [
-            len(part) if refusal else
-            count_errors(kernel, duals, np.sort(place_of[part]))
-            for part, refusal in zip(split.tests, refusals, strict=True)
-        ]  # fmt: skip
-        self.counts.record((self.places, column), *errors)
-        for number, gap in zip(self.candidates, gaps, strict=True):
-            if gap >= self.svc.tol:
-                self.counts.messages[number, split.number] = (
-                    f"The solver stopped at max_iter={self.svc.max_iter} with a KKT "
-                    f"gap of {gap:.3g}, above tol={self.svc.tol:g}; scale the features "
-                    f"or raise max_iter."
-                )
-        self.machines.append(machines)
-        self.row_sets[labeled.origin] = labeled
-        return [each for each in refusals if each]
-
-    def _rows(
-        self, split: Split
-    ) -> tuple[RowsByClass, str, Sequence[Exception | None]]:
-        """Return all labeled rows as a split sees them, and a name of their contents.
-
-        From the cache where it has them. What cannot be predicted of each part of the
-        test rows comes with them, None where nothing.
-        """
-        classes, kernel, seed = self.family.classes, self.svc.kernel, self.family.seed
-        key = f"{kernel}-{self.data_key}"
-        if not self.steps:
-            labeled = self.budget.get(
-                f"svm-rows-{key}",
-                lambda: rows_as_given(self.X, self.y, len(classes), kernel),
-            )
-            return labeled, key, [None] * len(split.tests)
-        named = content_hash(split.train_rows, *split.tests)
-        key += f"-{(exact_text(self.steps), seed, split.name)}-{named}"
-        labeled, refusals = self.budget.get(
-            f"svm-rows-{key}",
-            lambda: rows_of_split(
-                self.steps, self.X, self.y, classes, split,
-                kernel=kernel, seed=seed, cache=self.budget,
-                origin=blake2b(key.encode(), digest_size=16).hexdigest(),
-            ),
-        )  # fmt: skip
-        return labeled, key, refusals
-
-    def _kernel(self, labeled: RowsByClass, key: str, kernel: Any) -> LabeledKernel:
-        """Return the kernel of the labeled rows; the last one is kept."""
+        labeled, tests = self.as_given, tuple[Any, ...]()
+        if labeled is None:
+            origin, steps, rows, tests = fitted_prefix(
+                Pipeline(self.steps), self.X, self.y, self.classes, split,
+                seed=self.seed, cache=self.budget,
+            )  # fmt: skip
+            labeled = rows_by_class(
+                self.y[train], len(self.classes), train, usable(rows, svc.kernel),
+                origin=origin, steps=steps, takes_frames=isinstance(self.X, Frame),
+            )  # fmt: skip
+        places = labeled.places_of(train)
+        by_place = np.argsort(places)
+        kernel = resolve_kernel(svc, labeled.rows[places[by_place]])
         last = self.kernel
-        if not last or last.labeled.rows is not labeled.rows or last.kernel != kernel:
+        if not last or last.labeled is not labeled or last.kernel != kernel:
             self.kernel = last = None  # let go of the old matrix before the new one
-            self.kernel = labeled_kernel(labeled, kernel, key, self.budget)
-        assert self.kernel is not None
-        return self.kernel
+            self.kernel = last = labeled_kernel(labeled, kernel, self.budget)
+        by_place = by_place[weights[by_place] > 0]
+        machines, gaps = self._solve(
+            last, split, places[by_place], weights[by_place], of_classes
+        )
+        duals, errors, refused = lay_out(machines, labeled), [], []
+        for place, part in enumerate(split.tests):
+            try:
+                seen = tests[place] if tests else None
+                if isinstance(seen, Exception):
+                    raise seen
+                if tests and len(part):
+                    seen = usable(seen, svc.kernel)
+                errors.append(self._count_errors(last, duals, part, seen))
+            except Exception as error:  # all rows of the part are wrong
+                errors.append(np.full(len(self.places), len(part)))
+                refused.append(error)
+        counts.record((self.places, column), *errors)
+        for number, gap in zip(self.candidates, gaps, strict=True):
+            if gap >= svc.tol:
+                counts.messages[number, split.number] = (
+                    f"The solver stopped at max_iter={svc.max_iter} with a KKT gap of "
+                    f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "
+                    f"max_iter."
+                )
+        return machines, labeled, refused
 
     def _solve(
-        self, kernel: LabeledKernel, split: Split, weights: Floats, of_classes: Floats
+        self,
+        kernel: LabeledKernel,
+        split: Split,
+        places: Integers,
+        weights: Floats,
+        of_classes: Floats,
     ) -> tuple[Machines, Floats]:
         """Solve all pairs of classes for every C; return what gaps are left, too.
 
-        `weights` are factors of C of each of the kernel's rows, 0 for rows left out.
-        Support vectors alone are kept, and equal solutions once.
+        `places` of the training rows ascend, `weights` are their factors of C. Support
+        vectors alone are kept, and equal solutions once.
         """
-        used = np.flatnonzero(weights > 0)
-        codes = codes_at(kernel, used)
-        present = np.unique(codes)
-        starts = np.append(np.searchsorted(codes, present), len(used))
-        paths = solve_pairs(
-            kernel.gram, used, starts, weights[used], kernel.diagonal[used],
-            C_values=self.C_values, tol=self.svc.tol, max_iter=self.svc.max_iter,
+        from dsel.families.svm import smo
+
+        numbers = kernel.labeled.numbers[places]
+        present, firsts = np.unique(self.y[numbers], return_index=True)
+        starts = np.append(firsts, len(places))
+        coefs, offsets, steps, gaps = smo.solve_pairs(
+            kernel.gram, places, starts, weights, kernel.diagonal[places],
+            self.C_values, float(self.svc.tol), int(self.svc.max_iter),
         )  # fmt: skip
-        coefs, offsets = paths.coefs, paths.offsets
         is_new = np.ones(len(self.candidates), dtype=np.bool_)
         is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
@@ -161,61 +214,43 @@ class GroupFit:
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
             present=present,
-            numbers=kernel.labeled.numbers[used[kept]],
+            numbers=numbers[kept],
             starts=np.concatenate(([0], np.cumsum(kept)))[starts],
             coefs=np.ascontiguousarray(coefs[kept][:, :, is_new]),
             offsets=offsets[:, is_new],
-            steps=paths.steps,
-            stopped=np.asarray((paths.gaps >= self.svc.tol).any(axis=0)),
+            steps=steps,
+            stopped=np.asarray((gaps >= self.svc.tol).any(axis=0)),
             class_weight=of_classes,
-        ), paths.gaps.max(axis=0, initial=0.0)
+        ), gaps.max(axis=0, initial=0.0)
 
+    def _count_errors(
+        self, kernel: LabeledKernel, duals: DecisionWeights, part: Integers, seen: Any
+    ) -> Integers:
+        """Return the errors on some labeled rows, (n_candidates,).
 
-def solve_pairs(
-    gram: NDArray[np.float32],
-    members: Integers,
-    starts: Integers,
-    weights: Floats,
-    diagonal: Floats,
-    *,
-    C_values: Floats,
-    tol: float,
-    max_iter: int,
-) -> "Paths":
-    """Solve for ascending C, for every two classes; see `smo.solve_pairs`."""
-    from dsel.families.svm import smo
-
-    n_others, n_C = max(len(starts) - 2, 0), len(C_values)
-    n_pairs = (n_others + 1) * n_others // 2
-    paths = smo.Paths(
-        np.zeros((len(members), n_others, n_C)),
-        np.zeros((n_pairs, n_C)),
-        np.zeros((n_pairs, n_C), dtype=np.int64),
-        np.zeros((n_pairs, n_C)),
-    )
-    if n_pairs:
-        stops = float(tol), int(max_iter)
-        smo.solve_pairs(
-            gram, members, starts, weights, diagonal, C_values, stops, paths
-        )
-    return paths
-
-
-def codes_at(kernel: LabeledKernel, places: Integers) -> Integers:
-    """Return the class codes of places among the kernel's rows."""
-    return np.searchsorted(kernel.labeled.starts, places, side="right") - 1
-
-
-def count_errors(
-    kernel: LabeledKernel, duals: DecisionWeights, places: Integers
-) -> Integers:
-    """Return the errors on some of the kernel's rows, (n_candidates,)."""
-    errors, models = np.zeros(duals.n_models, np.int64), np.arange(duals.n_models)
-    for start in range(0, len(places), kernel.block_rows):
-        rows = places[start : start + kernel.block_rows]
-        own = codes_at(kernel, rows)
-        codes = decide(
-            kernel.block(rows), duals, np.arange(len(rows)), models, guess=own
-        )
-        errors += np.count_nonzero(codes != own, axis=1)
-    return errors[duals.machines.model_of]
+        `seen` are the rows as the machines see them, or None where they are among the
+        rows of the kernel.
+        """
+        machines = duals.machines
+        models = np.arange(machines.n_models)
+        wrong = np.zeros_like(models)
+        places = kernel.labeled.places_of(part) if seen is None else None
+        step = max(16, BLOCK_NBYTES // (8 * max(1, len(kernel.gram))))
+        for start in range(0, len(part), step):
+            mine = slice(start, start + step)
+            if places is not None:
+                rows, values = (
+                    kernel.reference.rows[places[mine]],
+                    kernel.gram[places[mine]],
+                )
+            else:
+                rows = seen[mine]
+                values = kernel.kernel.values(kernel.reference.base_of(rows))
+            block = kernel_block(
+                kernel.kernel, kernel.reference, rows,
+                values.astype(np.float32, copy=False), kernel.labeled.starts,
+            )  # fmt: skip
+            own = self.y[part[mine]]
+            codes = decide(block, duals, np.arange(len(own)), models, own)
+            wrong += np.count_nonzero(codes != own, axis=1)
+        return wrong[machines.model_of]

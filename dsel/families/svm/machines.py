@@ -20,9 +20,8 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Bools, Floats, Integers
 from dsel.families.svm.rows import RowsByClass
-from dsel.families.svm.settings import OF_LIBSVM, last_step
+from dsel.families.svm.settings import OF_LIBSVM, opened
 from dsel.kernels.functions import Kernel, Polynomial, Rbf, Sigmoid
-from dsel.kernels.reference_rows import is_sparse
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
 
@@ -104,50 +103,44 @@ def svc_of(
     support vectors, and `rows` are the labeled rows of the split, ascending:
     ``support_`` counts them, and all labeled rows where the kernel is precomputed.
     """
+    n_columns = labeled.n_values or labeled.rows.shape[1]
     if len(machines.present) < 2:
         dummy = DummyClassifier(strategy="most_frequent")
         dummy.fit(np.zeros((1, 1)), classes[machines.present])
-        dummy.n_features_in_ = labeled.n_values or labeled.rows.shape[1]
+        dummy.n_features_in_ = n_columns
         return dummy
     place = machines.candidates.index(candidate)
     model = int(machines.model_of[place])
-    coefs = machines.coefs[:, :, model]
+    coefs, offsets = machines.coefs[:, :, model], machines.offsets[:, model]
     used = np.asarray(coefs.any(axis=1))
-    numbers = machines.numbers[used]
-    support = np.searchsorted(rows, numbers).astype(np.int32)
-    # Nothing for a precomputed kernel.
-    order = np.argsort(labeled.numbers)
-    found = np.searchsorted(labeled.numbers, numbers, sorter=order)
-    vectors = labeled.rows[order[found]]
-    svc = _set_up(clone(last_step(estimator)), machines, labeled, classes)
-    svc.shape_fit_ = (len(rows), svc.n_features_in_)
-    if labeled.by_column:  # also a fold's model gets the values of all labeled rows
-        support = numbers.astype(np.int32)
-        svc.n_features_in_ = labeled.n_values
-        svc.shape_fit_ = (labeled.n_values, labeled.n_values)
+    numbers, coefs = machines.numbers[used], np.ascontiguousarray(coefs[used].T)
+    vectors = labeled.rows[labeled.places_of(numbers)]  # no column of precomputed ones
+    svc = _set_up(clone(opened(estimator)[2]), machines, labeled, classes)
+    support = np.searchsorted(rows, numbers)
+    svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
+    if labeled.n_values:  # also a fold's model gets the values of all labeled rows
+        support, svc.shape_fit_ = numbers, (n_columns, n_columns)
     if callable(svc.kernel):  # it calls its kernel on rows that it keeps
-        svc._BaseLibSVM__Xfit = vectors
-        svc.shape_fit_ = vectors.shape
-        support = np.arange(len(numbers), dtype=np.int32)
-    svc.support_ = support
-    svc.support_vectors_ = vectors if not callable(svc.kernel) else vectors[:0, :0]
+        support, svc.shape_fit_ = np.arange(len(numbers)), vectors.shape
+        svc._BaseLibSVM__Xfit, vectors = vectors, vectors[:0, :0]
+    svc.support_, svc.support_vectors_ = support.astype(np.int32), vectors
     n_before = np.concatenate(([0], np.cumsum(used)))[machines.starts]
     svc._n_support = np.diff(n_before).astype(np.int32)
     svc.class_weight_ = machines.class_weight
     svc._num_iter = svc.n_iter_ = machines.steps[:, place].astype(np.int32)
     svc.fit_status_ = int(machines.stopped[place])
-    internal, offsets = np.ascontiguousarray(coefs[used].T), machines.offsets[:, model]
+    internal: Any = coefs
     if sparse.issparse(svc._dual_coef_):
         # Every entry is kept: libsvm reads a full row per pair of classes.
-        values, internal = internal, type(svc._dual_coef_)(np.ones_like(internal))
-        internal.data = values.ravel()
+        internal = type(svc._dual_coef_)(np.ones_like(coefs))
+        internal.data = coefs.ravel()
     # Two classes show them with the other sign.
     sign = -1.0 if len(svc.classes_) == 2 else 1.0
     svc._dual_coef_, svc._intercept_ = internal, offsets.copy()
     svc.dual_coef_, svc.intercept_ = sign * internal, sign * offsets
     if type(estimator) is not Pipeline:
         return svc
-    steps = [*labeled.transformer.steps, (estimator.steps[-1][0], svc)]
+    steps = [*labeled.steps, (estimator.steps[-1][0], svc)]
     return clone(estimator).set_params(steps=steps)
 
 
@@ -162,16 +155,12 @@ def _set_up(
         svc.set_params(kernel=machines.kernel, degree=3)
     else:
         svc.set_params(degree=int(svc.degree))  # 2.0 is not whole to it
-    if labeled.by_column:
-        rows: Any = np.eye(len(labels))
-    elif is_sparse(labeled.rows):
-        rows = sparse.csr_array((len(labels), labeled.rows.shape[1]))
-    else:
-        rows = np.zeros((len(labels), labeled.rows.shape[1]))
+    kind: Any = sparse.csr_array if sparse.issparse(labeled.rows) else np.zeros
+    rows = kind((len(labels), labeled.rows.shape[1]))
     # On equal rows libsvm steps by 2e12 up to C: for long, where features are tiny.
     given, svc.C = svc.C, 1.0
-    svc.fit(rows, labels)
-    svc.C, svc.n_features_in_ = given, rows.shape[1]
+    svc.fit(np.eye(len(labels)) if labeled.n_values else rows, labels)
+    svc.C = given
     if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
         svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
     return svc

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +12,19 @@ from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.family import FitCounts, FittedGroup, asked
 from dsel.families.svm.decisions import (
-    EPS,
-    LEAST,
-    ROUNDINGS,
     DecisionWeights,
     KernelBlock,
     cell_decisions,
     decide,
-    errors_of,
     exact_decisions,
-    flush_to_peaks,
-    places_of_pairs,
+    kernel_block,
+    lay_out,
 )
-from dsel.families.svm.kernel import BLOCK_NBYTES
+from dsel.families.svm.fit import BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, svc_of
 from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, Rbf
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
-
-TINY: Final = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -39,105 +33,57 @@ class ScoringPlan:
 
     labeled: RowsByClass
     """The rows."""
-    by_kernel: tuple[tuple[Kernel, tuple[DecisionWeights, ...]], ...]
+    by_kernel: Mapping[Kernel, Sequence[DecisionWeights]]
     """Machines of each kernel; Gaussian ones by ascending gamma: neighbours mostly give
     a row one label, which is tried first."""
-
-    @classmethod
-    def of_machines(
-        cls, labeled: RowsByClass, machines: Sequence[Machines]
-    ) -> "ScoringPlan":
-        """Lay out all machines over the same support vectors."""
-        by_kernel: dict[Kernel, list[DecisionWeights]] = {}
-        for each in sorted(machines, key=lambda m: _kernel_order(m.kernel)):
-            duals = DecisionWeights.from_machines(each, labeled.numbers, labeled.starts)
-            by_kernel.setdefault(each.kernel, []).append(duals)
-        return cls(labeled, tuple((k, tuple(some)) for k, some in by_kernel.items()))
-
-    @property
-    def splits(self) -> list[int]:
-        """Numbers of the splits whose machines are here."""
-        return [each.machines.split for _, some in self.by_kernel for each in some]
+    reference: Mapping[str, ReferenceRows]
+    """The rows as reference rows, by the base of the kernels."""
 
     def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[Integers, Any]]:
         """Yield some of the row numbers, and `X` there as the machines see it.
 
         Data frames are transformed in one piece, since each call takes milliseconds.
         """
-        in_one = self.labeled.takes_frames and len(rows)
-        whole = self.labeled.transform(X[rows]) if in_one else None
-        for start in range(0, len(rows), self.block_rows):
-            mine = slice(start, start + self.block_rows)
-            seen = (
-                self.labeled.transform(numbers(X)[rows[mine]])
-                if whole is None
-                else whole[mine]
-            )
-            yield rows[mine], seen
+        labeled = self.labeled
+        in_one = labeled.takes_frames and len(rows)
+        whole = labeled.transform(X[rows]) if in_one else None
+        # A block's values in float32 take 4 MiB. Twice as many take as long on one
+        # thread, and a tenth longer on two, which share a cache. Of many classes, few
+        # rows seldom have four of one guess.
+        n_classes, n_columns = len(labeled.starts) - 1, len(labeled.numbers)
+        step = max(128, 8 * n_classes, BLOCK_NBYTES // (8 * max(1, n_columns)))
+        for start in range(0, len(rows), step):
+            mine = slice(start, start + step)
+            if whole is None:
+                yield rows[mine], labeled.transform(numbers(X)[rows[mine]])
+            else:
+                yield rows[mine], whole[mine]
 
-    @cached_property
-    def reference(self) -> Mapping[str, ReferenceRows]:
-        """The rows as reference rows, by the base of the kernels."""
-        kinds = {kernel.base for kernel, _ in self.by_kernel}
-        return {kind: reference_rows(self.labeled.rows, kind) for kind in kinds}
+    def kernels(self, seen: Any) -> Iterator[KernelBlock]:
+        """Yield the kernels for some rows; each is overwritten by the next."""
+        from dsel.families.svm import votes
 
-    @property
-    def block_rows(self) -> int:
-        """Rows of a block: its values in float32 take 4 MiB.
-
-        Twice as many take as long on one thread, and a tenth longer on two, which share
-        a cache. Of many classes, few rows seldom have four of one guess.
-        """
-        n_classes, n_columns = len(self.labeled.starts) - 1, len(self.labeled.numbers)
-        return max(128, 8 * n_classes, BLOCK_NBYTES // (8 * max(1, n_columns)))
-
-
-def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
-    gamma = kernel.gamma if isinstance(kernel, Rbf) else 0.0
-    return type(kernel).__name__, gamma, repr(kernel)
-
-
-def kernel_blocks(plan: ScoringPlan, seen: Any) -> Iterator[KernelBlock]:
-    """Yield the kernels of a plan for some rows; each is overwritten by the next."""
-    bases = {kind: each.base_of(seen) for kind, each in plan.reference.items()}
-    farthest = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
-    n_rows, starts = seen.shape[0], plan.labeled.starts
-    into = np.empty((n_rows, len(plan.labeled.numbers)), dtype=np.float32)
-    for kernel, _ in plan.by_kernel:
-        reference, base = plan.reference[kernel.base], bases[kernel.base]
-        less_one = isinstance(kernel, Rbf) and kernel.gamma * farthest <= 1.0
-        values = _in_float32(kernel, base, into, less_one=less_one)
-        peaks = flush_to_peaks(values, starts)  # what was flushed may be off, too
-        largest = 1.0 if less_one else peaks.max(axis=0, initial=LEAST)
-        if kernel.base == DISTANCES and not less_one:
-            # Exponents are rounded: their error is the larger the smaller the value.
-            peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / ROUNDINGS
-        relative, absolute = errors_of(kernel, reference, seen)
-        yield KernelBlock(
-            kernel, reference, seen, base, values, peaks,
-            (relative + 4.0 * EPS) * largest + absolute, less_one,
-        )  # fmt: skip
-
-
-def _in_float32(
-    kernel: Kernel, base: Floats, into: NDArray[np.float32], *, less_one: bool
-) -> NDArray[np.float32]:
-    """Return kernel values; of a Gaussian one the exponent is rounded first.
-
-    Small numbers have more digits left for what tells apart rows whose values are all
-    close to 1: these are made less 1.
-    """
-    from dsel.families.svm import votes
-
-    if not isinstance(kernel, Rbf):
-        into[:] = kernel.values(base)
-    elif less_one:
-        votes.exponentials_less_one(base, kernel.gamma, into)
-    else:
-        with np.errstate(over="ignore"):  # beyond float32 it is 0 in any case
-            np.multiply(base, -kernel.gamma, out=into, casting="same_kind")
-        np.exp(into, out=into)
-    return into
+        bases = {kind: each.base_of(seen) for kind, each in self.reference.items()}
+        far = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
+        starts = self.labeled.starts
+        values = np.empty((seen.shape[0], starts[-1]), dtype=np.float32)
+        for kernel in self.by_kernel:
+            base = bases[kernel.base]
+            less_one = isinstance(kernel, Rbf) and bool(kernel.gamma * far <= 1.0)
+            if not isinstance(kernel, Rbf):
+                values[:] = kernel.values(base)
+            elif less_one:
+                # Small numbers have more digits left for what tells apart rows whose
+                # values are all close to 1.
+                votes.exponentials_less_one(base, kernel.gamma, values)
+            else:
+                with np.errstate(over="ignore"):  # beyond float32 it is 0 in any case
+                    np.multiply(base, -kernel.gamma, out=values, casting="same_kind")
+                np.exp(values, out=values)
+            yield kernel_block(
+                kernel, self.reference[kernel.base], seen, values, starts, base=base,
+                less_one=less_one,
+            )  # fmt: skip
 
 
 def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
@@ -148,13 +94,14 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     n_models, n_present). Two classes have the pair (f, -f); more have votes, and sums
     of decisions squeezed into (-1/3, 1/3).
     """
-    present, shape = duals.machines.present, (len(block.values), duals.n_models)
+    machines = duals.machines
+    present, shape = machines.present, (len(block.values), machines.n_models)
     if len(present) == 1:
         return np.zeros((*shape, 1))
     rows, models = (each.ravel() for each in np.indices(shape))
     values = block.precise(np.arange(len(block.values)))
     cells, changed = cell_decisions(duals, values, rows, models)
-    limits = duals.limits(changed, block.errors[rows], models)
+    limits = 4.0 * changed + 1.01 * block.errors[rows] * duals.sizes[:, models]
     decisions = cells.reshape(-1, *shape)
     doubtful = (np.abs(cells) <= limits).reshape(-1, *shape)
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
@@ -163,7 +110,8 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     if len(present) == 2:
         return np.stack((decisions[0], -decisions[0]), axis=-1)
     votes, sums = np.zeros((2, *shape, len(present)))
-    for decision, i, j in zip(decisions, *places_of_pairs(len(present)), strict=True):
+    pairs = np.triu_indices(len(present), 1)
+    for decision, i, j in zip(decisions, *pairs, strict=True):
         votes[..., i] += decision > 0
         votes[..., j] += decision <= 0
         sums[..., i] += decision
@@ -192,12 +140,12 @@ class PackedSVMs(FittedGroup):
     @property
     def nbytes(self) -> int:
         """What moving the models costs."""
-        rows = sum(
-            labeled.rows.data.nbytes + labeled.numbers.nbytes
-            for labeled in self.row_sets.values()
-        )
-        indices = sum(rows.nbytes for rows in self.train_rows.values())
-        return int(rows + indices) + sum(machines.nbytes for machines in self.machines)
+        arrays: list[Any] = [*self.train_rows.values()]
+        for labeled in self.row_sets.values():
+            arrays += [labeled.rows.data, labeled.numbers]
+        for m in self.machines:
+            arrays += [m.model_of, m.numbers, m.coefs, m.offsets, m.steps]
+        return sum(int(array.nbytes) for array in arrays)
 
     @property
     def row_nbytes(self) -> int:
@@ -208,24 +156,26 @@ class PackedSVMs(FittedGroup):
     @cached_property
     def plans(self) -> tuple[ScoringPlan, ...]:
         """The machines laid out over the kernel blocks that they read."""
-        return tuple(
-            ScoringPlan.of_machines(
-                labeled, [m for m in self.machines if m.rows_of == key]
-            )
-            for key, labeled in self.row_sets.items()
-        )
 
-    @cached_property
-    def place_of(self) -> Integers:
-        """Place of each candidate number on the candidate axis."""
-        places = np.full(max(self.candidates, default=-1) + 1, -1)
-        places[list(self.candidates)] = np.arange(len(self.candidates))
-        return places
+        def order(machines: Machines) -> tuple[str, float, str]:
+            kernel = machines.kernel
+            gamma = kernel.gamma if isinstance(kernel, Rbf) else 0.0
+            return type(kernel).__name__, gamma, repr(kernel)
+
+        plans = []
+        for origin, labeled in self.row_sets.items():
+            by_kernel: dict[Kernel, list[DecisionWeights]] = {}
+            mine = [each for each in self.machines if each.rows_of == origin]
+            for each in sorted(mine, key=order):
+                by_kernel.setdefault(each.kernel, []).append(lay_out(each, labeled))
+            kinds = {kernel.base for kernel in by_kernel}
+            reference = {kind: reference_rows(labeled.rows, kind) for kind in kinds}
+            plans.append(ScoringPlan(labeled, by_kernel, reference))
+        return tuple(plans)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is laid out anew."""
-        made = ("plans", "place_of")
-        return {k: v for k, v in self.__dict__.items() if k not in made}
+        return {name: v for name, v in self.__dict__.items() if name != "plans"}
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
@@ -235,9 +185,12 @@ class PackedSVMs(FittedGroup):
         # Rows that ask one split stand together.
         order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
         for plan in self.plans:
+            splits = [
+                m.machines.split for some in plan.by_kernel.values() for m in some
+            ]
             is_asked = np.zeros(n_rows, dtype=np.bool_)
             for chosen in which:
-                is_asked |= np.isin(np.atleast_2d(chosen), plan.splits).any(axis=0)
+                is_asked |= np.isin(np.atleast_2d(chosen), splits).any(axis=0)
             for rows, seen in plan.blocks(X, order[is_asked[order]]):
                 self._predict_block(plan, seen, which, rows, codes)
         return codes
@@ -299,18 +252,18 @@ class PackedSVMs(FittedGroup):
         that belong to them, and places among the rows.
         """
         every = np.arange(len(self.candidates))
+        place_of = dict(zip(self.candidates, every.tolist(), strict=True))
         which = [each[rows] if np.ndim(each) == 1 else each for each in which]
         asks: dict[int, list[tuple[int, Any, Integers]]] = {}
         for query, split, some, places in asked(which, len(every)):
             at = np.arange(len(rows))[places]
-            asks.setdefault(split, []).append((query, some, at))
-        blocks = kernel_blocks(plan, seen)
-        for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
-            for duals in each:
+            asks.setdefault(split, []).append((query, every[some], at))
+        for block in plan.kernels(seen):
+            for duals in plan.by_kernel[block.kernel]:
                 machines = duals.machines
-                own = self.place_of[list(machines.candidates)]
+                own = np.array([place_of[number] for number in machines.candidates])
                 for query, some, places in asks.get(machines.split, ()):
-                    mine = np.isin(own, every[some])
+                    mine = np.isin(own, some)
                     if mine.any():
                         at, models = own[mine], machines.model_of[mine]
                         yield block, duals, query, at, models, places

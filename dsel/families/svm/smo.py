@@ -23,13 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsel.families.svm.lanes import (
-    TAU,
-    WIDTH,
-    best_partner,
-    compiled,
-    subtract_rows,
-)
+from dsel.families.svm.lanes import TAU, WIDTH, best_partner, compiled, subtract_rows
 
 LEAST_LIMIT = 10_000_000
 """Steps allowed by default, or 100 a row if that is more: the limits of libsvm."""
@@ -224,25 +218,30 @@ def solve_pair(
 @compiled()
 def solve_pairs(
     gram: Any, members: Any, starts: Any, weights: Any, diagonal: Any, C_values: Any,
-    stops: Any, paths: Any,
+    tol: Any, max_iter: Any,
 ) -> Any:  # fmt: skip
-    """Solve the machines of all pairs of classes along C.
+    """Return the `Paths` of the machines of all pairs of classes along C.
 
     `gram` is the kernel of all rows, float32 in C order, as libsvm keeps it. Of the
     training rows `members` has the places there, class by class, each class from its
     entry of `starts` on, `weights` the factors of C, and `diagonal` the kernel with
-    themselves without rounding. `C_values` ascend; `stops` are tolerance, and most
-    steps for each C or -1 for libsvm's limit. `paths` are zeros, written to.
+    themselves without rounding. `C_values` ascend; steps end at a gap of `tol`, or
+    after `max_iter` for each C, -1 for libsvm's limit.
     """
-    tol, max_iter = stops
+    n_C, n_classes = len(C_values), len(starts) - 1
+    n_pairs = n_classes * (n_classes - 1) // 2
+    paths = Paths(
+        np.zeros((len(members), n_classes - 1, n_C)), np.zeros((n_pairs, n_C)),
+        np.zeros((n_pairs, n_C), np.int64), np.zeros((n_pairs, n_C)),
+    )  # fmt: skip
     sizes = np.sort(starts[1:] - starts[:-1])
     widest = (sizes[-2:].sum() + WIDTH - 1) // WIDTH * WIDTH
-    kernel = np.empty(widest * widest, np.float32)
+    kernel = np.empty(widest * widest if n_pairs else 0, np.float32)
     is_copied, places = np.empty(widest, np.bool_), np.empty(widest, np.int64)
-    room, betas = np.empty((8, widest)), np.empty((widest, len(C_values)))
+    room, betas = np.empty((8, widest)), np.empty((widest, n_C))
     p = 0
-    for i in range(len(sizes)):
-        for j in range(i + 1, len(sizes)):
+    for i in range(n_classes):
+        for j in range(i + 1, n_classes):
             n_first = starts[i + 1] - starts[i]
             n = n_first + starts[j + 1] - starts[j]
             width = (n + WIDTH - 1) // WIDTH * WIDTH
@@ -263,6 +262,7 @@ def solve_pairs(
             for t in range(n):
                 row = starts[i] + t if t < n_first else starts[j] + t - n_first
                 other = j - 1 if t < n_first else i
-                for m in range(len(C_values)):
+                for m in range(n_C):
                     paths.coefs[row, other, m] = betas[t, m]
             p += 1
+    return paths

@@ -80,16 +80,17 @@ class Room(NamedTuple):
 
 
 @compiled()
-def lay_out(
+def write_layout(
     coefs: Any, starts: Any, columns: Any, first: Any, layout: Any, sums: Any
 ) -> Any:
     """Lay out LANES models from the first one on; return how many terms there are.
 
     `coefs` and `starts` are those of `machines.Machines`, `columns` the column of the
-    kernel values for each of their rows, `first` the number of the first model.
-    `layout` and `sums` of `decisions` are zeros, written to.
+    kernel values for each of their rows, `first` the number of the first model. The
+    `decisions.Layout` is written to, and `sums`, zeros, (3, n_classes, n_classes - 1,
+    n_models): of absolute coefficients, how many are not 0, and of coefficients.
     """
-    size, n_others, n_models = 0, coefs.shape[1], sums.sizes.shape[2]
+    size, n_others, n_models = 0, coefs.shape[1], sums.shape[3]
     for piece in range(len(layout.starts) - 1):
         i, other = piece // n_others, piece % n_others
         for t in range(starts[i], starts[i + 1]):
@@ -97,9 +98,9 @@ def lay_out(
             for m in range(n_models):
                 coef = coefs[t, other, first + m]
                 layout.weights[size, m] = coef
-                sums.sizes[i, other, m] += abs(coef)
-                sums.counts[i, other, m] += coef != 0.0
-                sums.signed[i, other, m] += coef
+                sums[0, i, other, m] += abs(coef)
+                sums[1, i, other, m] += coef != 0.0
+                sums[2, i, other, m] += coef
                 is_used = is_used or coef != 0.0
             layout.columns[size] = columns[t]
             size += is_used
@@ -255,20 +256,15 @@ def known_winner(fewest: Any, most: Any, n_classes: Any, row: Any, m: Any) -> An
 
 @compiled()
 def add_terms(
-    values: Any,
-    columns: Any,
-    coefs: Any,
-    starts: Any,
-    rows: Any,
-    models: Any,
-    terms: Any,
-    limits: Any,
-) -> Any:
+    values: Any, columns: Any, coefs: Any, starts: Any, rows: Any, models: Any,
+    terms: Any, limits: Any,
+) -> Any:  # fmt: skip
     """Add each class's terms of cells in the order of the class's support vectors.
 
-    `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` as for `lay_out`,
-    and each cell has a row and a model. `terms` and `limits` are zeros, (n_classes,
-    n_classes - 1, n_cells): there the sums are written, and what adding may change.
+    `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` as `write_layout`
+    has them, and each cell has a row and a model. `terms` and `limits` are zeros,
+    (n_classes, n_classes - 1, n_cells): there the sums are written, and what adding may
+    change.
     """
     n_classes, n_others, _ = terms.shape
     for cell in range(len(rows)):

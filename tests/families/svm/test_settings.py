@@ -1,3 +1,5 @@
+"""Which SVCs the family takes, and which it refuses."""
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,12 +10,8 @@ from sklearn.svm import SVC
 
 from dsel.families.assignment import assign_families
 from dsel.families.family import Candidate
-from dsel.families.svm.kernel import check_limit
-from dsel.families.svm.settings import (
-    check_candidates,
-    refusal,
-    resolve_kernel,
-)
+from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.settings import resolve_kernel
 
 
 def candidates_of(*estimators):
@@ -36,15 +34,14 @@ REASONS = [
 
 @pytest.mark.parametrize(("estimator", "fit_params", "reason"), REASONS)
 def test_refusal__says_why(estimator, fit_params, reason):
-    found = refusal(estimator, fit_params)
+    found = KernelSVMFamily(np.arange(2), 0, fit_params).refusal(estimator)
     assert found is None if reason is None else reason in found
 
 
 def test_assign_families__splits_a_mixed_list():
     mixed = candidates_of(SVC(C=2.0), LogisticRegression(), SVC(break_ties=True))
-    X = np.eye(4)
     machines, others = assign_families(
-        mixed, X, classes=np.array([0, 1]), seed=0, fit_params={}
+        mixed, np.eye(4), classes=np.array([0, 1]), seed=0, fit_params={}
     )
     assert machines.family.name == "kernel SVM"
     assert [[c.number for c in group] for group in machines.groups] == [[0]]
@@ -55,34 +52,41 @@ def test_assign_families__splits_a_mixed_list():
 
 GRAM = SVC(kernel="precomputed")
 FRACTIONAL = SVC(kernel="poly", degree=1.5)
+EYE = np.eye(3)
 REFUSED = [
-    (SVC(C=0.0), np.eye(3), "`C` must be positive"),
-    (SVC(C=-1.0), np.eye(3), "`C` must be positive"),
-    (SVC(tol=0.0), np.eye(3), "`tol` must be positive"),
-    (SVC(max_iter=-2), np.eye(3), "`max_iter` must be >= -1"),
-    (SVC(gamma=0.0), np.eye(3), "`gamma` must be positive"),
-    (SVC(gamma="large"), np.eye(3), "`gamma` must be one of 'auto', 'scale'"),
-    (SVC(kernel="poly", degree=-1), np.eye(3), "`degree` must be positive"),
-    (make_pipeline(StandardScaler(), SVC(C=0.0)), np.eye(3), "`C` must be positive"),
-    (FRACTIONAL, -np.eye(3), "`degree` must be whole where features"),
-    (SVC(kernel="poly", degree=1.5, coef0=-1.0), np.eye(3), "`degree` must be whole"),
+    (SVC(C=0.0), EYE, "`C` must be positive"),
+    (SVC(C=-1.0), EYE, "`C` must be positive"),
+    (SVC(tol=0.0), EYE, "`tol` must be positive"),
+    (SVC(max_iter=-2), EYE, "`max_iter` must be >= -1"),
+    (SVC(gamma=0.0), EYE, "`gamma` must be positive"),
+    (SVC(gamma="large"), EYE, "`gamma` must be one of 'auto', 'scale'"),
+    (SVC(kernel="poly", degree=-1), EYE, "`degree` must be positive"),
+    (make_pipeline(StandardScaler(), SVC(C=0.0)), EYE, "`C` must be positive"),
+    (FRACTIONAL, -EYE, "`degree` must be whole where features"),
+    (SVC(kernel="poly", degree=1.5, coef0=-1.0), EYE, "`degree` must be whole"),
     (GRAM, np.ones((3, 2)), "must be the square Gram matrix"),
     (GRAM, np.triu(np.ones((3, 3))), "`X` must be symmetric"),
     (GRAM, sparse.eye_array(3).tocsr(), "must be a dense Gram matrix"),
+    (SVC(), EYE * np.nan, "must be finite"),
+    (SVC(), EYE * 1e160, "squared lengths of rows must be below 4.5e+307"),
+    (SVC(kernel="linear"), EYE * 1e25, "must be below 3.4e+38"),
 ]
 
 
 @pytest.mark.parametrize(("estimator", "X", "message"), REFUSED)
-def test_check_candidates__refuses_what_cannot_work(estimator, X, message):
-    check_candidates(candidates_of(SVC(), GRAM, FRACTIONAL), np.eye(3))
-    with pytest.raises((TypeError, ValueError), match=message):
-        check_candidates(candidates_of(SVC(), estimator), X)
+def test_check__refuses_what_cannot_work(estimator, X, message):
+    family = KernelSVMFamily(np.arange(2), 0)
+    family.check(candidates_of(SVC(), make_pipeline(SVC()), GRAM, FRACTIONAL), EYE)
+    with pytest.raises((TypeError, ValueError)) as refused:
+        family.check(candidates_of(SVC(), estimator), X)
+    assert message in str(refused.value)
 
 
-def test_check_limit__the_budget_holds_the_kernel_matrix():
-    check_limit(300, 600_000)
+def test_check_budget__the_budget_holds_the_kernel_matrix():
+    family = KernelSVMFamily(np.arange(2), 0)
+    family.check_budget(300, 600_000)
     with pytest.raises(MemoryError, match="600,000 bytes, got 599,999"):
-        check_limit(300, 599_999)
+        family.check_budget(300, 599_999)
 
 
 def test_resolve_kernel__gamma_scale_is_that_of_svc(rng):
