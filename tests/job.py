@@ -32,13 +32,13 @@ def make_plan():
     return dsel.plan_search(SVC(), grid, X[rows], y[rows], X[pool], **given)
 
 
-def make_short_plan(prune=False):
+def make_short_plan(prune=False, **changed):
     """9 candidates, 3 folds, and a pool of 50 MB in memory; a few seconds."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(1)
     pool = np.tile(X, (55, 1)) + rng.normal(size=(55 * len(X), 1))
     grid = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
-    given = {"cv": 3, "prune": prune, **FIXED}
+    given = {"cv": 3, "prune": prune, **FIXED, **changed}
     return dsel.plan_search(SVC(), grid, X[:200], y[:200] < 5, pool, **given)
 
 
@@ -46,6 +46,7 @@ PLANS = {
     "digits": make_plan,
     "short": make_short_plan,
     "pruned": partial(make_short_plan, "exact"),
+    "nested": partial(make_short_plan, "halving", cv=5, certificate="nested"),
 }
 
 

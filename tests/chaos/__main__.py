@@ -2,11 +2,13 @@
 
     python -m tests.chaos [--faults 200] [--seed 0] [--minutes 30]
 
-Workers, clients and schedulers are killed, workers or all stopped for a while, several
-times in each of many short runs with a pool in memory. Every run must end with the
-undisturbed run's cube, bit for bit (where candidates are pruned, with its winner),
-nothing that was written lost or counted again. Prints a line for each run and exits 1
-if one is bad.
+Workers, clients and schedulers are killed, workers or all stopped for a while, files of
+`out` torn or deleted, its disk is filled, or a second driver begins in the same place:
+several times in each of many short runs with a pool in memory. Every run must end with
+the undisturbed run's cube, bit for bit (where candidates are pruned exactly, with its
+winner), nothing that was written lost or counted again; or with one clear line where
+files were damaged. Prints a line for each run and exits 1 if one is bad. Only root can
+fill a disk, which is a small one that is mounted.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +32,19 @@ from distributed import Client
 
 from dsel.results.place import Place, read_journal
 from tests.clusters import ROOT, RunningCluster, environment, wait_until
-from tests.job import make_short_plan
+from tests.job import PLANS
 
-SHARES = {"worker": 0.5, "client": 0.2, "scheduler": 0.1, "stall": 0.15, "sleep": 0.05}
-"""What is killed; or a worker is stopped for a while, or all, as by a laptop's lid."""
+SHARES = {
+    "worker": 0.3, "client": 0.15, "scheduler": 0.1, "stall": 0.1, "sleep": 0.05,
+    "torn": 0.1, "deleted": 0.1, "full": 0.05, "twin": 0.05,
+}  # fmt: skip
+"""What is killed; or a worker is stopped for a while, or all, as by a laptop's lid; a
+file is cut or deleted between two starts; the disk is full; a second driver begins."""
+KINDS = ("short", "pruned", "nested")
+CAN_MOUNT = os.geteuid() == 0
+if not CAN_MOUNT:
+    SHARES = {**SHARES, "full": 0.0, "worker": SHARES["worker"] + SHARES["full"]}
+ENDING = ("client", "scheduler", "torn", "deleted", "full")
 FAULTS_A_RUN = 4
 WORKERS = 2
 PATIENCE = 400.0  # seconds in which a disturbed run ends, or it hangs
@@ -47,12 +58,12 @@ COUNTED = re.compile(
 class Job:
     """The digits job on a running cluster, in a folder of its own."""
 
-    def __init__(self, cluster, folder, kind="short"):
+    def __init__(self, cluster, folder, kind="short", out=None):
         self.folder = folder
         self.folder.mkdir(parents=True)
-        self.out = folder / "out"
+        self.out = out or folder / "out"
         self.cluster, self.kind, self.starts = cluster, kind, 0
-        self.plan = make_short_plan()
+        self.plan = PLANS[kind]()
 
     def start(self):
         """Start it, or start it again on what is stored."""
@@ -120,13 +131,13 @@ class Job:
         )
 
 
-def counted_twice(written, counted, *, has_ended=True, handed_over=None):
+def counted_twice(written, counted, *, kind, has_ended=True, handed_over=None):
     """What was counted though it was written; a model that a pass still needs is not.
 
-    Models are not stored: those of candidates whose pass over the pool was not
-    written, or not to its end, are fitted again. Which these were can be told only of
-    a start that went on to its end. So are those of the candidate that is handed over,
-    where the run was killed after its last pass.
+    Models are not stored: but in nested searches, those of candidates whose pass over
+    the pool was not written, or not to its end, are fitted again. Which these were can
+    be told only of a start that went on to its end. So are those of the candidate that
+    is handed over, where the run was killed after its last pass.
     """
 
     def read(events):
@@ -136,7 +147,7 @@ def counted_twice(written, counted, *, has_ended=True, handed_over=None):
     again = {
         (place, number)
         for place, number in written & set(counted)
-        if place[0].isdigit() or number in done
+        if kind == "nested" or place[0].isdigit() or number in done
     }
     return again | {e for e, n in counted.items() if n > 1 and e[0][0].isdigit()}
 
@@ -147,11 +158,11 @@ def start_all(cluster):
         cluster.start_worker(f"worker-{number}")
 
 
-def undisturbed(cluster, folder):
+def undisturbed(cluster, folder, kind="short"):
     """Run the job to its end; return its seconds and its cube."""
     with Client(cluster.address, set_as_default=False, timeout=600) as client:
         client.wait_for_workers(WORKERS, timeout=1200)
-    job = Job(cluster, folder)
+    job = Job(cluster, folder, kind)
     job.start()
     began = time.monotonic()
     if job.process.wait() != 0:
@@ -159,38 +170,60 @@ def undisturbed(cluster, folder):
     return time.monotonic() - began, job.cube
 
 
-def storm(cluster, folder, rng, seconds, expected):
+def storm(cluster, folder, rng, runs):
     """Run the job with several faults; return them, and what was unexpected."""
-    kind_of_job = "pruned" if rng.integers(2) else "short"
-    job, faults, notes = Job(cluster, folder, kind_of_job), [], []
+    kind_of_job, twin = str(rng.choice([*runs])), None
+    seconds, expected = runs[kind_of_job]
+    job = Job(cluster, folder / "job", kind_of_job, folder / "disk" / "out")
+    faults, notes, written, twice, code = [], [], set(), set(), None
     job.start()
-    written, twice, code = set(), set(), None
     while len(faults) < FAULTS_A_RUN and code is None:
         with suppress(subprocess.TimeoutExpired):
-            job.process.wait(rng.uniform(0.0, 0.7 * seconds))
+            job.process.wait(rng.uniform(0.0, 0.5 * seconds))
         if job.process.poll() is not None:
             break
         kind = str(rng.choice([*SHARES], p=[*SHARES.values()]))
-        faults.append(kind)
-        if kind in ("client", "scheduler"):
-            code = end(kind, cluster, job, notes)
+        if kind == "twin" and twin is None:
+            twin = Job(cluster, folder / "twin", kind_of_job, job.out)
+            twin.start()
+        elif kind in ENDING:
+            code = end(kind, cluster, job, notes, rng)
             if code is None:
-                twice |= counted_twice(written, job.counted(), has_ended=False)
+                twice |= counted_twice(
+                    written, job.counted(), kind=kind_of_job, has_ended=False
+                )
                 written = job.written()
                 job.start()
-        else:
+        elif kind != "twin":
             disturb(kind, cluster, job, rng)
+        faults.append(kind)
     code = job.ended(notes)
-    # Estimates of all candidates stand one criterion after another.
-    best = winner(job.cube)[0] % job.plan.n_candidates if code == 0 else None
-    twice |= counted_twice(written, job.counted(), handed_over=best)
+    best = None
+    if code == 0 and kind_of_job != "nested":
+        # Estimates of all candidates stand one criterion after another.
+        best = winner(job.cube)[0] % job.plan.n_candidates
+    twice |= counted_twice(written, job.counted(), kind=kind_of_job, handed_over=best)
+    if twice and twin is None:  # two drivers do the same work
+        notes.append(f"{len(twice)} counted twice")
+    for each in filter(None, (job, twin)):
+        judge(each, each.ended(notes), faults, expected, notes)
+    return faults, notes
+
+
+def judge(job, code, faults, expected, notes):
+    """Note where a run ended without the undisturbed run's result, or a clear line."""
+    may_refuse = {"torn", "deleted"} & {*faults}
+    if job.folder.name == "twin":  # nobody starts it again
+        may_refuse |= {"scheduler", "full"} & {*faults}
+    if code == 3 and may_refuse and "Error: " in job.last_line:
+        return
     if code != 0:
         notes.append(f"exit code {code}: {job.last_line}")
-    elif kind_of_job == "pruned" and winner(job.cube) != winner(expected):
-        notes.append("another winner")
-    elif kind_of_job == "short" and job.cube != expected:
+    elif job.kind == "pruned":
+        if winner(job.cube) != winner(expected):
+            notes.append("another winner")
+    elif job.cube != expected:
         notes.append("another cube")
-    return faults, notes + ([f"{len(twice)} counted twice"] if twice else [])
 
 
 def winner(cube):
@@ -198,21 +231,36 @@ def winner(cube):
     return best, cube["estimate"][best]
 
 
-def end(kind, cluster, job, notes):
-    """Kill the job or the scheduler; return 0 where the job was over by then."""
-    if kind == "client":
+def end(kind, cluster, job, notes, rng):
+    """Make a fault that ends the job; return 0 where it was over by then."""
+    if kind in ("client", "torn", "deleted"):
         job.send(signal.SIGKILL)
         job.process.wait()
+        files = sorted(path for path in job.out.rglob("*") if path.is_file())
+        if kind != "client" and files:
+            damaged = files[rng.integers(len(files))]
+            if kind == "torn":
+                os.truncate(damaged, rng.integers(damaged.stat().st_size + 1))
+            else:
+                damaged.unlink()
         return None
-    cluster.kill("scheduler")
+    if kind == "full":
+        filler = job.out.parent / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(2**12))
+    else:
+        cluster.kill("scheduler")
     code = job.ended(notes)
     if code not in (0, 3):
-        notes.append(f"exit code {code} after the scheduler was killed")
+        notes.append(f"exit code {code} after {kind}")
     elif code == 3 and "Error: " not in job.last_line:
         notes.append(f"no clear line: {job.last_line}")
-    # What was left of the cluster is ended, and all of it started anew.
-    cluster.close()
-    start_all(cluster)
+    if kind == "full":
+        filler.unlink()
+    else:  # what was left of the cluster is ended, and all of it started anew
+        cluster.close()
+        start_all(cluster)
     return 0 if code == 0 else None
 
 
@@ -239,6 +287,19 @@ def disturb(kind, cluster, job, rng):
             time.sleep(rng.uniform(*STALL_SECONDS))
 
 
+@contextmanager
+def small_disk(folder):
+    """Mount a disk of 4 MiB, which faults may fill, where this is allowed."""
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
+    is_mounted = CAN_MOUNT and subprocess.run(mount, check=True)
+    try:
+        yield
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
 def storms(given, folder):
     """Run until so many faults were made; return whether all was well."""
     cluster, made, n_good = RunningCluster(folder), Counter(), 0
@@ -246,12 +307,14 @@ def storms(given, folder):
     try:
         start_all(cluster)
         undisturbed(cluster, folder / "warm-up")
-        seconds, cube = undisturbed(cluster, folder / "undisturbed")
-        print(f"undisturbed: {seconds:.1f} s", flush=True)
+        runs = {kind: undisturbed(cluster, folder / kind, kind) for kind in KINDS}
+        for kind, (seconds, _) in runs.items():
+            print(f"undisturbed, {kind}: {seconds:.1f} s", flush=True)
         while made.total() < given.faults and time.monotonic() < until:
             rng, place = np.random.default_rng([given.seed, number]), folder / "storm"
             began = time.monotonic()
-            faults, notes = storm(cluster, place, rng, seconds, cube)
+            with small_disk(place / "disk"):
+                faults, notes = storm(cluster, place, rng, runs)
             shutil.rmtree(place)
             made.update(faults)
             n_good += not notes
