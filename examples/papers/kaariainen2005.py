@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import common
 import numpy as np
 import xarray as xr
-from common import REPETITION, Experiment, counts_of, lines_of, main, seed_of
-from comparison import Row, mean_of, share_of
-from scipy.stats import spearmanr
+from common import REPETITION, Row, mean_of, share_of
+from scipy.stats import rankdata
 from sklearn.model_selection import PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
@@ -39,23 +39,19 @@ from dsel.datasets import load_set
 SETS = ("dna", "letter", "satimage", "segment", "shuttle", "usps")
 CRITERIA = ("cv_error", "cv_bound")
 """What chooses."""
-NUMBERS = {
-    "observed_error": "observed error",
-    "cv_error": "CV estimate",
-    "cv_bound": "bound",
-}
-"""What is kept of every candidate, and what figures call it."""
+NUMBERS = ("observed_error", *CRITERIA)
+"""What is kept of every candidate."""
+SMALLEST = "smallest bound - observed error of any candidate"
 CLOSE = 0.01
 """How far from the smallest observed error a choice is called close to optimal."""
-PUBLISHED = {"same": 3, "better": 1, "worse": 1, "equal": 1}
+PUBLISHED = {
+    "same": (3, "both choose the same model"),
+    "better": (1, "the bound's choice is another, and better"),
+    "worse": (1, "the bound's choice is another, and worse"),
+    "equal": (1, "the bound's choice is another, as good"),
+}
 """Section 4. Of six sets: on how many both choose the same model; on how many others
 the bound's choice makes fewer, more, or as many errors on the pool."""
-LABELS = {
-    "same": "both choose the same model",
-    "better": "the bound's choice is another, and better",
-    "worse": "the bound's choice is another, and worse",
-    "equal": "the bound's choice is another, as good",
-}
 GRIDS = {
     "hsu-lin": ((-2, 12), (-10, 4)),
     "printed": ((-10, 4), (-2, 12)),
@@ -82,10 +78,9 @@ DEPARTURES = (
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What pieces depend on besides set and division."""
+class Settings(common.Settings):
+    """What pieces depend on besides seed, set and repetition."""
 
-    seed: int = 0
     most_rows: int | None = None
     """Rows of a set that take part, drawn at random; None for all."""
     cv: int = 10
@@ -98,7 +93,7 @@ class Settings:
 
 def divide(table: Any, division: int, settings: Settings) -> tuple[Any, ...]:
     """Return labeled rows, their labels, a pool of every tenth row, and its labels."""
-    rng = np.random.default_rng(seed_of(settings.seed, table.name, division))
+    rng = np.random.default_rng(common.seed_of(settings.seed, table.name, division))
     rows = rng.permutation(len(table.y))[: settings.most_rows]
     X = MinMaxScaler((-1, 1)).fit_transform(np.asarray(table.X[rows], dtype=float))
     y, n_pool = table.y[rows].astype(np.int64), len(rows) // 10
@@ -126,13 +121,13 @@ def measure(table: Any, division: int, settings: Settings, place: Any) -> xr.Dat
     grid = grid_of(settings)
     how = {"seed": settings.seed, "delta": settings.delta}
     out = place and f"{place}/folds"
-    results = counts_of(SVC(), grid, X, y, pool, cv=settings.cv, out=out, **how)
+    results = common.counts_of(SVC(), grid, X, y, pool, cv=settings.cv, out=out, **how)
     bound = terms_of(results, len(truth), settings.delta).bound
     # The models of all labeled rows, tested on the pool: one more "fold".
     fold = PredefinedSplit(np.repeat([-1, 0], [len(y), len(truth)]))
     X, y = np.vstack([X, pool]), np.concatenate([y, truth])
     out = place and f"{place}/observed"
-    tested = counts_of(SVC(), grid, X, y, cv=fold, out=out, **how)
+    tested = common.counts_of(SVC(), grid, X, y, cv=fold, out=out, **how)
     numbers = np.array([fold_errors(tested), fold_errors(results), bound])
     chosen = np.nanargmin(numbers[1:], axis=1)
     shape = [len(values) for values in grid.values()]
@@ -187,28 +182,28 @@ def findings(results: xr.Dataset) -> xr.Dataset:
     )
 
 
-def agreement(surface: xr.DataArray) -> dict[str, np.ndarray]:
-    """Return how bound and observed error of all candidates go together, by division.
-
-    `surface` is of one set. ``bound_rank`` and ``gap_rank`` are the rank correlations
-    of the bound, and of its gap to the observed error, with the observed error;
-    ``nearer`` is by how much the CV estimate is nearer to the observed error.
-    """
-    flat = surface.stack(candidate=("C", "gamma")).transpose(REPETITION, ...)
-    observed, cv, bound = (flat.sel(number=name).values for name in NUMBERS)
+def agreement(results: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Return how bound and observed error of candidates go together, by division."""
+    flat = results.surface.stack(candidate=("C", "gamma")).transpose(..., "candidate")
+    observed, cv, bound = (flat.sel(number=name, drop=True) for name in NUMBERS)
     gap = bound - observed
+    ranks = xr.apply_ufunc(
+        lambda *values: tuple(rankdata(each, axis=-1) for each in values),
+        observed, bound, gap, output_core_dims=[[], [], []],
+    )  # fmt: skip
     return {
-        "smallest_gap": gap.min(axis=1),
-        "median_gap": np.median(gap, axis=1),
-        **{
-            f"{name}_rank": np.array([
-                spearmanr(*pair).statistic
-                for pair in zip(values, observed, strict=True)
-            ])
-            for name, values in (("bound", bound), ("gap", gap))
-        },
-        "nearer": (abs(gap) - abs(cv - observed)).mean(axis=1),
-    }  # fmt: skip
+        SMALLEST: gap.min("candidate"),
+        "rank correlation of bound and observed error": xr.corr(
+            ranks[0], ranks[1], "candidate"
+        ),
+        "rank correlation of bound - observed error and observed error": xr.corr(
+            ranks[0], ranks[2], "candidate"
+        ),
+        "|bound - observed error| - |CV estimate - observed error|": (
+            abs(gap) - abs(cv - observed)
+        ).mean("candidate"),
+        "median of bound - observed error": gap.median("candidate"),
+    }
 
 
 def compare(results: xr.Dataset) -> Iterator[Row]:
@@ -226,13 +221,13 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
         ours = share_of(int(where.sum()), where.size)
         yield Row("section 4", "all sets", what, *ours)
     found = findings(results)
-    for name, printed in PUBLISHED.items():
+    for name, (printed, label) in PUBLISHED.items():
         shares = [share_of(int(row.sum()), n) for row in found[name].values]
         error = math.hypot(*(error for _, error in shares)) / len(sets)
         # The paper has one division of each set: its count varies like ours, n times
         # more.
         yield Row(
-            "section 4", "all sets", f"share of divisions: {LABELS[name]}",
+            "section 4", "all sets", f"share of divisions: {label}",
             found[name].mean(), error, printed=printed / len(SETS),
             spread=error * math.sqrt(1 + n),
             why="" if len(sets) == len(SETS) else "the paper's is of all six sets",
@@ -244,56 +239,43 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
             what = f"{CLOSE} - (observed error of {chosen}'s choice - smallest one)"
             ours = mean_of(room.sel(data_set=name, criterion=criterion))
             yield Row("section 4", name, what, *ours)
-    means = {
-        "rank correlation of bound and observed error": "bound_rank",
-        "rank correlation of bound - observed error and observed error": "gap_rank",
-        "|bound - observed error| - |CV estimate - observed error|": "nearer",
-        "median of bound - observed error": "median_gap",
-    }
+    together = agreement(results)
     for name in sets:
-        each = agreement(results.surface.sel(data_set=name))
-        what = "smallest bound - observed error of any candidate"
-        yield Row("Figure 1", name, what, each["smallest_gap"].min())
-        for what, key in means.items():
-            yield Row("Figure 1", name, what, *mean_of(each[key]))
+        for what, values in together.items():
+            each = values.sel(data_set=name)
+            ours = (each.min(), math.nan) if what == SMALLEST else mean_of(each)
+            yield Row("Figure 1", name, what, *ours)
 
 
 def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     """Yield Figures 1 and 2 of every set, of its first division."""
     from matplotlib.colors import LogNorm
 
-    surfaces = results.surface.isel({REPETITION: 0}).assign_coords(
-        number=list(NUMBERS.values())
-    )
+    surfaces = results.surface.isel({REPETITION: 0})
     for name, shown in surfaces.rename("error rate").groupby("data_set"):
-        shown, over = shown.squeeze("data_set", drop=True), {"col": "number"}
+        shown = shown.squeeze("data_set", drop=True)
         ends = LogNorm(float(shown.where(shown > 0).min()), min(shown.values.max(), 1))
         maps = shown.plot.pcolormesh(
-            x="gamma",
-            y="C",
-            xscale="log",
-            yscale="log",
-            cmap="Blues",
-            norm=ends,
-            **over,
-        )
+            x="gamma", y="C", xscale="log", yscale="log", cmap="Blues", norm=ends,
+            col="number",
+        )  # fmt: skip
         yield (
             f"figure-1-{name}",
             f"Figure 1, {name}: observed error on the pool, CV estimate and bound "
             f"of every C and gamma, on the first division. Colours are logarithms.",
             maps.fig,
         )
-        best = float(shown.sel(number="observed error").min("gamma").idxmin("C"))
+        best = float(shown.sel(number="observed_error").min("gamma").idxmin("C"))
         along = shown.sel(C=[best])
         yield (
             f"figure-2-{name}",
             f"Figure 2, {name}: the same along gamma, at the C of the least "
             f"observed error.",
-            lines_of(along, x="gamma", hue="number", col="C", xscale="log"),
+            common.lines_of(along, x="gamma", hue="number", col="C", xscale="log"),
         )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="kaariainen2005",
     paper="Kääriäinen (2005), semi-supervised model selection by cross-validation",
     shows="Figures 1 and 2, and what section 4 says of bounds, estimates and choices",
@@ -322,10 +304,9 @@ LEFT = 0.25
 
 
 @dataclass(frozen=True)
-class ConsistencySettings:
-    """What pieces depend on besides the repetition."""
+class ConsistencySettings(common.Settings):
+    """What pieces depend on besides seed, set and repetition."""
 
-    seed: int = 0
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
     """Labeled rows, n; the pool has ten times as many."""
     cv: int = 5
@@ -350,14 +331,16 @@ def measure_consistency(
 def _choice(
     name: str, repeat: int, n: int, settings: ConsistencySettings
 ) -> dict[str, float]:
-    rng = np.random.default_rng(seed_of(settings.seed, name, repeat, n))
+    rng = np.random.default_rng(common.seed_of(settings.seed, name, repeat, n))
     X, pool, fresh = (rng.random((rows, 2)) for rows in (n, 10 * n, N_FRESH))
     y = likelier(X) ^ (rng.random(n) < NOISE)
     # About n ** 0.6 neighbours are consistent; the others are there to be refused.
     neighbours = sorted({1, *(int(n**power) for power in (0.2, 0.4, 0.6, 0.8))})
     grid, how = {"n_neighbors": neighbours}, {"cv": settings.cv, "seed": settings.seed}
     delta = n**-0.5
-    results = counts_of(KNeighborsClassifier(), grid, X, y, pool, delta=delta, **how)
+    results = common.counts_of(
+        KNeighborsClassifier(), grid, X, y, pool, delta=delta, **how
+    )
     terms = terms_of(results, len(pool), delta)
     best = int(np.argmin(terms.bound))
     # From the simplest model to the most complex one, as TRI and ADJ want them.
@@ -438,13 +421,13 @@ def consistency_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     caption = (
         f"Section 5: the bound and its choice's error go to the Bayes error, {NOISE}."
     )
-    figure = lines_of(
+    figure = common.lines_of(
         mean.rename("error rate"), x="n_labeled", hue="of", col="data_set", xscale="log"
     )
     yield "consistency-wave", caption, figure
 
 
-CONSISTENCY = Experiment(
+CONSISTENCY = common.Experiment(
     name="kaariainen2005-consistency",
     paper="Kääriäinen (2005), semi-supervised model selection by cross-validation",
     shows="section 5: bound and error of the choice go to the Bayes error",
@@ -463,4 +446,4 @@ CONSISTENCY = Experiment(
 )
 
 if __name__ == "__main__":
-    main(EXPERIMENT, CONSISTENCY)
+    common.main(EXPERIMENT, CONSISTENCY)

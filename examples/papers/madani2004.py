@@ -19,11 +19,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import common
 import numpy as np
 import pandas as pd
 import xarray as xr
-from common import ALIKE, REPETITION, Experiment, lines_of, main
-from comparison import Row, mean_of, share_of
+from common import REPETITION, Row, mean_of, share_of
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import MinMaxScaler, normalize
@@ -111,13 +111,10 @@ CHOOSERS = ("max_dt_e", "two_fold_cv", "loo_error", "max_cv_dt_e")
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A two-class problem."""
+    """A two-class problem: nonnegative features, CSR for text, and classes 0 and 1."""
 
-    name: str
     X: Any
-    """Nonnegative features: an array, or CSR for text."""
     y: np.ndarray
-    """0 or 1."""
     gamma: float
     """Factor of inner products in polynomial kernels: 1 / n_columns, for text 1."""
 
@@ -164,7 +161,7 @@ def load_problem(name: str, folder: Any = None) -> Problem:
             documents = [d for d in documents if d["label"] in (label, *others)]
         X = text_features([each["text"] for each in documents])
         y = np.array([each["label"] == label for each in documents])
-        return Problem(name, X, y.astype(np.int64), gamma=1.0)
+        return Problem(X, y.astype(np.int64), gamma=1.0)
     table = load_set(file, folder=folder)
     X, y = table.X.astype(float), table.y
     if name == "optics":  # the official test digits, odd against even: a guess
@@ -178,7 +175,7 @@ def load_problem(name: str, folder: Any = None) -> Problem:
         X = np.hstack([one_hot(X[:, table.categorical]), numbers])
     else:
         X = one_hot(X)
-    return Problem(name, X, y.astype(np.int64), gamma=1.0 / X.shape[1])
+    return Problem(X, y.astype(np.int64), gamma=1.0 / X.shape[1])
 
 
 PROBLEMS = {
@@ -200,10 +197,9 @@ these are not all others."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What pieces depend on besides set and trial."""
+class Settings(common.Settings):
+    """What pieces depend on besides seed, set and repetition."""
 
-    seed: int = 0
     sizes: tuple[int, ...] = (25, 50, 100, 200)
     """Labeled rows."""
     halvings: int = 30
@@ -278,7 +274,7 @@ def measure_choices(
 
 def piece_of(cells: list[list[xr.Dataset]], settings: Settings) -> xr.Dataset:
     """Return cells by sampling and n_labeled as one Dataset."""
-    piece = xr.combine_nested(cells, ["sampling", "n_labeled"], **ALIKE)
+    piece = xr.combine_nested(cells, ["sampling", "n_labeled"], **common.ALIKE)
     return piece.assign_coords(sampling=list(SAMPLINGS), n_labeled=list(settings.sizes))
 
 
@@ -467,13 +463,15 @@ def estimate_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     # A difference near 0 below makes some ratios huge.
     how = {"x": "n_labeled", "hue": "data_set", "col": "of", "yscale": "symlog"}
     caption = "Figure 2: ratios of estimates with picked rows, of means."
-    yield "figure-2", caption, lines_of(ratios.rename("ratio"), **how)
+    yield "figure-2", caption, common.lines_of(ratios.rename("ratio"), **how)
 
 
 def curves_of(mean: xr.Dataset, drawn: Sequence[str], **how: Any) -> Any:
     """Draw estimates as curves that have the paper's names."""
     shown = mean[list(drawn)].rename({name: LABELS[name] for name in drawn})
-    return lines_of(shown.to_dataarray("of").rename("error rate"), hue="of", **how)
+    return common.lines_of(
+        shown.to_dataarray("of").rename("error rate"), hue="of", **how
+    )
 
 
 def choice_figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
@@ -518,7 +516,7 @@ BOTH = {
     "departures": DEPARTURES,
 }
 
-ESTIMATION = Experiment(
+ESTIMATION = common.Experiment(
     name="madani2004-estimation",
     shows="Figures 1 and 2: estimates of the error, with rows drawn and picked",
     duration="about half an hour",
@@ -528,7 +526,7 @@ ESTIMATION = Experiment(
     **BOTH,
 )
 
-SELECTION = Experiment(
+SELECTION = common.Experiment(
     name="madani2004-selection",
     shows="Figure 3 and the record of section 3.2: who chooses the degree of a kernel",
     duration="one to two hours",
@@ -539,4 +537,4 @@ SELECTION = Experiment(
 )
 
 if __name__ == "__main__":
-    main(ESTIMATION, SELECTION)
+    common.main(ESTIMATION, SELECTION)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import common
 import numpy as np
 import xarray as xr
-from common import ALIKE, REPETITION, Experiment, lines_of, main, seed_of
-from comparison import Row, mean_of
+from common import REPETITION, Row, mean_of
 
 from dsel.least_squares import LeastSquaresSearch
 
@@ -46,18 +46,15 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What pieces depend on besides target and repetition."""
+class Settings(common.Settings):
+    """What pieces depend on besides seed, set and repetition."""
 
-    seed: int = 0
     sizes: tuple[int, ...] = (20, 50, 100, 200)
     """Numbers of samples, n."""
     noises: tuple[float, ...] = (0.05, 0.1, 0.3)
     """Standard deviations of the noise, sigma."""
     widths: tuple[float, ...] = tuple(np.geomspace(0.05, 5.0, 11).tolist())
     regularizations: tuple[float, ...] = tuple(np.geomspace(1e-6, 1e2, 17).tolist())
-    penalty: str = "coefficients"
-    """Of the slides; ``"rkhs"`` is kernel ridge regression."""
 
 
 def measure(target: str, repeat: int, settings: Settings, place: Any) -> xr.Dataset:
@@ -66,7 +63,7 @@ def measure(target: str, repeat: int, settings: Settings, place: Any) -> xr.Data
         [_cell(target, repeat, n, noise, settings) for noise in settings.noises]
         for n in settings.sizes
     ]
-    piece = xr.combine_nested(cells, ["n_samples", "noise"], **ALIKE)
+    piece = xr.combine_nested(cells, ["n_samples", "noise"], **common.ALIKE)
     axes = {"n_samples": list(settings.sizes), "noise": list(settings.noises)}
     return piece.assign_coords(axes)
 
@@ -74,7 +71,7 @@ def measure(target: str, repeat: int, settings: Settings, place: Any) -> xr.Data
 def _cell(
     target: str, repeat: int, n: int, noise: float, settings: Settings
 ) -> xr.Dataset:
-    seed = seed_of(settings.seed, "sugiyama", target, n, noise, repeat)
+    seed = common.seed_of(settings.seed, "sugiyama", target, n, noise, repeat)
     rng = np.random.default_rng(seed)
     X, y = draw(target, n, noise, rng)
     cube = search_once(target, X, y, settings, rng)
@@ -114,7 +111,6 @@ def search_once(
     search = LeastSquaresSearch(
         settings.widths,
         settings.regularizations,
-        penalty=settings.penalty,
         cv=10,
         random_state=rng,
         n_jobs=1,
@@ -181,7 +177,9 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     at = f"at n = {results.n_samples.values[-1]} and the width of the least true error"
 
     def draw(what: str, shown: xr.DataArray, **how: Any) -> Any:
-        return lines_of(shown.rename(what), **{"x": "regularization"} | panels | how)
+        return common.lines_of(
+            shown.rename(what), **{"x": "regularization"} | panels | how
+        )
 
     aim = truth.expand_dims(criterion=["G + noise variance"])
     curves = xr.concat([aim, each], "criterion", coords="minimal", join="override")
@@ -211,7 +209,7 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     )  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="sugiyama",
     paper="Sugiyama, slides on cross-validation: the homework",
     shows="slides 83 to 85, the closed form and the homework: estimates and choices",
@@ -231,4 +229,4 @@ EXPERIMENT = Experiment(
 )
 
 if __name__ == "__main__":
-    main(EXPERIMENT)
+    common.main(EXPERIMENT)

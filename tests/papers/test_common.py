@@ -2,22 +2,16 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import common
-import comparison
 import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from comparison import AGREES, DIFFERS, OPEN, Row, judged, mean_of
+from common import AGREES, DIFFERS, OPEN, Row, judged, mean_of
 
 from dsel.data.row_random import hashed_seed
-
-
-@dataclass(frozen=True)
-class Settings:
-    seed: int = 0
 
 
 def make_experiment(calls):
@@ -32,8 +26,8 @@ def make_experiment(calls):
 
     return common.Experiment(
         name="made", paper="Nobody (2000)", shows="nothing", duration="no time",
-        sets=("one", "two"), repetitions=2, settings=Settings(), measure=measure,
-        compare=compare, errors=("a & b",), departures=(),
+        sets=("one", "two"), repetitions=2, measure=measure, compare=compare,
+        errors=("a & b",), departures=(),
     )  # fmt: skip
 
 
@@ -54,7 +48,7 @@ def test_run__keeps_no_pieces_of_another_seed_or_of_other_data(tmp_path):
     experiment = make_experiment(calls)
     common.run(experiment, sets=("one",), repetitions=1, out=tmp_path)
     with pytest.raises(ValueError, match="`out` holds pieces of other settings"):
-        common.run(experiment, settings=Settings(seed=1), out=tmp_path)
+        common.run(experiment, settings=common.Settings(seed=1), out=tmp_path)
     other = replace(experiment, load=lambda name, folder: f"another {name}")
     common.run(other, sets=("one",), repetitions=1, out=tmp_path)
     assert calls == [("one", 0), ("another one", 0)]
@@ -142,5 +136,5 @@ def test_judged__rarely_differs_where_the_law_is_the_same():
 
 
 def test_share_of__is_never_sure():
-    share, error = comparison.share_of(0, 20)
+    share, error = common.share_of(0, 20)
     assert (share, round(error, 3)) == (0.0, 0.034)

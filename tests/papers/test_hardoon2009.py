@@ -7,7 +7,7 @@ import hardoon2009
 import numpy as np
 import pytest
 from common import PAPERS
-from hardoon2009_numbers import PUBLISHED, PUBLISHED_SPEED_UP, SIZES
+from hardoon2009 import PUBLISHED, PUBLISHED_SPEED_UP, SIZES
 
 from dsel.bounds import threshold_bound
 from dsel.data.splits import holdout_split, random_folds
@@ -79,10 +79,9 @@ def test_ranks__are_those_of_the_splits_of_dsel():
     np.testing.assert_array_equal(held, holdout_split(41, 9, seed=7).test_rows)
 
 
-def test_by_margins__weighs_the_models_of_each_label():
-    scores = np.array([[3.0, -1.0, 0.5], [-2.0, -1.0, -0.5], [-2.5, 1.5, 0.1]])
-    assert hardoon2009.by_margins(scores, np.inf).tolist() == [1, 1, 1]
-    assert hardoon2009.by_margins(scores, 1.0).tolist() == [-1, -1, 1]
+def test_by_largest_margin__takes_the_surest_model():
+    scores = np.array([[3.0, -1.0, 0.5], [-2.0, 1.0, -0.6], [-2.5, 1.5, 0.1]])
+    assert hardoon2009.by_largest_margin(scores).tolist() == [1, 1, -1]
 
 
 def test_printed_error_bound__is_far_below_the_error_on_noise(rng):

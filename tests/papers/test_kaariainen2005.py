@@ -58,15 +58,16 @@ def test_agreement__is_of_ranks(bound, rank):
     observed = np.array([0.1, 0.2, 0.4, 0.8])
     noise = 1e-3 * np.random.default_rng(0).random((10, 1, 2, 2))
     values = np.reshape([observed, observed + 0.01, bound], (1, 3, 2, 2)) + noise
-    found = kaariainen2005.agreement(
-        xr.DataArray(
-            values,
-            dims=("repetition", "number", "C", "gamma"),
-            coords={"number": list(kaariainen2005.NUMBERS)},
-        )
+    surface = xr.DataArray(
+        values,
+        dims=("repetition", "number", "C", "gamma"),
+        coords={"number": list(kaariainen2005.NUMBERS)},
     )
-    np.testing.assert_allclose(found["bound_rank"], rank)
-    np.testing.assert_allclose(found["median_gap"], np.median(bound - observed))
+    found = kaariainen2005.agreement(xr.Dataset({"surface": surface}))
+    ranks = found["rank correlation of bound and observed error"]
+    np.testing.assert_allclose(ranks, rank)
+    middle = found["median of bound - observed error"]
+    np.testing.assert_allclose(middle, np.median(bound - observed))
 
 
 def test_findings__count_divisions():
