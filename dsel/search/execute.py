@@ -34,8 +34,7 @@ from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.losses import ByClass, ClassCounts
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.store import CUBE, PAIRS, open_store

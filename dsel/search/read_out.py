@@ -28,8 +28,7 @@ from dsel.losses import (
     Precision,
     Recall,
 )
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.texts import floor_percent
 
 FEW: Final = 0.05
