@@ -23,7 +23,7 @@ from dsel.plots import (
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, params_text
-from dsel.results.cube import check_cube, evidence
+from dsel.results.cube import evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.results.texts import about_percent, confidence, in_percent, shortened
 from dsel.search.select import first_criterion, select, terms_of
@@ -68,9 +68,7 @@ def report_html(results: xr.Dataset) -> str:
     >>> report_html(plan.run().results)[:15]
     '<!DOCTYPE html>'
     """
-    check_cube(results)
-    results = results.load()
-    choice, counts = select(results), evidence(results)
+    counts, choice = evidence(results), select(results)
     status, params = counts[names.STATUS], all_params(results)
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     failed = np.flatnonzero(status == names.STATUS_FAILED)

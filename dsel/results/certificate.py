@@ -35,13 +35,12 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "A4": "no model depends on the pool rows that are counted",
     "A5": "you did not pick this plan after seeing another's results, nor change "
     "features after a look at the pool",
-    "A6": "the model that was fitted anew is the one that was counted: the estimator "
-    "is repeatable",
     "A7": "`predict` answers each row by itself",
 }
-"""What each assumption says. Folds are random by construction (A2 of the theory)."""
+"""What each assumption says. Of the theory A2 holds by construction, and
+A6 since the model that is handed over is the one that was counted."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
-"""What every certificate assumes; A4 comes with a pool, A6 with a model fitted anew."""
+"""What every certificate assumes; A4 comes with a pool."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -89,31 +88,22 @@ class Assumption:
 
 
 def full_list(
-    known: Iterable[Assumption] = (),
-    *,
-    has_pool: bool = True,
-    is_refitted: bool = False,
+    known: Iterable[Assumption] = (), *, has_pool: bool = True
 ) -> tuple[Assumption, ...]:
-    """Return all that a certificate assumes, in order; what is not known is declared.
-
-    Examples
-    --------
-    >>> [each.name for each in full_list([Assumption("A4", "by design")])]
-    ['A1', 'A3', 'A4', 'A5', 'A7']
-    """
+    """Return all that a certificate assumes; what is not known is declared."""
     by_name = {each.name: each for each in known}
-    wanted = {*ALWAYS, *by_name, *["A4"] * has_pool, *["A6"] * is_refitted}
+    wanted = {*ALWAYS, *by_name, *["A4"] * has_pool}
     return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
 
 
 def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
     """Return the list that stands in a cube; empty where its attributes were lost."""
-    return attribute(
-        cube,
-        names.ASSUMPTIONS,
-        lambda text: tuple(Assumption(**each) for each in json.loads(text)),
-        (),
-    )
+
+    def read(text: str) -> tuple[Assumption, ...]:
+        listed = (Assumption(**each) for each in json.loads(text))
+        return tuple(each for each in listed if each.statement)
+
+    return attribute(cube, names.ASSUMPTIONS, read, ())
 
 
 def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T) -> T:
@@ -152,15 +142,7 @@ class Told:
         return as_lines(self.facts())
 
     def _repr_html_(self) -> str:
-        """Return facts as HTML without colours, for light and dark ground."""
-        left, lines = 'style="text-align: left"', []
-        for name, *texts in self.facts():
-            head = f"<th {left}>{escape(name)}</th>" if name or texts[1:] else ""
-            span = "" if head else f' colspan="{1 + len(COLUMNS)}"'
-            cells = (f"<td {left}{span}>{escape(text)}</td>" for text in texts)
-            lines.append(f"<tr>{head}{''.join(cells)}</tr>\n")
-        title = f"<div><strong>{type(self).__name__}</strong><table>\n"
-        return f"{title}{''.join(lines)}</table></div>"
+        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
 
 @dataclass(frozen=True, repr=False, eq=False)

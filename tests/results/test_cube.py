@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
 from dsel.results.certificate import assumptions_of
-from dsel.results.cube import check_cube, evidence, grid_axes, make_cube, make_pair_cube
+from dsel.results.cube import evidence, grid_axes, make_cube, make_pair_cube
 from dsel.results.tables import (
     all_params,
     candidate_table,
@@ -112,7 +112,7 @@ def test_make_cube__has_the_variables_that_were_given(cube):
     assert cube.estimate.sel(criterion="nested").values.ravel().tolist() == [*range(6)]
     assert {cube[name].dtype.kind for name in cube.variables} <= set("fiO")
     assert set(cube.data_vars) <= names.RESERVED
-    check_cube(cube)
+    evidence(cube)
 
 
 def test_make_cube__counts_what_was_not_counted_as_nan(cube):
@@ -128,7 +128,7 @@ def test_make_cube__takes_halves_of_repeats(axes):
         "disagreements": np.ones((6, 3), dtype=int),
     }
     cube = make_cube(axes, {"repeat": 3, "half": 2}, values)
-    check_cube(cube)
+    evidence(cube)
     assert cube.fold_errors.dims == ("C", "kernel", "repeat", "half")
     assert evidence(cube)["disagreements"].shape == (6, 3)
 
@@ -155,7 +155,7 @@ def test_evidence__is_integers_of_flat_candidates(cube):
 
 def test_evidence__of_a_cube_that_was_grown_has_no_counts_there(cube):
     grown = cube.reindex(C=[1, 10, 5])
-    check_cube(grown)
+    evidence(grown)
     assert evidence(grown)["status"].tolist() == [0, 0, 1, 2, 3, 3]
     assert evidence(grown)["fold_errors"][4:].max() == -1
 

@@ -20,7 +20,7 @@ from dsel.mcpl import SemiSupervisedLDA
 from dsel.results import open_model, open_results, save_model, save_results
 from dsel.results.models import TRUSTED
 from dsel.results.place import seal, unseal
-from dsel.results.store import open_store
+from dsel.results.store import Store
 
 pytest.importorskip("skops")
 
@@ -37,7 +37,7 @@ def rows(rng):
 
 @pytest.fixture
 def store(tmp_path):
-    return open_store(tmp_path / "run", kind="search", plan={"cv": "5"})
+    return Store(tmp_path / "run", kind="search", plan={"cv": "5"})
 
 
 @pytest.mark.parametrize("url", [False, True], ids=["folder", "url"])
@@ -79,7 +79,7 @@ def test_save_model__lies_beside_a_cube(rows, cube, tmp_path):
 
 
 def test_store__gives_the_models_of_its_outcome(rows, store):
-    other = open_store(str(store.place), kind="search", plan={"cv": "5"})
+    other = Store(str(store.place), kind="search", plan={"cv": "5"})
     for C, each in ((1.0, store), (2.0, other)):
         each.save_model("one_fold", LogisticRegression(C=C).fit(*rows))
         each.save_model("all_rows", LogisticRegression(C=C + 5).fit(*rows))

@@ -25,7 +25,7 @@ from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
 from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
-from dsel.results.store import CUBE, open_store, write_dataset
+from dsel.results.store import CUBE, Store, write_dataset
 from tests.object_store import BUCKET
 
 PLAN = {"data": "d1", "cv": "5"}
@@ -33,7 +33,7 @@ PLAN = {"data": "d1", "cv": "5"}
 
 def open_plan(out, options=None, **changes):
     plan = PLAN | changes
-    return open_store(out, kind="search", plan=plan, storage_options=options)
+    return Store(out, kind="search", plan=plan, storage_options=options)
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])
@@ -109,8 +109,8 @@ def test_store__writes_by_itself(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from dsel.results.store import CUBE, open_store, write_dataset
-store = open_store(sys.argv[1], kind="search", plan={"data": "d1", "cv": "5"})
+from dsel.results.store import CUBE, Store, write_dataset
+store = Store(sys.argv[1], kind="search", plan={"data": "d1", "cv": "5"})
 for n in range(300):
     store.append(str(n), {"n": n})
     if n % 50 == 49:
@@ -131,7 +131,7 @@ def test_place__that_two_plans_claim_at_once_belongs_to_one(tmp_path):
     def claim(cv):
         barrier.wait()
         try:
-            open_store(tmp_path / "out", kind="search", plan={"cv": cv})
+            Store(tmp_path / "out", kind="search", plan={"cv": cv})
         except StoreMismatchError as error:
             refused.append(str(error))
 
@@ -469,7 +469,7 @@ def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
     store = open_plan(tmp_path / "out")
     for words, call in {
         "data is d1 there and d2 now; choose": lambda out: open_plan(out, data="d2"),
-        "kind is search there and audit now;": lambda out: open_store(
+        "kind is search there and audit now;": lambda out: Store(
             out, kind="audit", plan={}
         ),
         "kind is search there and results now": lambda out: save_results(cube, out),
