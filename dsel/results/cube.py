@@ -178,13 +178,6 @@ def make_cube(
     `splits` into the next; counts are integers, -1 where nothing was counted. The cube
     has these and no other, but ``status`` and ``n_candidates``; texts and times that
     are empty are left out, since texts cannot be averaged. `attributes` are provenance.
-
-    Examples
-    --------
-    >>> axes = grid_axes({"C": [1, 10]})
-    >>> cube = make_cube(axes, {"fold": 2}, {"fold_errors": [[1, 0], [2, -1]]})
-    >>> cube.fold_errors.values.tolist()
-    [[1.0, 0.0], [2.0, nan]]
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
