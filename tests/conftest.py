@@ -36,9 +36,11 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        for name, reason in MARKERS.items():
-            if item.get_closest_marker(name) and not config.getoption(f"--run{name}"):
+    for name, reason in MARKERS.items():
+        if config.getoption(f"--run{name}"):
+            continue
+        for item in items:
+            if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

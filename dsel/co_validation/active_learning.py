@@ -18,8 +18,7 @@ from dsel import names
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.co_validation.covalidate import check_options, covalidate
-from dsel.data.blocks import stacked
-from dsel.data.frames import frame_of, native
+from dsel.data.frames import frame_of, native, stacked
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from

@@ -198,7 +198,7 @@ def _write(
     [(family, fitted)] = trained.families
     models = family.join(fitted)
     in_pairs = splits[0].name.startswith("repeat")
-    counter = RowCounter(models, labeled.n_classes, in_pairs)
+    counter = RowCounter(models, len(labeled.classes), in_pairs)
     attributes = {
         "n_models": len(splits),
         "rows_per_model": len(splits[0].train_rows),

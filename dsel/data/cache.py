@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -38,7 +37,7 @@ class ByteCache:
         self.held = 0
         """Bytes of the values kept now."""
         self._idle_seconds = idle_seconds
-        self._values: dict[str, _Entry] = {}  # the oldest use first
+        self._entries: dict[str, _Entry] = {}  # the oldest use first
         self._is_watched = False
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
@@ -52,72 +51,63 @@ class ByteCache:
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            with self._lock:
-                entry = self._values.pop(key, None)
-                if entry is not None:
-                    self._values[key] = entry._replace(used=time.monotonic())
-            value = make() if entry is None else entry.value
+            entry = self._entries.get(key)
             if entry is None:
-                self._keep(key, value, group)
-        with self._lock:
-            self._making.pop(key, None)
-        return value
+                value = make()
+                entry = _Entry(value, nbytes_of(value), group, 0.0)
+            with self._lock:
+                self._drop([key])
+                self._keep(key, entry._replace(used=time.monotonic()))
+                self._making.pop(key, None)
+        return entry.value
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop the values of some keys, as far as they are there."""
         with self._lock:
-            self._drop(key for key in keys if key in self._values)
+            self._drop(keys)
 
-    def _keep(self, key: str, value: Any, group: str) -> None:
-        entry = _Entry(value, nbytes_of(value), group, time.monotonic())
-        with self._lock:
-            missing, others = entry.nbytes - (self.limit - self.held), []
-            for other, held in self._values.items():
-                if missing > 0 and not (group and held.group == group):
-                    others.append(other)
-                    missing -= held.nbytes
-            if missing > 0:
-                return
+    def _keep(self, key: str, entry: _Entry) -> None:
+        missing, others = self.held + entry.nbytes - self.limit, []
+        for other, held in self._entries.items():
+            if missing > 0 and not (entry.group and held.group == entry.group):
+                others.append(other)
+                missing -= held.nbytes
+        if missing <= 0:
             self._drop(others)
-            self._values[key] = entry
+            self._entries[key] = entry
             self.held += entry.nbytes
             self._watch()
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self.held -= self._values.pop(key).nbytes
+            if key in self._entries:
+                self.held -= self._entries.pop(key).nbytes
 
     def _watch(self) -> None:
         """Look again after a while, as long as anything is kept."""
-        if self._idle_seconds is not None and self._values and not self._is_watched:
+        if self._idle_seconds is not None and self._entries and not self._is_watched:
             timer = threading.Timer(self._idle_seconds, self._drop_idle)
             timer.daemon = True
             timer.start()
             self._is_watched = True
 
     def _drop_idle(self) -> None:
-        assert self._idle_seconds is not None
-        latest = time.monotonic() - self._idle_seconds
+        latest = time.monotonic() - (self._idle_seconds or 0.0)
         with self._lock:
-            self._drop([k for k, e in self._values.items() if e.used <= latest])
+            self._drop([k for k, e in self._entries.items() if e.used <= latest])
             self._is_watched = False
             self._watch()
 
 
-@dataclass(frozen=True)
 class LastUse:
     """A cache for the last fits of groups: it notes what can be forgotten after them.
 
     The memory is then there for what the next group makes, without new pages.
     """
 
-    cache: ByteCache
-    own_keys: set[str] = field(default_factory=set)
-
-    @property
-    def limit(self) -> int:
-        """Bytes that cached arrays and a task's own work arrays may take."""
-        return self.cache.limit
+    def __init__(self, cache: ByteCache) -> None:
+        self.cache, self.limit = cache, cache.limit
+        self.own_keys: set[str] = set()
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         """Return what is stored under `key`, or make it; see `ByteCache.get`."""

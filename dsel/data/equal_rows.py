@@ -4,7 +4,7 @@ They may be the same records or others that look alike: a bound reads the pool's
 as if it had so many rows fewer, which is valid for both. Nothing is left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -18,9 +18,8 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 
 _FIRST_COLUMNS: Final = 8
-
-
 Counter = Callable[[Any, NDArray[np.int64]], int]
+Stages = list[tuple[slice, NDArray[np.uint64]]]
 
 
 def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
@@ -31,18 +30,22 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
     hashes of 64 bits: a chance hit makes the count one larger, which a bound may well
     be told.
     """
-    X, schema = encoded(labeled.X), pool.frames
-    if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats
+    X, dtype = encoded(labeled.X), np.dtype(np.float64)
+    if pool.dtype.kind != "O":
+        # No float becomes a whole number, and no whole number one too small for it.
+        both = X.dtype, pool.dtype
+        floats = [each for each in both if each.kind == "f"]
+        floats = floats or [np.result_type(*both)]
+        dtype = min(floats, key=lambda each: each.itemsize)
+    elif pool.frames is not None:  # rounded as the pool's floats
         X = np.array(X)
-        for place, column in enumerate(schema.columns):
+        for place, column in enumerate(pool.frames.columns):
             if column.dtype.lower() in ("float32", "float[pyarrow]"):
                 X[:, place] = X[:, place].astype(np.float32)
-    is_frame = pool.dtype.kind == "O"
-    dtype = np.dtype(np.float64) if is_frame else _coarser(X.dtype, pool.dtype)
-    if sparse.issparse(X) and not pool.is_sparse:
-        X = X.toarray()
-    known = comparable(sparse.csr_matrix(X) if pool.is_sparse else X, dtype)
-    columns = [slice(None)]
+    dtype = dtype.newbyteorder("=")
+    if pool.is_sparse != sparse.issparse(X):
+        X = sparse.csr_matrix(X) if pool.is_sparse else X.toarray()
+    known, columns = comparable(X, dtype), [slice(None)]
     if not pool.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
         # Most rows differ from all known ones in a few columns already.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
@@ -51,10 +54,7 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
 
 
 def _count(
-    stages: Sequence[tuple[slice, NDArray[np.uint64]]],
-    dtype: np.dtype[Any],
-    X: Any,
-    rows: NDArray[np.int64],
+    stages: Stages, dtype: np.dtype[Any], X: Any, rows: NDArray[np.int64]
 ) -> int:
     """Return how many rows of a block equal a known one, by columns and hashes."""
     likely = encoded(X)
@@ -63,17 +63,6 @@ def _count(
         places = np.searchsorted(known, hashes) % len(known)
         likely = likely[np.flatnonzero(known[places] == hashes)]
     return int(likely.shape[0])
-
-
-def _coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type to compare rows of two types in.
-
-    A float64 is equal to the float32 that it was rounded to. No float becomes a whole
-    number, and no whole number one that is too small for it.
-    """
-    floats = [each for each in (first, second) if each.kind == "f"]
-    found = min(floats, key=lambda each: each.itemsize) if floats else None
-    return (found or np.result_type(first, second)).newbyteorder("=")
 
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:

@@ -1,13 +1,13 @@
-"""Data frames: pandas inside, the library of the labeled rows where estimators begin.
+"""Rows in memory: arrays, CSR, and data frames, which are pandas' inside.
 
 Labeled rows decide in which library, names and types an estimator gets rows. Blocks of
-a pool are cut first and converted then, where they are needed: what reads numbers only
-never makes a frame of an array.
+a pool are cut first and converted then, where they are needed.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -42,46 +42,29 @@ class Column:
 
     name: str
     kind: str
-    """What its values are: number, text, date, time in a zone. Categories have the
-    kind of their values."""
+    """What its values are, such as text; of categories what each of them is."""
     dtype: str
     """Type as pandas writes it, categories included."""
-    is_empty: bool = False
-    """Whether there are rows and every value is missing."""
 
     @property
     def is_number(self) -> bool:
         """Whether it holds numbers or truth values."""
         return self.kind in (NUMBER, TRUTH)
 
-    @property
-    def number_type(self) -> np.dtype[Any]:
-        """Numpy's type of its numbers: float64 where it has none."""
-        try:
-            found = np.dtype(self.dtype)
-        except TypeError:
-            return np.dtype(np.float64)
-        return found if found.kind in NUMERIC else np.dtype(np.float64)
-
 
 def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
     """Return names and types of a frame's columns."""
-    found = []
-    for name, column in frame.items():
-        text, values = str(column.dtype), column
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            values = pd.Series(column.cat.categories)
+    columns = []
+    for name, values in frame.items():
+        text = values.dtype
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = pd.Series(values.cat.categories)
             text = f"{text} {values.to_list()}"
-        is_empty = len(column) > 0 and bool(column.isna().all())
-        found.append(Column(str(name), _kind(values), text, is_empty))
-    return tuple(found)
-
-
-def _kind(values: pd.Series) -> str:
-    if zone := getattr(values.dtype, "tz", None):
-        return f"time in zone {zone}"
-    inferred = str(infer_dtype(values, skipna=True))
-    return _KINDS.get(inferred, inferred)
+        inferred = str(infer_dtype(values, skipna=True))
+        zone = getattr(values.dtype, "tz", None)
+        kind = f"time in zone {zone}" if zone else _KINDS.get(inferred, inferred)
+        columns.append(Column(str(name), kind, str(text)))
+    return tuple(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +97,14 @@ class FrameSchema:
 
         Of types that have none in common, or have missing values, that is float64.
         """
-        types = [each.number_type for each in self.columns]
-        return np.result_type(*types) if self.is_numeric and types else np.dtype(object)
+        if not self.is_numeric or not self.columns:
+            return np.dtype(object)
+        types = [np.dtype(np.float64)] * len(self.columns)
+        for place, column in enumerate(self.columns):
+            with suppress(TypeError):  # of pandas' own types
+                found = np.dtype(column.dtype)
+                types[place] = found if found.kind in NUMERIC else types[place]
+        return np.result_type(*types)
 
     @property
     def row_nbytes(self) -> int:
@@ -133,17 +122,22 @@ class FrameSchema:
 class Frame:
     """Rows that are to be a data frame like another one, with an array's indexing."""
 
-    given: Any
-    """A frame of pandas with these columns, or their numbers, dense or CSR."""
+    given: pd.DataFrame
     schema: FrameSchema
     """Of the data frame that it is like."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the fields is made again.
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"given": self.given, "schema": self.schema}  # the rest is made again
 
     def __len__(self) -> int:
-        return int(self.given.shape[0])
+        return len(self.given)
+
+    def __getitem__(self, rows: Any) -> "Frame":
+        """Return some rows: a slice, their numbers, or a mask."""
+        return Frame(taken(self.given, rows), self.schema)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self.numbers, dtype=dtype, copy=copy)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -152,7 +146,7 @@ class Frame:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows as they were given, about."""
+        """Bytes of the rows, about."""
         return table_nbytes(self.given)
 
     @cached_property
@@ -160,8 +154,8 @@ class Frame:
         """The rows as a frame of the library that they are like."""
         like = self.schema.empty
         if isinstance(like, pd.DataFrame):
-            return self._typed
-        rows = nw.from_native(self._typed.reset_index(drop=True), eager_only=True)
+            return self.given
+        rows = nw.from_native(self.given.reset_index(drop=True), eager_only=True)
         if nw.from_native(like, eager_only=True).implementation.is_polars():
             found = rows.to_polars()
             cast = found.cast(dict(like.schema), strict=False)
@@ -169,38 +163,18 @@ class Frame:
             whole = [name for name, dtype in like.schema.items() if dtype.is_integer()]
             kept = [name for name in whole if (cast[name] != found[name]).any()]
             return cast.with_columns([found[name] for name in kept])
+        import pyarrow as pa
+
         table = rows.to_arrow()
-        columns = [_cast_arrow(table[field.name], field.type) for field in like.schema]
-        return type(like).from_arrays(columns, names=list(self.schema.names))
-
-    def typed(self) -> "Frame":
-        """Return the same rows with the types of pandas that they are to have."""
-        return Frame(self._typed, self.schema)
-
-    @cached_property
-    def _typed(self) -> pd.DataFrame:
-        """The rows in pandas, with the types of a frame of pandas that they are like.
-
-        Values are kept: a number goes into another type of number only where that holds
-        it (floats round to floats), a value that is no category of a column with
-        declared categories becomes a missing one.
-        """
-        rows, like = self.given, self.schema.empty
-        if not isinstance(rows, pd.DataFrame):
-            dense = rows.toarray() if sparse.issparse(rows) else rows
-            rows = pd.DataFrame(dense, columns=list(self.schema.names), copy=False)
-        if not isinstance(like, pd.DataFrame):
-            return rows[list(self.schema.names)]
-        if rows.dtypes.equals(like.dtypes):
-            return rows
-        columns = {name: _cast(rows[name], like[name].dtype) for name in like.columns}
-        return pd.DataFrame(columns, index=rows.index, copy=False)
+        for place, field in enumerate(like.schema):
+            with suppress(pa.ArrowInvalid):  # the same holds here
+                values = table[field.name].cast(field.type)
+                table = table.set_column(place, field.name, values)
+        return table
 
     @cached_property
-    def numbers(self) -> Any:
-        """The rows as an array, or CSR; TypeError where a column is no number."""
-        if not isinstance(self.given, pd.DataFrame):
-            return self.given
+    def numbers(self) -> NDArray[Any]:
+        """The rows as an array; TypeError where a column is no number."""
         for column in columns_of(self.given):
             if not column.is_number:
                 known = self.given[column.name].dropna()
@@ -212,43 +186,29 @@ class Frame:
                     f"(OneHotEncoder(handle_unknown='ignore'), [{column.name!r}]), "
                     f"remainder='passthrough'), estimator)."
                 )
-        return check_array(self.given, accept_sparse="csr", ensure_all_finite=False)
-
-    @cached_property
-    def encoded(self) -> Any:
-        """The rows as float64, or CSR, so that equal values are equal numbers.
-
-        Numbers, dates and times stand for themselves, missing values are NaN, anything
-        else is a hash in [0, 1): it is compared for equality, never for nearness.
-        """
-        if not isinstance(self.given, pd.DataFrame) and self.schema.is_numeric:
-            return self.given
-        columns = [_encoded(column) for _, column in self._typed.items()]
-        return np.column_stack(columns) if columns else np.empty(self.shape)
+        found: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
+        return found
 
     @property
     def float_columns(self) -> NDArray[np.float64]:
         """The columns of numbers, as float64."""
-        kept = [each.name for each in self.schema.columns if each.kind == NUMBER]
-        found = [_encoded(self._typed[name]) for name in kept]
-        return np.column_stack(found) if found else np.empty((len(self), 0))
+        names = [each.name for each in self.schema.columns if each.kind == NUMBER]
+        return numbers_of(self.given[names], np.dtype(np.float64))
 
-    def __getitem__(self, rows: Any) -> "Frame":
-        """Return some rows: a slice, their numbers, or a mask."""
-        return Frame(taken(self.given, rows), self.schema)
+    @cached_property
+    def encoded(self) -> NDArray[np.float64]:
+        """The rows as float64, so that equal values are equal numbers.
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        numbers = self.numbers
-        dense = numbers.toarray() if sparse.issparse(numbers) else numbers
-        return np.array(dense, dtype=dtype, copy=copy)
-
-
-def is_frame(rows: Any) -> bool:
-    """Whether rows are a data frame in memory."""
-    if isinstance(rows, (np.ndarray, pd.DataFrame)):
-        return isinstance(rows, pd.DataFrame)
-    found = nw.from_native(rows, eager_only=True, pass_through=True)
-    return isinstance(found, nw.DataFrame)
+        Numbers, dates and times stand for themselves, missing values are NaN, anything
+        else is a hash in [0, 1): it is compared for equality, never for nearness.
+        """
+        found = [
+            numbers_of(self.given[column.name], np.dtype(np.float64))
+            if column.is_number
+            else _hashed_or_time(self.given[column.name])
+            for column in columns_of(self.given)
+        ]
+        return np.column_stack(found) if found else np.empty(self.shape)
 
 
 def has_named_columns(rows: Any) -> bool:
@@ -258,19 +218,37 @@ def has_named_columns(rows: Any) -> bool:
     of pandas' sparse columns.
     """
     if not isinstance(rows, pd.DataFrame):
-        return is_frame(rows)
+        found = nw.from_native(rows, eager_only=True, pass_through=True)
+        return isinstance(found, nw.DataFrame)
     are_names = all(isinstance(name, str) for name in rows.columns)
     are_sparse = any(isinstance(each, pd.SparseDtype) for each in rows.dtypes)
     return are_names and rows.columns.is_unique and not are_sparse
 
 
-def frame_of(rows: Any, schema: FrameSchema | None = None) -> Frame:
-    """Return a data frame of any library, as it is or like another one."""
+def frame_of(rows: Any) -> Frame:
+    """Return a data frame of any library."""
     frame = nw.from_native(rows, eager_only=True)
     given = frame.to_pandas()
-    return Frame(
-        given, schema or FrameSchema(frame.head(0).to_native(), columns_of(given))
-    )
+    return Frame(given, FrameSchema(frame.head(0).to_native(), columns_of(given)))
+
+
+def frame_like(rows: Any, schema: FrameSchema) -> Frame:
+    """Return a frame of pandas, or numbers, with the names and types of another frame.
+
+    Values are kept: a number goes into another type of number only where that holds it
+    (floats round to floats), a value that is no category of a column with declared
+    categories becomes a missing one.
+    """
+    names, like = list(schema.names), schema.empty
+    if not isinstance(rows, pd.DataFrame):
+        dense = rows.toarray() if sparse.issparse(rows) else rows
+        rows = pd.DataFrame(dense, columns=names, copy=False)
+    if not isinstance(like, pd.DataFrame):
+        return Frame(rows[names], schema)
+    if not rows.dtypes.equals(like.dtypes):
+        columns = {name: _cast(rows[name], like[name].dtype) for name in names}
+        rows = pd.DataFrame(columns, index=rows.index, copy=False)
+    return Frame(rows, schema)
 
 
 def native(rows: Any) -> Any:
@@ -338,60 +316,120 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
         )
 
 
+def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows in one layout for all chunkings: BLAS may round others differently.
+
+    Of sparse ones that is CSR, with one entry for each place.
+    """
+    if sparse.issparse(X):
+        return summed(sparse.csr_matrix(X, dtype=dtype))
+    return np.ascontiguousarray(X, dtype=dtype)
+
+
+def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a frame or column of numbers as an array of one layout."""
+    missing = {"na_value": np.nan} if dtype.kind == "f" else {}
+    return np.ascontiguousarray(rows.to_numpy(dtype=dtype, **missing))
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return blocks of rows as one: CSR where any of them is sparse."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, Frame):
+        return Frame(stacked([part.given for part in parts]), first.schema)
+    if isinstance(first, pd.DataFrame):
+        return pd.concat(parts)
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack(list(parts), format="csr")
+    return np.concatenate(parts)
+
+
+def summed(rows: Any) -> Any:
+    """Return rows as they are; sparse ones as CSR with one entry for each place.
+
+    A place may be listed twice, as counted words are. scikit-learn's neighbours and
+    SVMs would not add these up.
+    """
+    if not sparse.issparse(rows):
+        return rows
+    matrix = rows.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def check_finite(
+    X: Any,
+    where: str,
+    rows: NDArray[np.int64],
+    names: Sequence[str] | None,
+    allow_nan: bool,
+) -> None:
+    """Raise ValueError where a number is infinite, or NaN unless allowed.
+
+    Gaps in columns of text, dates and the like are for the estimator to judge.
+    """
+    if isinstance(X, Frame):
+        names = [each.name for each in X.schema.columns if each.kind == NUMBER]
+        X = X.float_columns
+    values = X.data if sparse.issparse(X) else X
+    if values.dtype.kind != "f":
+        return
+    with np.errstate(all="ignore"):
+        # A sum of squares is several times faster than a look at each value, and is
+        # finite only if they all are; it may overflow, so a bad one proves nothing.
+        flat = values.reshape(-1)
+        if np.isfinite(np.dot(flat, flat)):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sparse.issparse(X):
+        entries, places = sparse.coo_matrix(X), np.flatnonzero(bad)
+        row, column = min(zip(entries.row[places], entries.col[places], strict=True))
+    else:
+        row, column = np.argwhere(bad)[0]
+    which = column if names is None else repr(names[column])
+    raise ValueError(
+        f"{where} must hold finite numbers, but row {rows[row]}, column {which} is "
+        f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
+        f"in front of the estimator if values are missing."
+    )
+
+
 def _cast(column: pd.Series, dtype: Any) -> pd.Series:
-    """Return a column in a type of pandas, or as it is; see `Frame._typed`."""
+    """Return a column in a type of pandas, or as it is; see `frame_like`."""
     if column.dtype == dtype:
         return column
     if isinstance(dtype, pd.CategoricalDtype):
         if not len(dtype.categories):  # as of Parquet files, read without their rows
             return column.astype("category")
-        return pd.Series(_recoded(column, dtype), index=column.index, copy=False)
+        # By value: pandas will refuse values that are none of them.
+        values = (
+            column.astype(column.dtype.categories.dtype)
+            if isinstance(column.dtype, pd.CategoricalDtype)
+            else column
+        )
+        codes = dtype.categories.get_indexer(values)
+        found = pd.Categorical.from_codes(codes, dtype=dtype)
+        return pd.Series(found, index=column.index, copy=False)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
         # Numpy has no missing number of this type, and takes None for false.
         return column if dtype.kind == "b" else column.astype(float)
-    are_numbers = is_numeric_dtype(column.dtype) and is_numeric_dtype(dtype)
-    return column if are_numbers and not _holds(dtype, column.dtype) else (
-        column.astype(dtype)
-    )  # fmt: skip
+    if is_numeric_dtype(column.dtype) and is_numeric_dtype(dtype):
+        wide, narrow = (getattr(d, "numpy_dtype", d) for d in (dtype, column.dtype))
+        are_floats = (wide.kind, narrow.kind) == ("f", "f")
+        if not are_floats and not np.can_cast(narrow, wide, "safe"):
+            return column
+    return column.astype(dtype)
 
 
-def _recoded(column: pd.Series, dtype: pd.CategoricalDtype) -> pd.Categorical:
-    """Return categories by value; pandas will refuse values that are none of them."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        places = dtype.categories.get_indexer(column.cat.categories)
-        codes = np.append(places, -1)[column.cat.codes.to_numpy()]
-    else:
-        codes = dtype.categories.get_indexer(column)
-    return pd.Categorical.from_codes(codes, dtype=dtype)
-
-
-def _holds(wide: Any, narrow: Any) -> bool:
-    """Whether a type of numbers holds those of another; floats may be rounded."""
-    wide, narrow = (getattr(each, "numpy_dtype", each) for each in (wide, narrow))
-    return (wide.kind, narrow.kind) == ("f", "f") or np.can_cast(narrow, wide, "safe")
-
-
-def _cast_arrow(column: Any, dtype: Any) -> Any:
-    """Return a column in a type of Arrow, or as it is where that does not hold it."""
-    import pyarrow as pa
-
-    try:
-        return column.cast(dtype)
-    except pa.ArrowInvalid:
-        return column
-
-
-def _encoded(column: pd.Series) -> NDArray[np.float64]:
-    """Return a column as float64; see `Frame.encoded`."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = column.cat.categories
-        if is_numeric_dtype(values.dtype):
-            numbers = values.to_numpy(dtype=np.float64)
-            return np.asarray(np.append(numbers, np.nan)[column.cat.codes])
-    elif column.dtype.kind in "mM":
+def _hashed_or_time(column: pd.Series) -> NDArray[np.float64]:
+    if column.dtype.kind in "mM":
         return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(float))
-    elif _kind(column) in (NUMBER, TRUTH):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     objects = column.to_numpy(dtype=object)
     try:
         hashes = pd.util.hash_array(objects, categorize=False)

@@ -29,7 +29,6 @@ NEVER_AGAIN: Final = "of this plan only"
 """Stands in the text of what cannot be pickled: no other plan has it."""
 
 _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
-_PLAIN: Final = "biufcSUM"
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
 _HASH_SEED: Final = 0x64_73_65_6C
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -55,75 +54,10 @@ def exact_text(value: Any) -> str:
     ``max_features=1.0`` all of them. Estimators are told by class and parameters, any
     other object by the hash of its content.
     """
-    if _is_plain_generic(value):
-        return exact_text(value.item())
-    if type(value) in _SCALARS:
-        return repr(value)
-    if type(value) is dict:
-        entries = sorted((exact_text(key), exact_text(value[key])) for key in value)
-        return "{" + ", ".join(f"{key}: {entry}" for key, entry in entries) + "}"
-    if _is_plain_array(value):
-        return f"array({value.dtype.str}, {value.shape}, {content_hash(value)})"
-    if type(value) in (list, tuple):
-        listed = ", ".join(map(exact_text, value))
-        return f"[{listed}]" if type(value) is list else f"({listed})"
-    kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
     try:
-        if _is_told_by_parameters(value):
-            added = {name: getattr(value, name, None) for name in _ADDED_LATER}
-            told = [kind, {name: state for name, state in added.items() if state}]
-            params = exact_text(value.get_params(deep=False))
-            return f"<{name} {_digest(told, {}).hex()[:16]} {params}>"
-        return f"<{name} {_digest(value, {}).hex()}>"
+        return _digest(value, {}).hex()
     except Exception:  # whatever a class of the user's raises where it is pickled
-        return f"<{name} {NEVER_AGAIN} {uuid.uuid4().hex}>"
-
-
-def content_hash(*tables: Any) -> str:
-    """Return a hash of the values of arrays, CSR or frames, in their order."""
-    digest = sha256()  # with the processor's help twice as fast as blake2b
-    for table in tables:
-        if isinstance(table, Frame):
-            digest.update(table.schema.text.encode())
-        array = encoded(table)
-        digest.update(f"{array.shape} {array.dtype.str}".encode())
-        if sparse.issparse(array):
-            parts = [array.data, array.indices, array.indptr]
-            digest.update(f"{[part.dtype.str for part in parts]}".encode())
-        else:
-            parts = [array]
-        for part in parts:
-            if part.size:
-                rows = np.ascontiguousarray(np.atleast_1d(part))
-                digest.update(rows.view(np.uint8).data)
-    return digest.hexdigest()[:32]
-
-
-def row_hashes(X: Any) -> NDArray[np.uint64]:
-    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
-    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
-    if not sparse.issparse(X):
-        dense: NDArray[np.uint64] = _mixed_bits(X) @ factors
-        return dense
-    products = _mixed_bits(X.data) * factors[X.indices]
-    # Unsigned sums wrap, so differences of running sums are right.
-    running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
-    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
-    return hashes
-
-
-def _mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the bits of each value as 64 well-mixed ones; zero stays zero.
-
-    Small whole numbers as floats differ in few, high bits: without mixing, products
-    modulo 2**64 would keep only those.
-    """
-    unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    bits = values.view(unsigned).astype(np.uint64)
-    bits *= _MIX
-    bits ^= bits >> np.uint64(32)
-    return bits
+        return f"{NEVER_AGAIN} {uuid.uuid4().hex}"
 
 
 def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
@@ -146,38 +80,33 @@ def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
 
 def _parts(value: Any) -> tuple[str, Iterable[Any]]:
     """Return a text that tells what a value is, and what it holds."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biufcSU":
+        item = value.item()
+        value = item if type(item) in _SCALARS else value
     kind = type(value)
     if kind in _SCALARS:
         return f"{kind.__name__} {value!r}", ()
     if kind in (list, tuple):
         return f"{kind.__name__} {len(value)}", value
     if kind is dict:
-        return f"dict {len(value)}", [each for item in value.items() for each in item]
+        items = sorted(value.items(), key=lambda item: _digest(item[0], {}))
+        return f"dict {len(value)}", [each for item in items for each in item]
     if kind in (set, frozenset):
         return kind.__name__, sorted(_digest(each, {}) for each in value)
-    if _is_plain_generic(value):
-        return "scalar", (value.item(),)
-    if _is_plain_array(value):
-        return "array", (content_hash(value),)
+    if kind in (np.ndarray, np.memmap) and value.dtype.kind in "biufcSUM":
+        return f"array {value.shape}", (value.dtype.str, content_hash(value))
     if kind is CodeType:
         return "code", [getattr(value, f"co_{name}") for name in _OF_CODE]
     if kind is CellType:
-        is_filled = value != CellType()
-        return "cell", (value.cell_contents,) if is_filled else ()
-    if isinstance(value, (type, FunctionType)) and not _is_own(value):
-        return f"import {value.__module__}.{value.__qualname__}", _version_of(value)
-    if isinstance(value, type):
-        held = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
-        return f"class {value.__module__}.{value.__qualname__}", (value.__bases__, held)
-    if kind is FunctionType:
-        return "function", (
-            value.__code__, value.__defaults__, value.__kwdefaults__,
-            value.__closure__, _globals_of(value.__code__, value.__globals__),
-        )  # fmt: skip
-    if kind is ModuleType and _is_of_user(value):
-        return f"module {value.__name__}", (Path(value.__file__ or "").read_bytes(),)
-    if kind is ModuleType:
-        return f"module {value.__name__}", _version_of(value)
+        return "cell", () if value == CellType() else (value.cell_contents,)
+    if isinstance(value, (type, FunctionType, ModuleType)):
+        return _parts_of_code(value)
+    if hasattr(kind, "get_params"):
+        clones = getattr(kind, "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
+        # A frozen one, which clones in its own way, keeps what it has learned.
+        if clones is BaseEstimator.__sklearn_clone__:
+            added = [getattr(value, name, None) or None for name in _ADDED_LATER]
+            return "estimator", (kind, value.get_params(deep=False), added)
     reducer = cloudpickle.Pickler.dispatch_table.get(kind)
     found = value.__reduce_ex__(4) if reducer is None else reducer(value)
     if isinstance(found, str):
@@ -188,59 +117,79 @@ def _parts(value: Any) -> tuple[str, Iterable[Any]]:
     return f"object of {kind.__qualname__}", parts
 
 
+def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
+    """Tell a class, function or module: the user's by what it does, others by name."""
+    name = str(getattr(value, "__module__", None) or value.__name__)
+    module = value if isinstance(value, ModuleType) else sys.modules.get(name)
+    file = Path(getattr(module, "__file__", None) or "")
+    is_installed = {"site-packages", "dist-packages"} & {*file.parts} or (
+        file.is_relative_to(_STDLIB) or name.partition(".")[0] == "dsel"
+    )
+    is_own = bool(file.name) and not is_installed
+    if isinstance(value, ModuleType):
+        told = value.__name__
+        if is_own:
+            return f"module {told}", (file.read_bytes(),)
+    else:
+        told = f"{name}.{value.__qualname__}"
+        is_own |= name == "__main__" or "<" in value.__qualname__ or module is None
+    if not is_own:
+        # Versions of what decides results are in every store.
+        package = name.partition(".")[0]
+        if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
+            return f"import {told}", ()
+        version = getattr(sys.modules.get(package), "__version__", "")
+        return f"import {told} {version}", ()
+    if isinstance(value, type):
+        held = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
+        return f"class {told}", (value.__bases__, held)
+    return "function", (
+        value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__,
+        _globals_of(value.__code__, value.__globals__),
+    )  # fmt: skip
+
+
 def _globals_of(code: CodeType, known: dict[str, Any]) -> dict[str, Any]:
-    """Return what a function reads of its module, in the order of the names."""
-    found = {name: known[name] for name in sorted(code.co_names) if name in known}
+    """Return what a function reads of its module."""
+    found = {name: known[name] for name in code.co_names if name in known}
     for inner in code.co_consts:
         if type(inner) is CodeType:
             found |= _globals_of(inner, known)
     return found
 
 
-def _is_own(value: Any) -> bool:
-    """Whether a class or function is the user's: told by its code, not by its name."""
-    module = sys.modules.get(value.__module__)
-    unnamed = value.__module__ == "__main__" or "<" in value.__qualname__
-    return unnamed or module is None or _is_of_user(module)
+def content_hash(*tables: Any) -> str:
+    """Return a hash of the values of arrays, CSR or frames, in their order."""
+    digest = sha256()  # with the processor's help twice as fast as blake2b
+    for table in tables:
+        if isinstance(table, Frame):
+            digest.update(table.schema.text.encode())
+        array = encoded(table)
+        is_sparse = sparse.issparse(array)
+        parts = [array.data, array.indices, array.indptr] if is_sparse else [array]
+        types = [part.dtype.str for part in parts]
+        digest.update(f"{array.shape} {types}".encode())
+        for part in parts:
+            if part.size:
+                rows = np.ascontiguousarray(np.atleast_1d(part))
+                digest.update(rows.view(np.uint8).data)
+    return digest.hexdigest()[:32]
 
 
-def _is_of_user(module: ModuleType) -> bool:
-    """Whether a module lies in a file that belongs to no installed package."""
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] == "dsel":
-        return False
-    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
-    return not installed and not Path(file).is_relative_to(_STDLIB)
-
-
-def _version_of(value: Any) -> tuple[str, ...]:
-    """Return the version of the package of a class or function, as of xgboost.
-
-    There is none for those whose versions every store holds.
-    """
-    name = getattr(value, "__module__", None) or value.__name__
-    package = str(name).partition(".")[0]
-    if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
-        return ()
-    version = getattr(sys.modules.get(package), "__version__", "")
-    return (str(version),) if version else ()
-
-
-def _is_told_by_parameters(value: Any) -> bool:
-    """Whether `clone` makes an equal estimator from class and parameters.
-
-    Those that clone in their own way, as a frozen one, keep what they have learned.
-    """
-    if isinstance(value, type) or not hasattr(value, "get_params"):
-        return False
-    own = getattr(type(value), "__sklearn_clone__", None)
-    return own in (None, BaseEstimator.__sklearn_clone__)
-
-
-def _is_plain_generic(value: Any) -> bool:
-    is_plain = isinstance(value, np.generic) and value.dtype.kind in "biufcSU"
-    return is_plain and type(value.item()) in _SCALARS
-
-
-def _is_plain_array(value: Any) -> bool:
-    return type(value) in (np.ndarray, np.memmap) and value.dtype.kind in _PLAIN
+def row_hashes(X: Any) -> NDArray[np.uint64]:
+    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
+    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
+    values = X.data if sparse.issparse(X) else X
+    # Small whole numbers as floats differ in few, high bits: unmixed, products modulo
+    # 2**64 would keep only those. Zero stays zero.
+    bits = values.view(np.dtype(f"u{values.dtype.itemsize}")).astype(np.uint64)
+    bits *= _MIX
+    bits ^= bits >> np.uint64(32)
+    if not sparse.issparse(X):
+        dense: NDArray[np.uint64] = bits @ factors
+        return dense
+    # Unsigned sums wrap, so differences of running sums are right.
+    sums = np.cumsum(bits * factors[X.indices], dtype=np.uint64)
+    running = np.append(np.uint64(0), sums)
+    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
+    return hashes

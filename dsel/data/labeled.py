@@ -1,4 +1,4 @@
-"""The labeled rows: checked, with labels as class codes."""
+"""The labeled rows: checked, with labels as class codes; and a pool that fits them."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,21 +12,20 @@ import numpy as np
 import pandas as pd
 from dask.base import tokenize
 from numpy.typing import NDArray
-from scipy import sparse
+from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.data.blocks import check_finite, summed
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
     TRUTH,
-    Column,
     Frame,
+    check_finite,
     check_names,
     frame_of,
     has_named_columns,
-    numbers,
+    summed,
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
@@ -57,11 +56,6 @@ class LabeledRows:
         """Number of features."""
         return int(self.X.shape[1])
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
-
     @cached_property
     def token(self) -> str:
         """Hash of features, labels and names."""
@@ -69,10 +63,6 @@ class LabeledRows:
         kind = X.schema.text if isinstance(X, Frame) else str(X.dtype)
         head = (X.shape, kind, self.columns, self.classes.tolist())
         return f"labeled-{tokenize(head, content_hash(X, self.y))}"
-
-    def as_numbers(self) -> "LabeledRows":
-        """Return the rows as an array or CSR; TypeError where a column is no number."""
-        return replace(self, X=numbers(self.X))
 
 
 def labeled_rows(
@@ -106,47 +96,45 @@ def labeled_rows(
     if names is not None and len(getattr(X, "shape", ())) == 2:
         check_names(names, X.shape[1], what)
     features = frame if as_frame and frame is not None else _numbers(X, frame)
-    if 0 in features.shape:
-        n_rows, n_columns = features.shape
+    n_rows, n_columns = features.shape
+    if not n_rows or not n_columns:
         raise ValueError(
             f"`X` must have rows and columns, got {n_rows} rows of {n_columns} columns."
         )
     labels = check_labels(y)
-    if len(labels) != features.shape[0]:
+    if len(labels) != n_rows:
         raise ValueError(
             f"`y` must have a label for each row of `X`, got {len(labels)} labels "
-            f"(n_samples={len(labels)}) for {features.shape[0]} rows."
+            f"(n_samples={len(labels)}) for {n_rows} rows."
         )
-    rows = np.arange(features.shape[0])
-    check_finite(features, "`X`", rows, names, allow_nan)
+    check_finite(features, "`X`", np.arange(n_rows), names, allow_nan)
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            "`y` must hold at least two classes, got one class only: "
-            f"{classes.tolist()[0]!r}; label rows of another class."
-        )
-    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
-        raise ValueError(
-            f"`y` must hold classes, got {len(classes):,} different labels in "
-            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
-            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
-            "of each class."
-        )
-    # Of a missing label numpy and pandas make the text "nan".
-    for label in classes.tolist() if classes.dtype.kind == "U" else ():
-        if label.strip() in ("", "nan", "<NA>"):
-            raise ValueError(
-                f"`y` holds {label!r}, as a missing label is written; leave these rows "
-                "out of `X` and `y` and pass them as `pool`. Where it is a class, name "
-                "it otherwise."
-            )
-    if classes.dtype.kind in "if" and len(classes) > 2 and classes[0] == -1:
-        raise ValueError(  # -1 and +1 alone are two classes
-            "`y` holds -1 beside other classes, scikit-learn's mark of rows without a "
-            "label; leave these rows out of `X` and `y` and pass them as `pool`. Where "
-            "-1 is a class, name it otherwise, such as by text."
-        )
+    _check_classes(classes, labels)
     return LabeledRows(features, codes.astype(np.int64), classes, names)
+
+
+def _numbers(X: Any, frame: Frame | None) -> Any:
+    """Return features as a numeric array or CSR, or say what is wrong with them."""
+    if frame is not None and not hasattr(X, "iloc"):
+        return frame.numbers
+    try:
+        return summed(
+            check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
+        )
+    except (TypeError, ValueError) as error:
+        why = (
+            f"a table of numbers, at least one row by one column, or a data frame "
+            f"whose columns of text and dates the estimator encodes, as "
+            f"ColumnTransformer does. {shorten(str(error), 200)}"
+        )
+        if getattr(X, "ndim", 1) < 2 and isinstance(next(iter(X), None), str):
+            why = (
+                "a table, got one text for each row; make a data frame of it, "
+                "pandas.DataFrame({'text': X}), and begin the pipeline with "
+                "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
+            )
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"`X` must be {why}") from error
 
 
 def check_labels(y: Any) -> NDArray[Any]:
@@ -162,14 +150,22 @@ def check_labels(y: Any) -> NDArray[Any]:
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     labels: NDArray[Any] = column_or_1d(given, warn=True)
-    if labels.dtype.kind == "O":
-        labels = _of_one_type(labels)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+    is_float = labels.dtype.kind == "f"
+    missing = np.flatnonzero(~np.isfinite(labels) if is_float else pd.isna(labels))
+    if len(missing):
         raise ValueError(
-            f"`y` must hold finite labels, but row {row} is {labels[row]} (NaN or "
-            "infinite); rows without a label belong into the pool."
+            f"`y` must hold a label for every row, but row {missing[0]} is "
+            f"{labels[missing[0]]}; rows without a label belong into the pool."
         )
+    if labels.dtype.kind == "O":
+        kind = infer_dtype(labels)
+        if kind.startswith("mixed") and kind != "mixed-integer-float":
+            others = (x for x in labels if type(x) is not type(labels[0]))
+            raise TypeError(
+                f"`y` must hold one label for each row, and labels of one type, got "
+                f"{labels[0]!r} and {next(others, labels[-1])!r}; make texts of them."
+            )
+        labels = np.array(labels.tolist())
     try:
         with warnings.catch_warnings(action="ignore"):  # of many classes
             check_classification_targets(labels)
@@ -189,6 +185,33 @@ def check_unmasked(y: Any) -> None:
         raise ValueError(
             f"`y` must hold a label for every row, but that of row {row} is masked; "
             f"leave out rows without a label."
+        )
+
+
+def _check_classes(classes: NDArray[Any], labels: NDArray[Any]) -> None:
+    """Raise ValueError where labels are hardly classes, or one stands for no label."""
+    if len(classes) < 2:
+        raise ValueError(
+            "`y` must hold at least two classes, got one class only: "
+            f"{classes.tolist()[0]!r}; label rows of another class."
+        )
+    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
+        raise ValueError(
+            f"`y` must hold classes, got {len(classes):,} different labels in "
+            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
+            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
+            "of each class."
+        )
+    # Of a missing label numpy and pandas make the text "nan". -1 is scikit-learn's
+    # mark of rows without a label; -1 and +1 alone are two classes.
+    marks = [-1] if classes.dtype.kind in "if" and len(classes) > 2 else []
+    if classes.dtype.kind == "U":
+        marks = [text for text in classes if text.strip() in ("", "nan", "<NA>")]
+    if marks and marks[0] in classes:
+        raise ValueError(
+            f"`y` holds {str(marks[0])!r}, as a missing label is written; leave these "
+            f"rows out of `X` and `y` and pass them as `pool`. Where it is a class, "
+            f"name it otherwise."
         )
 
 
@@ -225,15 +248,13 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
     X, where, of_pool = labeled.X, pool.where, pool.frames
     if not isinstance(X, Frame):
-        for place, column in enumerate(of_pool.columns if of_pool else ()):
+        for column in of_pool.columns if of_pool else ():
             if not column.is_number:
                 raise TypeError(
                     f"{where} must be numeric, but column {column.name!r} holds "
                     f"{column.kind}; encode it as numbers, or search with a data frame "
                     f"`X` and a pipeline that encodes it."
                 )
-            if not sparse.issparse(X) and not np.isnan(X[:, place]).all():
-                _check_filled(where, column, NUMBER)
         return replace(pool, schema=None)
     for place, column in enumerate(X.schema.columns):
         if of_pool is None:
@@ -244,8 +265,6 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 )
             continue
         found = of_pool.columns[place]
-        if not column.is_empty:
-            _check_filled(where, found, column.kind)
         kinds = found.kind, column.kind
         is_exact = len(set(kinds)) == 1 or kinds == (TRUTH, NUMBER)
         if not is_exact and NOTHING not in kinds:
@@ -254,15 +273,6 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 f"where `X` holds {column.kind} ({column.dtype}); convert one of them."
             )
     return replace(pool, schema=X.schema)
-
-
-def _check_filled(where: str, column: Column, kind: str) -> None:
-    """Raise ValueError where a pool's column has no value, and that of `X` has some."""
-    if column.is_empty:
-        raise ValueError(
-            f"{where} holds {NOTHING} in column {column.name!r}, where `X` holds "
-            f"{kind}; fill it, or leave the column out of both."
-        )
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
@@ -276,9 +286,9 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
         missing = [name for name in wanted if name not in pool.columns]
         extra = [name for name in pool.columns if name not in wanted]
         if missing:
-            instead = "; write it too"
-            if extra:
-                instead = f", but has {extra[0]!r}; rename it"
+            instead = (
+                f", but has {extra[0]!r}; rename it" if extra else "; write it too"
+            )
             raise ValueError(
                 f"{pool.where} lacks the column {missing[0]!r} of "
                 f"`X`{instead}, or leave the column out of `X`."
@@ -290,58 +300,3 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
             "pool written for this table."
         )
     return pool
-
-
-def _numbers(X: Any, frame: Frame | None) -> Any:
-    """Return features as a numeric array or CSR, or say what is wrong with them."""
-    if frame is not None and not hasattr(X, "iloc"):
-        return frame.numbers
-    try:
-        found = check_array(
-            X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
-        )
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        if getattr(X, "ndim", 1) < 2 and isinstance(next(iter(X), None), str):
-            raise kind(
-                "`X` must be a table, got one text for each row; make a data frame of "
-                "it, pandas.DataFrame({'text': X}), and begin the pipeline with "
-                "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
-            ) from error
-        raise kind(
-            f"`X` must be a table of numbers, at least one row by one column, or a "
-            f"data frame whose columns of text and dates the estimator encodes, as "
-            f"ColumnTransformer does. {shorten(str(error), 200)}"
-        ) from error
-    return summed(found)
-
-
-def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels held as objects in their own type."""
-    missing = np.flatnonzero(pd.isna(labels))
-    if len(missing):
-        raise ValueError(
-            f"`y` must hold a label for every row, but row {missing[0]} is "
-            f"{labels[missing[0]]!r}; rows without a label belong into the pool."
-        )
-    kinds = {_kind(label) for label in labels}
-    if len(kinds) > 1:
-        first = [next(x for x in labels if _kind(x) == kind) for kind in sorted(kinds)]
-        listed = " and ".join(f"{label!r}" for label in first)
-        raise TypeError(
-            f"`y` must hold labels of one type, got {listed}; convert them."
-        )
-    found = np.array(labels.tolist())
-    if found.ndim != 1:
-        raise TypeError(
-            f"`y` must hold one label for each row, got {labels[0]!r} for row 0; make "
-            f"a text of it."
-        )
-    return found
-
-
-def _kind(label: Any) -> str:
-    for kind, types in (("text", str), ("bool", (bool, np.bool_))):
-        if isinstance(label, types):
-            return kind
-    return "number" if np.isscalar(label) else type(label).__name__

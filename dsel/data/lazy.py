@@ -8,7 +8,7 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from dsel.data.blocks import summed
+from dsel.data.frames import summed
 from dsel.data.pool import Pool
 
 Rows = NDArray[np.int64] | None
@@ -56,17 +56,13 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
             "answers for it by `dsel.search.predict_pool`."
         )
     # One row tells type and shape of the answers, which not every model knows.
-    one = np.asarray(
-        function(np.zeros((1, X.shape[1]), X.dtype), np.zeros(1, np.int64))
-    )
+    one = np.zeros((1, X.shape[1]), X.dtype)
+    meta = np.asarray(function(one, np.zeros(1, np.int64)))[:0]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    changed = (
-        {"drop_axis": 1} if one.ndim == 1 else {"chunks": (X.chunks[0], one.shape[1:])}
-    )
 
     def of_block(X: Any, function: Any, block_id: tuple[int, ...] = (0,)) -> Any:
         if not X.shape[0]:  # of a chunk that a filter left empty
-            return one[:0]
+            return meta
         start = starts[block_id[0]]
         return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))
 
@@ -74,7 +70,8 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     return X.rechunk({1: -1}).map_blocks(
         of_block,
         function=delayed(function, pure=False),
-        dtype=one.dtype,
-        meta=one[:0],
-        **changed,
+        dtype=meta.dtype,
+        meta=meta,
+        chunks=(X.chunks[0], *meta.shape[1:]),
+        drop_axis=[] if meta.ndim > 1 else [1],
     )

@@ -1,14 +1,14 @@
 """The unlabeled pool: blocks of a Dask graph, with global row numbers and a filter."""
 
+import math
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,21 @@ from dask.optimization import cull
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dsel.checks import check_integer
-from dsel.data.blocks import check_finite, in_one_layout, numbers_of, stacked
 from dsel.data.cache import process_cache
-from dsel.data.frames import Frame, FrameSchema, encoded, frame_of, table_nbytes, taken
-from dsel.data.identity import row_hashes
+from dsel.data.frames import (
+    Frame,
+    FrameSchema,
+    check_finite,
+    encoded,
+    frame_like,
+    frame_of,
+    in_one_layout,
+    numbers_of,
+    stacked,
+    table_nbytes,
+    taken,
+)
+from dsel.data.identity import content_hash, row_hashes
 from dsel.data.row_random import PART_STREAM, row_random, row_random_at
 from dsel.errors import reached
 from dsel.runtime.clients import resolve_client
@@ -33,79 +43,27 @@ POOL: Final = "`pool`"
 """How messages call rows that are in no file."""
 SPAN_NBYTES: Final = 2**26
 """A task's share at most: some tenths of a second."""
-SMALL_SPAN_NBYTES: Final = 2**23
-"""A task's share where the pool is small and still divided among a few workers."""
+SMALL_SPAN_NBYTES: Final = 2**23  # of a pool that a few workers divide
 BLOCK_NBYTES: Final = 2**23
-"""Rows handed to `count_chunk` at once: what it makes of them stays small too. Chunks
-below this are read together where there are many."""
-SMALL_BLOCK_NBYTES: Final = 2**18
-"""Rows that are not stored in chunks are read by so much at least."""
-MANY_BLOCKS: Final = 64
-MOST_BLOCKS: Final = 2**14
-"""More would make a graph that takes a second to build."""
+"""Rows handed to `count_chunk` at once: what it makes of them stays small too."""
+SMALL_BLOCK_NBYTES: Final = 2**18  # at least, of rows that are not stored in chunks
+MANY_BLOCKS: Final = 64  # of which small ones are put together
 _SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
 _SECONDS: Final = 10.0  # for which a worker to send to is awaited
-_EVERY: Final = 2**62
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
-Graph = dict[Any, Any]
 
-
-@dataclass(frozen=True, eq=False)
-class RowFilter:
-    """Leaves out listed rows, those outside of a range, and a random share."""
-
-    excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Ascending global row numbers without repeats."""
-    first: int = 0
-    last: int = _EVERY
-    """One past the last row that may remain."""
-    shares: tuple[tuple[float, float, int, int], ...] = ()
-    """Lower and upper limit, seed and stream: a row remains whose random number,
-    divided by 2**64, lies in ``[lower, upper)``."""
-
-    @property
-    def is_void(self) -> bool:
-        """Whether every row remains."""
-        limits = self.first, self.last
-        return not len(self.excluded) and not self.shares and limits == (0, _EVERY)
-
-    @property
-    def token(self) -> str:
-        """Text that tells the rule from others."""
-        return str(tokenize(self.excluded, self.first, self.last, self.shares))
-
-    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Tell which of the rows ``start`` to ``stop - 1`` remain."""
-        remains = np.ones(stop - start, dtype=np.bool_)
-        remains[: max(self.first - start, 0)] = False
-        remains[max(self.last - start, 0) :] = False
-        remains[self.within(start, stop).excluded - start] = False
-        for lower, upper, seed, stream in self.shares:
-            drawn = row_random(seed, stream, start, stop)
-            remains &= _below(drawn, upper) & ~_below(drawn, lower)
-        return remains
-
-    def within(self, start: int, stop: int) -> "RowFilter":
-        """Return the filter with only the listed rows of this range."""
-        first, last = np.searchsorted(self.excluded, [start, stop])
-        return replace(self, excluded=self.excluded[first:last])
-
-
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Consecutive rows of a pool that one task reads."""
 
     start: int
     """Global number of the first row."""
     stop: int
-    """Global number after the last row."""
     n_rows: int
-    """Rows that the pool's filter leaves in it."""
+    """Rows that the pool's filters leave in it."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Rows in memory."""
 
     rows: NDArray[np.int64]
@@ -130,9 +88,8 @@ class Pool:
     """
 
     graph: Mapping[Any, Any]
-    """Dask graph of all blocks, which are arrays, CSR, or data frames of pandas: that
-    of a span is cut out of it. Not optimized: what is fused with a task can no longer
-    be told to be a future or rows in memory, which must not be sent with every span."""
+    """Dask graph of all blocks: arrays, CSR, or data frames of pandas. Not optimized:
+    what is fused with a task can no longer be told to be a future or rows in memory."""
     keys: tuple[Any, ...]
     """Of the blocks, none of which is empty."""
     boundaries: NDArray[np.int64]
@@ -140,36 +97,34 @@ class Pool:
     stored_dtype: np.dtype[Any]
     """Of all values; of data frames that are not all numbers, Python objects."""
     n_columns: int
-    """Features of a row."""
     row_nbytes: int
     """Bytes of one row in memory, on average, at least 1."""
-    tell: Callable[[], tuple[str, bool]] | None
-    """Returns a text for the content as it is now, at a cost far below that of reading
-    the rows, and whether that text changes with the content; None inside a task."""
+    name: str
+    """Of Dask's rows how they are made, of files their stamps, "" of rows in memory."""
+    is_content: bool = True
+    """Whether the name changes with the content."""
     columns: tuple[str, ...] | None = None
-    """Names of the features, or None."""
     frames: FrameSchema | None = None
     """Of data frames that were given; None of arrays."""
     is_sparse: bool = False
-    """Whether blocks are CSR."""
     where: str = POOL
     """How messages call it: with its file, where there is one."""
     read: "Callable[[tuple[str, ...]], Pool] | None" = None
     """Opens some columns anew, where that saves reading the others."""
     beside: tuple[Any, ...] = ()
     """Keys of what a cluster holds for the graph: a task gets it beside this."""
-    filter: RowFilter = RowFilter()
-    """Tells by their numbers which rows remain."""
+    excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Ascending row numbers that are left out."""
+    shares: tuple[tuple[float, float, int, int], ...] = ()
+    """Arguments of `part`."""
     schema: FrameSchema | None = None
-    """Of the data frames that blocks become; None for rows as they are stored, frames
-    of numbers as arrays."""
-    memo: dict[str, Any] = field(default_factory=dict)
-    """Shared by what is made of this pool: what `tell` said, and by client and key the
-    futures of rows that were sent. It stays where it is when a pool is sent."""
+    """Of the data frames that blocks become; None for arrays, or frames as stored."""
+    sent: dict[str, Any] = field(default_factory=dict)
+    """By client and key the futures of rows that were sent, for all that is made of
+    this pool."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"memo": {}, "read": None}
+        return vars(self) | {"sent": {}, "read": None}  # which may hold secrets
 
     @property
     def array(self) -> Any:
@@ -187,13 +142,20 @@ class Pool:
 
     @property
     def n_rows(self) -> int:
-        """Rows that the filter leaves."""
+        """Rows that the filters leave."""
         return int(self.kept_before[-1])
 
-    @property
-    def n_stored(self) -> int:
-        """Rows with those that the filter leaves out."""
-        return int(self.boundaries[-1])
+    @cached_property
+    def kept_before(self) -> NDArray[np.int64]:
+        """Rows that the filters leave before each of the boundaries."""
+        if not self.shares and not len(self.excluded):
+            return self.boundaries
+        kept = [self.mask(*ends).sum() for ends in pairwise(self.boundaries)]
+        return np.cumsum([0, *kept])
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which of the rows ``start`` to ``stop - 1`` the filters leave."""
+        return remaining(self.excluded, self.shares, start, stop)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -209,21 +171,18 @@ class Pool:
     @property
     def nbytes(self) -> int:
         """Bytes that a pass reads, in memory; the filter does not lower it."""
-        return self.row_nbytes * self.n_stored
-
-    def as_frames(self) -> "Pool":
-        """Return the pool with blocks of data frames, where it was given as such."""
-        return replace(self, schema=self.frames)
+        return self.row_nbytes * int(self.boundaries[-1])
 
     def with_columns(self, names: Sequence[str]) -> "Pool":
         """Return the pool with some of its columns, in this order."""
         names = tuple(names)
         if names == self.columns:
             return self
+        assert self.columns is not None
         schema = self.schema and self.schema.with_columns(names)
         if self.read is not None:
-            return replace(self.read(names), filter=self.filter, schema=schema)
-        assert self.columns is not None
+            opened, kept = self.read(names), (self.excluded, self.shares)
+            return replace(opened, excluded=kept[0], shares=kept[1], schema=schema)
         name, places = _new_name(), [self.columns.index(each) for each in names]
         own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}
         frames = self.frames and self.frames.with_columns(names)
@@ -233,92 +192,80 @@ class Pool:
             keys=tuple(own),
             stored_dtype=self.stored_dtype if frames is None else frames.dtype,
             n_columns=len(names),
-            row_nbytes=-(-self.row_nbytes * len(names) // max(self.n_columns, 1)) or 1,
-            tell=partial(_told_of_columns, self.tell, names),
+            row_nbytes=-(-self.row_nbytes * len(names) // self.n_columns),
             columns=names,
             frames=frames,
             schema=schema,
-            memo={},
         )
 
-    @property
-    def told(self) -> tuple[str, bool]:
-        """What `tell` said when it was asked first."""
-        if "told" not in self.memo:
-            assert self.tell is not None
-            self.memo["told"] = self.tell()
-        told: tuple[str, bool] = self.memo["told"]
-        return told
-
-    def reopened(self) -> "Pool":
-        """Return the pool as it is now, where values in memory may have changed.
-
-        Raises ValueError where its files were written anew since its token was asked.
-        """
-        again = replace(self, memo={})
-        if self.is_stored and again.told != self.told:
-            raise ValueError(
-                f"{self.where} was written anew since it was opened; open it again, "
-                f"and plan with it."
-            )
-        return again
+    @cached_property
+    def token(self) -> str:
+        """Name by content (of Dask: by name) and filter; cheap beside reading."""
+        name = self.name
+        if not name:
+            blocks = (_computed(self.graph, self, n) for n in range(len(self.keys)))
+            if self.frames:
+                blocks = (Frame(each, self.frames) for each in blocks)
+            name = str([content_hash(each) for each in blocks])
+        return f"pool-{tokenize(name, self.columns, self.excluded, self.shares)}"
 
     def fingerprint(self, client: Any = None) -> str:
-        """Return a text that changes with the rows, which are read if they must be.
-
-        They must of Dask arrays, and where files have no stamps. Their chunks do not
-        matter.
-        """
-        if self.told[1] or not self.n_rows:
+        """Return a text that changes with the rows: those of Dask arrays are read."""
+        if self.is_content or not self.n_rows:
             return self.token
         words = self.reduce(_hashed, add, client=client, allow_nan=True)
         head = (self.n_rows, self.n_columns, str(self.dtype), self.columns)
         return f"rows-{tokenize(head, words.tolist())}"
 
-    @property
-    def token(self) -> str:
-        """Name by content (of Dask: by name) and filter; cheap beside reading."""
-        text = self.told[0]
-        if self.filter.is_void:
-            return text
-        return f"pool-{tokenize(text, self.filter.token)}"
-
     def __repr__(self) -> str:
-        left = "" if self.filter.is_void else f" of {self.n_stored:,} stored"
+        n_stored = self.boundaries[-1]
+        left = "" if self.n_rows == n_stored else f" of {n_stored:,} stored"
         kind = "CSR " if self.is_sparse else ""
         dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
             f"<Pool: {self.n_rows:,} rows{left} x {self.n_columns} columns, "
-            f"{kind}{dtype}, {len(self.boundaries) - 1:,} chunks, "
+            f"{kind}{dtype}, {len(self.keys):,} chunks, "
             f"{self.nbytes / 2**20:,.1f} MiB>"
         )
 
-    def spans(self, rows: int) -> tuple[Span, ...]:
+    def excluding(self, rows: ArrayLike) -> "Pool":
+        """Return the pool without the rows of these global numbers."""
+        excluded = np.union1d(self.excluded, np.asarray(rows, dtype=np.int64))
+        return replace(self, excluded=excluded)
+
+    def part(
+        self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
+    ) -> "Pool":
+        """Return the rows whose random number lies in ``[lower, upper)``.
+
+        It is `row_random` of `seed` and the row, divided by 2**64, so that parts of one
+        seed divide the pool.
+        """
+        return replace(self, shares=(*self.shares, (lower, upper, seed, stream)))
+
+    def spans(self, rows: int | None = None) -> tuple[Span, ...]:
         """Split the pool into spans of about `rows` stored rows along its chunks.
 
-        A longer chunk is a span of its own. Spans are in row order, without chunks at
-        their ends in which the filter leaves no row.
+        They have no chunks at their ends in which the filter leaves no row. None stands
+        for a number that depends on the pool alone: all machines group sums alike.
         """
-        check_integer(rows, "rows", at_least=1)
-        edges, kept = self.boundaries, self.kept_before
-        spans, first = [], 0
-        while first < len(edges) - 1:
-            fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
-            last = max(fitting - 1, first + 1)
+        if rows is None:
+            nbytes = min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, self.nbytes // 4))
+            rows = max(nbytes // self.row_nbytes, 1)
+        edges, kept, spans = self.boundaries, self.kept_before, []
+        for first, last in _together(edges, rows):
             n_rows = int(kept[last] - kept[first])
             if n_rows:
                 needed = first + np.flatnonzero(np.diff(kept[first : last + 1]))
                 start, stop = edges[needed[0]], edges[needed[-1] + 1]
                 spans.append(Span(int(start), int(stop), n_rows))
-            first = last
         return tuple(spans)
 
     def sources(self, span: Span, client: Any = None) -> list[Any]:
         """Return what a task passes to `read_blocks` to read one of the `spans`.
 
-        What the workers of `client` hold, as chunks of a persisted array, stands in the
-        list as futures; it must reach `submit` as a plain argument so that they are
-        resolved.
+        What the workers of `client` hold stands in the list as futures, which `submit`
+        resolves.
         """
         first, last = np.searchsorted(self.boundaries, [span.start, span.stop])
         keys = self.keys[first:last]
@@ -334,22 +281,17 @@ class Pool:
             graph={key: task for key, task in graph.items() if key not in held},
             keys=keys,
             boundaries=self.boundaries[first : last + 1],
-            tell=None,
             beside=tuple(held),
-            filter=self.filter.within(span.start, span.stop),
+            excluded=self.excluded[slice(*np.searchsorted(self.excluded, span[:2]))],
         )
         return [part, *held.values()]
 
-    def _sent(self, graph: Graph, client: Any) -> Graph:
-        """Send rows that the graph holds to workers; return their futures by key.
-
-        They are sent once for as long as the pool lives, unless they are lost with a
-        worker. The scheduler never gets them.
-        """
+    def _sent(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
+        """Send rows that the graph holds to workers, once; return futures by key."""
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
         if sum(map(table_nbytes, rows.values())) < _SENT_NBYTES:
             return {}
-        kept = self.memo.setdefault(client.id, {})
+        kept = self.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in kept or kept[k].cancelled()]
         # Of a scheduler that is gone an answer would be awaited for long.
         if missing and client.status == "running":
@@ -361,44 +303,6 @@ class Pool:
             kept.update(zip(missing, sent, strict=True))
         return {key: kept[key] for key in rows if key in kept}
 
-    def excluding(self, rows: ArrayLike) -> "Pool":
-        """Return the pool without the rows of these global numbers.
-
-        Raises ValueError where a number is no row of the pool.
-        """
-        numbers = np.unique(np.asarray(rows, dtype=np.int64))
-        if not len(numbers):
-            return self
-        if numbers[0] < 0 or numbers[-1] >= self.n_stored:
-            raise ValueError(
-                "`rows` must be row numbers of the pool, 0 to "
-                f"{self.n_stored - 1}, got {numbers[0]} to {numbers[-1]}."
-            )
-        excluded = np.union1d(self.filter.excluded, numbers)
-        return replace(self, filter=replace(self.filter, excluded=excluded))
-
-    def part(
-        self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
-    ) -> "Pool":
-        """Return the rows whose random number lies in ``[lower, upper)``.
-
-        It is `row_random` of `seed` and the row, divided by 2**64. Parts with limits
-        0 = a < b < ... < 1 and one seed divide the pool: a fitting and a bounding part,
-        or a random subset of the share ``upper - lower``.
-        """
-        if not 0.0 <= lower <= upper <= 1.0:
-            raise ValueError(
-                "`lower` and `upper` must be ordered limits in [0, 1], "
-                f"got {lower!r} and {upper!r}."
-            )
-        shares = (*self.filter.shares, (lower, upper, seed, stream))
-        return replace(self, filter=replace(self.filter, shares=shares))
-
-    def between(self, first: int, last: int) -> "Pool":
-        """Return the rows of numbers `first` to ``last - 1``; others are not read."""
-        first, last = max(first, self.filter.first), min(last, self.filter.last)
-        return replace(self, filter=replace(self.filter, first=first, last=last))
-
     def reduce(
         self,
         count_chunk: Callable[[Any, NDArray[np.int64]], Any],
@@ -407,6 +311,7 @@ class Pool:
         client: Any = None,
         keep: bool = False,
         allow_nan: bool = False,
+        spans: Sequence[Span] | None = None,
     ) -> Any:
         """Compute a statistic of the pool in one pass.
 
@@ -424,6 +329,8 @@ class Pool:
             Whether blocks stay in memory for the next pass, as far as they fit.
         allow_nan
             Whether missing values may pass.
+        spans
+            Those that are read; None for all.
 
         Returns
         -------
@@ -441,9 +348,6 @@ class Pool:
         if client is None and self.keys and _are_rows(self.graph[self.keys[0]]):
             keep = False  # the cache would only outlive them
         group = f"pool-{self.token}-{self.dtype}" if keep else ""
-        # By the pool alone: all machines group sums alike.
-        span_nbytes = min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, self.nbytes // 4))
-        span_rows = max(span_nbytes // self.row_nbytes, 1)
         tasks = [
             Task(
                 f"span-{span.start}",
@@ -452,29 +356,21 @@ class Pool:
                 partial(self.sources, span),
                 place=number if keep else None,
             )
-            for number, span in enumerate(self.spans(span_rows))
+            for number, span in enumerate(spans or self.spans())
         ]
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         work = count_chunk, combine, block_rows, allow_nan
         return reduce(combine, records_in_order(work, tasks, client))
-
-    @cached_property
-    def kept_before(self) -> NDArray[np.int64]:
-        """Rows that the filter leaves before each of the boundaries."""
-        if self.filter.is_void:
-            return self.boundaries
-        kept = [self.filter.mask(*ends).sum() for ends in pairwise(self.boundaries)]
-        return np.cumsum([0, *kept])
 
 
 def in_blocks(
     tasks: Iterable[Any],
     lengths: Iterable[int],
     like: Any,
-    tell: Callable[[], tuple[str, bool]],
-    columns: Sequence[str] | None = None,
+    name: str,
     *,
     graph: Mapping[Any, Any] | None = None,
+    columns: tuple[str, ...] | None = None,
     dtype: np.dtype[Any] | None = None,
     row_nbytes: float = 0,
     **others: Any,
@@ -482,24 +378,24 @@ def in_blocks(
     """Return rows of which each block is the value of a task, or in memory.
 
     `like` tells type and columns: the schema of data frames, or an array. `graph` has
-    what the tasks depend on; `others` are fields of a pool.
+    what the tasks depend on.
     """
     frames = like if isinstance(like, FrameSchema) else None
     n_columns = like.shape[1] if frames is None else len(frames.columns)
     stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
-    name = _new_name()
+    block = _new_name()
     kept = [each for each in zip(tasks, lengths, strict=True) if each[1]]
-    own = {(name, number): task for number, (task, _) in enumerate(kept)}
+    own = {(block, number): task for number, (task, _) in enumerate(kept)}
     return Pool(
         {**(graph or {}), **own},
         tuple(own),
         np.cumsum([0, *(length for _, length in kept)]),
         dtype or like.dtype,
         n_columns,
-        max(-int(-(row_nbytes or stored) // 1), 1),
-        tell,
-        frames.names if frames else None if columns is None else tuple(columns),
-        frames,
+        max(math.ceil(row_nbytes or stored), 1),
+        name,
+        columns=frames.names if frames else columns,
+        frames=frames,
         **others,
     )
 
@@ -511,21 +407,37 @@ def edges_of_blocks(n_rows: int, chunk_rows: int, row_nbytes: float) -> list[int
     """
     row_nbytes = max(row_nbytes, 1)
     chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
-    n_chunks = -(-n_rows // chunk_rows)
-    together = min(
-        n_chunks // MANY_BLOCKS, int(BLOCK_NBYTES // (chunk_rows * row_nbytes))
-    )
-    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    nbytes = min(n_rows * row_nbytes / MANY_BLOCKS, BLOCK_NBYTES)
+    step = chunk_rows * max(int(nbytes // (chunk_rows * row_nbytes)), 1)
     return [*range(0, n_rows, step), n_rows]
+
+
+def remaining(
+    excluded: NDArray[np.int64], shares: Any, start: int, stop: int
+) -> NDArray[np.bool_]:
+    """Tell which of some rows the filters of a pool leave."""
+    remains = np.ones(stop - start, dtype=np.bool_)
+    remains[excluded[slice(*np.searchsorted(excluded, [start, stop]))] - start] = False
+    for lower, upper, seed, stream in shares:
+        drawn = row_random(seed, stream, start, stop)
+        # Compared as integers: floats near a limit would be rounded.
+        first, last = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
+        remains &= (drawn >= first) & (drawn < last)
+    return remains
+
+
+def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
+    """Yield the first of some blocks of so many rows, and the one behind the last."""
+    first = 0
+    while first < len(edges) - 1:
+        fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
+        last = max(fitting - 1, first + 1)
+        yield first, last
+        first = last
 
 
 def _new_name() -> str:
     return f"pool-{uuid.uuid4().hex}"
-
-
-def _told_of_columns(tell: Any, names: tuple[str, ...]) -> tuple[str, bool]:
-    text, changes = tell()
-    return f"columns-{tokenize(text, names)}", changes
 
 
 def _columns_at(rows: Any, places: list[int]) -> Any:
@@ -537,11 +449,8 @@ def _are_rows(value: Any) -> bool:
 
 
 def _is_future(value: Any) -> bool:
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import Future
-
-    return isinstance(value, Future)
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and isinstance(value, distributed.Future)
 
 
 def _hashed(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -565,13 +474,12 @@ def _count_span(
     blocks: Iterable[Block] = read
     if key:
         blocks = process_cache().get(key, lambda: list(read), group=group)
-    return reduce(combine, _counted(count, blocks)), None
 
+    def counted(block: Block) -> Any:
+        return count(block.X, block.rows)
 
-def _counted(count: Callable[..., Any], blocks: Iterable[Block]) -> Iterator[Any]:
-    for block in blocks:
-        yield count(block.X, block.rows)
-        del block  # else it would be there beside the next one
+    # In a loop a block would be there beside the next one.
+    return reduce(combine, map(counted, blocks)), None
 
 
 def read_blocks(
@@ -579,36 +487,25 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield the rows of a span in order, at most `block_rows` at a time.
 
-    Runs inside a task, on what `Pool.sources` returned with its futures resolved. A
-    block of the pool is computed once and sliced, small ones are put together; nothing
-    is read where the filter leaves no row. Whoever lets go of a block before asking for
-    the next one never has more than one of the pool in memory. Raises ValueError where
-    a value is infinite, or NaN unless allowed.
+    Runs inside a task, on what `Pool.sources` returned with its futures resolved. Who
+    lets go of a block before asking for the next one has one of the pool in memory.
     """
     pool, *values = sources
-    graph = {
-        **pool.graph,
-        **dict(zip(pool.beside, values, strict=True)),
-    }
-    edges, first = pool.boundaries, 0
-    while first < len(edges) - 1:
-        start = int(edges[first])
-        fitting = np.searchsorted(edges, start + block_rows, side="right")
-        last = max(int(fitting) - 1, first + 1)
-        mask = pool.filter.mask(start, int(edges[last]))
-        if mask.any():
-            parts = [_computed(graph, pool, at) for at in range(first, last)]
-            rows = stacked(parts)
-            del parts
-            for at in range(0, len(mask), block_rows):
-                part = slice(at, at + block_rows)
-                block = _block(pool, start + at, taken(rows, part), mask[part])
-                if len(block.rows):
-                    check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
-                    yield block
-                del block
-            del rows  # else they would be there beside the next ones
-        first = last
+    graph = {**pool.graph, **dict(zip(pool.beside, values, strict=True))}
+    for first, last in _together(pool.boundaries, block_rows):
+        start, stop = pool.boundaries[[first, last]].tolist()
+        mask = pool.mask(start, stop)
+        if not mask.any():
+            continue
+        rows = stacked([_computed(graph, pool, at) for at in range(first, last)])
+        for at in range(0, len(mask), block_rows):
+            part = slice(at, at + block_rows)
+            block = _block(pool, start + at, taken(rows, part), mask[part])
+            if len(block.rows):
+                check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
+                yield block
+            del block
+        del rows  # else they would be there beside the next ones
 
 
 def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
@@ -639,19 +536,10 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
     numbers = np.arange(first, first + len(mask))
     if not mask.all():
         numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
-    if not isinstance(X, pd.DataFrame):
+    if pool.schema is not None:
+        X = frame_like(X, pool.schema)
+    elif not isinstance(X, pd.DataFrame):
         X = in_one_layout(X, pool.dtype)
-    elif pool.dtype.kind != "O":
-        X = numbers_of(X, pool.dtype)
-    elif pool.schema is None:
-        return Block(numbers, frame_of(X))
-    return Block(numbers, X if pool.schema is None else Frame(X, pool.schema))
-
-
-def _below(drawn: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:
-    """Compare in integers: as floats, numbers near a limit would be rounded."""
-    least = -int(-Fraction(limit) * 2**64 // 1)
-    if least >= 2**64:
-        return np.ones(len(drawn), dtype=np.bool_)
-    below: NDArray[np.bool_] = drawn < np.uint64(least)
-    return below
+    else:
+        X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
+    return Block(numbers, X)

@@ -12,35 +12,23 @@ from numpy.typing import NDArray
 
 from dsel.checks import check_integer
 
-FOLD_STREAM: Final = 0
-"""Assignment of labeled rows to folds."""
-RANDOM_FOLD_STREAM: Final = 1
-"""Which fold's model a pool row is given to (f_rand)."""
-TIE_STREAM: Final = 2
-"""Ties between labels in nonconformity selection."""
-PART_STREAM: Final = 3
-"""Splitting of the pool into parts."""
+FOLD_STREAM: Final = 0  # of labeled rows, to folds
+RANDOM_FOLD_STREAM: Final = 1  # whose model a pool row is given to (f_rand)
+TIE_STREAM: Final = 2  # between labels in nonconformity selection
+PART_STREAM: Final = 3  # of the pool
 HOLDOUT_STREAM: Final = 4
-"""The hold-out split of the labeled rows."""
-BLOCK_STREAM: Final = 5
-"""Disjoint blocks of labeled rows for independent models."""
-SUBSET_STREAM: Final = 10
-"""The rows of a pool that is used in part."""
-ACTIVE_STREAM: Final = 11
-"""Random start and ties of active learning."""
-SHIFT_STREAM: Final = 12
-"""The pool rows that are compared with the labeled ones."""
-HALVING_STREAM: Final = 16
-"""Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
-
+BLOCK_STREAM: Final = 5  # of labeled rows, for independent models
+SUBSET_STREAM: Final = 10  # of a pool that is used in part
+ACTIVE_STREAM: Final = 11  # random start and ties of active learning
+SHIFT_STREAM: Final = 12  # pool rows that are compared with the labeled ones
+HALVING_STREAM: Final = 16  # of repetition r it is this + r
 _NUMBERS_A_COUNTER: Final = 4
 
 
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return the 64-bit random numbers of rows ``start`` to ``stop - 1``.
 
-    They are the output of numpy's Philox with key (seed modulo 2**64, stream); `stream`
-    is one of the constants of this module.
+    They are the output of numpy's Philox with key (seed modulo 2**64, stream).
     """
     # An array: a list of Python integers would pass through float64.
     key = np.array([seed % 2**64, stream], dtype=np.uint64)
@@ -78,11 +66,7 @@ def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
 
 
 def seed_from(random_state: Any) -> int:
-    """Return the integer seed that stands for `random_state`.
-
-    None gives a fresh seed, an integer in ``[0, 2**64)`` itself, and of a numpy
-    RandomState or Generator one number is drawn.
-    """
+    """Return the seed for `random_state`: None gives a fresh one, a generator draws."""
     if random_state is None:
         return secrets.randbits(63)
     if isinstance(random_state, np.random.RandomState):
@@ -100,11 +84,7 @@ def seed_from(random_state: Any) -> int:
 
 
 def hashed_seed(seed: int, *parts: Any) -> int:
-    """Return a learner's seed in ``[0, 2**31)``: a fixed hash of (seed, parts).
-
-    Equal parts give equal seeds in every process and on every machine, whatever
-    the candidate's number in the grid.
-    """
+    """Return a learner's seed in ``[0, 2**31)``: a fixed hash of (seed, parts)."""
     text = canonical_text([seed, *parts]).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") % 2**31
 
@@ -112,10 +92,8 @@ def hashed_seed(seed: int, *parts: Any) -> int:
 def canonical_text(value: Any) -> str:
     """Return a text that is the same for equal values in every process.
 
-    Numbers that are equal have equal texts (``1``, ``1.0`` and ``np.float32(1)``),
-    mappings are sorted by key, arrays are written as lists, estimators and other
-    objects with ``get_params`` by class and parameters, functions and classes by
-    name. Of any other object only the class counts.
+    Equal numbers have equal texts. Estimators are told by class and parameters,
+    functions and classes by name; of any other object only the class counts.
     """
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"

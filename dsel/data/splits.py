@@ -1,9 +1,8 @@
 """Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -27,29 +26,24 @@ _NOTHING: Final = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Split:
-    """Rows that a model is trained on, and rows that its errors are counted on."""
+    """Sorted rows that a model is trained on, and that its errors are counted on."""
 
     number: int
     """Place in the plan, from 0."""
     name: str
     """Such as ``fold-3``, ``full`` or ``repeat-7-half-1``; learner seeds hash it."""
     train_rows: NDArray[np.int64]
-    """Sorted row numbers."""
     test_rows: NDArray[np.int64]
-    """Sorted row numbers; empty where nothing was held out."""
+    """Empty where nothing was held out."""
     second_rows: NDArray[np.int64] | None = None
-    """Other held-out rows, whose errors are counted in the place of those on the
-    training rows: of a pair of folds each is counted alone. None for no such rows."""
+    """The other fold of a pair, whose errors are counted in the place of those on the
+    training rows."""
     counts_train: bool = True
     """Whether errors on the training rows are counted, too."""
 
     @property
     def tests(self) -> tuple[NDArray[np.int64], ...]:
-        """The parts of the rows on which errors are counted, each part by itself.
-
-        Of a pair of folds they are both; else the test rows, then the training rows
-        where their errors are counted, too.
-        """
+        """The parts of the rows on which errors are counted, each part by itself."""
         if self.second_rows is not None:
             return self.test_rows, self.second_rows
         return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
@@ -69,7 +63,6 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
     """Return the fold number of each row, drawn without a look at features or labels.
 
     Sizes differ by at most 1; the first ``n_rows % n_folds`` folds are the larger ones.
-    As many folds as rows are leave-one-out.
     """
     check_integer(n_folds, "n_folds", at_least=2)
     if n_folds > n_rows:
@@ -86,29 +79,6 @@ def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
     n_folds = int(numbers.max()) + 1
     splits = [_tested(fold, f"fold-{fold}", numbers == fold) for fold in range(n_folds)]
     return (*splits, full_split(len(numbers), number=n_folds))
-
-
-def pair_splits(folds: Sequence[Split]) -> tuple[Split, ...]:
-    """Return the splits without each pair of folds, numbered on from the folds.
-
-    The first fold of a pair is the test rows, the other one the second rows.
-
-    Examples
-    --------
-    >>> folds = fold_splits([0, 1, 2, 0, 1, 2])[:3]
-    >>> [(t.number, t.name, t.train_rows.tolist()) for t in pair_splits(folds)]
-    [(3, 'pair-0-1', [2, 5]), (4, 'pair-0-2', [1, 4]), (5, 'pair-1-2', [0, 3])]
-    """
-    return tuple(
-        Split(
-            number,
-            f"pair-{one.number}-{other.number}",
-            np.intersect1d(one.train_rows, other.train_rows, assume_unique=True),
-            one.test_rows,
-            other.test_rows,
-        )
-        for number, (one, other) in enumerate(combinations(folds, 2), len(folds))
-    )
 
 
 def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
@@ -133,29 +103,24 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
         ) from error
     if not pairs:
         raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")
-    splits = [_given_split(pair, number, len(y)) for number, pair in enumerate(pairs)]
-    return (*splits, full_split(len(y), number=len(splits)))
-
-
-def _given_split(pair: Any, number: int, n_rows: int) -> Split:
-    """Return a split that was given, its rows sorted."""
-    every = np.arange(n_rows, dtype=np.int64)
-    try:
-        train, test = pair
-        rows = [np.sort(every[part]) for part in (train, test)]
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"`cv` must give pairs of training and test rows among {n_rows} labeled "
-            f"rows, but split {number} does not: {error}."
-        ) from error
-    for name, found in zip(("training", "test"), rows, strict=True):
-        if not found.size or (np.diff(found) == 0).any():
+    every, splits = np.arange(len(y), dtype=np.int64), []
+    for number, pair in enumerate(pairs):
+        try:
+            train, test = (np.sort(every[rows]) for rows in pair)
+        except (IndexError, TypeError, ValueError) as error:
             raise ValueError(
-                f"`cv` must give every split rows, each once, but the {name} rows of "
-                f"split {number} are {'given twice' if found.size else 'none'}; "
-                "repeat rows by `sample_weight`."
-            )
-    return Split(number, f"fold-{number}", rows[0], rows[1])
+                f"`cv` must give pairs of training and test rows among {len(y)} "
+                f"labeled rows, but split {number} does not: {error}."
+            ) from error
+        for name, rows in (("training", train), ("test", test)):
+            if not rows.size or (np.diff(rows) == 0).any():
+                raise ValueError(
+                    f"`cv` must give every split rows, each once, but the {name} rows "
+                    f"of split {number} are {'given twice' if rows.size else 'none'}; "
+                    "repeat rows by `sample_weight`."
+                )
+        splits.append(Split(number, f"fold-{number}", train, test))
+    return (*splits, full_split(len(y), number=len(splits)))
 
 
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
@@ -166,22 +131,20 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     """
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
-    firsts = [
-        _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
-        for repeat in range(repeats)
-    ]
-    return tuple(
-        _tested(2 * repeat + half, f"repeat-{repeat}-half-{half}", tested)
-        for repeat, first in enumerate(firsts)
-        for half, tested in enumerate((~first, first))
-    )
+    splits = []
+    for repeat in range(repeats):
+        first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
+        for half, tested in enumerate((~first, first)):
+            name = f"repeat-{repeat}-half-{half}"
+            splits.append(_tested(2 * repeat + half, name, tested))
+    return tuple(splits)
 
 
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
     """Return splits on disjoint random blocks of rows, ``block-0`` first.
 
-    Models of different blocks are independent. The ``n_rows % n_blocks`` rows that are
-    left over stand in no block; nothing is tested.
+    The ``n_rows % n_blocks`` rows that are left over stand in no block; nothing is
+    tested.
 
     Examples
     --------
@@ -208,11 +171,7 @@ def full_split(n_rows: int, *, number: int = 0) -> Split:
 
 
 def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
-    """Return the split that holds out every row in turn, ``leave-one-out``.
-
-    It stands for as many models as there are rows: their errors are counted, none of
-    them is kept.
-    """
+    """Return the split that stands for as many models as there are rows."""
     rows = np.arange(n_rows, dtype=np.int64)
     return Split(number, LEAVE_ONE_OUT, rows, rows)
 
@@ -224,6 +183,4 @@ def _tested(number: int, name: str, in_test: NDArray[np.bool_]) -> Split:
 def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:
     """Rank rows by (random number, row number)."""
     order = np.argsort(row_random(seed, stream, 0, n_rows), kind="stable")
-    ranks = np.empty(n_rows, dtype=np.int64)
-    ranks[order] = np.arange(n_rows)
-    return ranks
+    return np.argsort(order)

@@ -48,11 +48,9 @@ def naming_file(path: str) -> Iterator[None]:
         text = str(error).strip()
         if path in text:
             raise
-        way = (
-            "save arrays of numbers or text, such as y.astype(str)"
-            if "allow_pickle" in text
-            else "check that the file is whole and of that kind"
-        )
+        way = "check that the file is whole and of that kind"
+        if "allow_pickle" in text:
+            way = "save arrays of numbers or text, such as y.astype(str)"
         raise ValueError(
             f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; {way}."
         ) from error
@@ -60,27 +58,27 @@ def naming_file(path: str) -> Iterator[None]:
 
 def feature_columns(
     columns: Sequence[str], target: str | None, where: str
-) -> tuple[str, ...]:
+) -> list[str]:
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {target!r}; it has "
             f"{', '.join(columns[:20])}."
         )
-    return tuple(name for name in columns if name != target)
+    return [name for name in columns if name != target]
 
 
-def csv_columns(path: str, target: str | None) -> tuple[str, ...]:
+def csv_columns(path: str, target: str | None) -> list[str]:
     """Return the columns of a CSV or TSV file without the target."""
     with naming_file(path):
-        head = _of_one_width(_read_csv(path, nrows=0), path)
-        columns = feature_columns(list(head.columns), target, repr(path))
-        if not columns:
-            raise ValueError(
-                f"`source` {path!r} must have columns beside {target!r}, got none; "
-                f"there is nothing to write."
-            )
-        return columns
+        head = _of_one_width(_read_csv(path, nrows=0))
+    columns = feature_columns(list(head.columns), target, repr(path))
+    if not columns:
+        raise ValueError(
+            f"`source` {path!r} must have columns beside {target!r}, got none; "
+            f"there is nothing to write."
+        )
+    return columns
 
 
 def csv_frames(
@@ -94,27 +92,25 @@ def csv_frames(
                     f"`source` {path!r} must have rows, but has a head only; there is "
                     f"nothing to write."
                 )
-            yield _of_one_width(frame, path)[list(columns)]
+            yield _of_one_width(frame)[list(columns)]
 
 
 def _read_csv(path: str, **options: Any) -> Any:
     return pd.read_csv(path, sep="\t" if ".tsv" in path.lower() else ",", **options)
 
 
-def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
-    """Return what pandas read of a file, or raise where it took values for an index.
+def _of_one_width(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return what pandas read of a file without the index that pandas wrote.
 
-    It does so where lines have one value more than the head. R writes names of rows so;
-    by a separator at the end of each line every value would move by one column. An
-    index that pandas wrote stands below no name, and is left out as it is of Parquet.
+    That stands below no name. Where lines have one value more than the head, pandas
+    takes the first for an index: in a file whose lines end in a separator every value
+    would move by one column.
     """
-    if frame.size and frame.iloc[:, -1].isna().all():
-        line = _read_csv(path, header=None, skiprows=1, nrows=1)
-        if line.shape[1] > frame.shape[1]:
-            raise ValueError(
-                "its lines end in a separator and its head does not, so that every "
-                "value would stand in another column; take it away, or write it there"
-            )
+    if len(frame) and not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(
+            "its lines have one value more than its head; name every column in the "
+            "head, and end no line with a separator"
+        )
     names = list(map(str, frame.columns))
     has_index = names[:1] == ["Unnamed: 0"]  # so pandas calls no name
     return frame.set_axis(names, axis=1).iloc[:, int(has_index) :]
@@ -160,11 +156,11 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
     lower = location.lower()
     with naming_file(location):
         if lower.endswith(CSV):
-            frame = _of_one_width(_read_csv(location), location)
-            return _from_frame(frame, target, location)
+            frame = _of_one_width(_read_csv(location))
+            return _of_frame(frame, target, location)
         if lower.endswith(PARQUET):
             frame = parquet_module().read_table(location).to_pandas()
-            return _from_frame(frame, target, location)
+            return _of_frame(frame, target, location)
         if lower.endswith(NPZ):
             # numpy would leave a file open that is no archive.
             with (
@@ -173,7 +169,7 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
             ):
                 if "indptr" in arrays and target is None:
                     return Table(sparse.load_npz(location).tocsr(), None)
-                return _from_arrays(arrays, target, location)
+                return _of_arrays(arrays, target, location)
         if lower.endswith(SVMLIGHT):
             from sklearn.datasets import load_svmlight_file  # takes a while to import
 
@@ -184,25 +180,25 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
                 )
             X, y = load_svmlight_file(location)
             return Table(X, _as_integers(y))
-        return _from_zarr(location, target)
+        return _of_zarr(location, target)
 
 
-def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
+def _of_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     names = feature_columns(list(frame.columns), target, repr(path))
     y = None if target is None else frame[target].to_numpy()
-    X: Any = frame[list(names)]
+    X: Any = frame[names]
     if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Table(X, y, names)
+    return Table(X, y, tuple(names))
 
 
-def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
+def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
+    for needed in ("X", target):
+        if needed is not None and needed not in arrays:
+            found = ", ".join(arrays) or "nothing"
+            raise ValueError(f"{path!r} must hold an array {needed!r}, found {found}.")
     name = "y" if target is None else target
-    if "X" not in arrays or (target is not None and target not in arrays):
-        missing = "X" if "X" not in arrays else target
-        found = ", ".join(arrays) or "nothing"
-        raise ValueError(f"{path!r} must hold an array {missing!r}, found {found}.")
     y = np.asarray(arrays[name]) if name in arrays else None
     if y is not None and name == "y" and "classes" in arrays:
         y = _class_names(y, np.asarray(arrays["classes"]), path)
@@ -217,12 +213,11 @@ def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArr
     A code of -1 is scikit-learn's mark of an unlabeled row, and would be numpy's last
     class: rows without a label belong into the pool.
     """
-    names, times = np.unique(classes, return_counts=True)
-    if classes.ndim != 1 or (times > 1).any():
-        found = f"{names[times > 1].tolist()[0]!r} twice" if classes.ndim == 1 else ""
+    if classes.ndim != 1 or len(np.unique(classes)) < len(classes):
         raise ValueError(
             f"{path!r} must hold distinct names in its array classes, one for each "
-            f"code of y, got {found or f'shape {classes.shape}'}; rename one of them."
+            f"code of y, got {len(np.unique(classes))} in shape {classes.shape}; "
+            f"rename some."
         )
     whole = _as_integers(codes) if codes.dtype.kind in "fb" else codes
     if whole.dtype.kind not in "iu" or whole.ndim != 1:
@@ -241,7 +236,7 @@ def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArr
     return np.asarray(classes[whole])
 
 
-def _from_zarr(path: str, target: str | None) -> Table:
+def _of_zarr(path: str, target: str | None) -> Table:
     try:
         group = zarr.open_group(path, mode="r")
         arrays = dict(group.arrays())
@@ -253,9 +248,9 @@ def _from_zarr(path: str, target: str | None) -> Table:
         ) from error
     for array in arrays.values():
         check_array(array)
-    table = _from_arrays(arrays, target, path)
-    names = table.columns or stored_columns(group.attrs, repr(path))
-    return table._replace(columns=names)
+    table = _of_arrays(arrays, target, path)
+    columns = table.columns or stored_columns(group.attrs, repr(path))
+    return table._replace(columns=columns)
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

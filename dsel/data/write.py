@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,13 +16,12 @@ import zarr
 from dask.base import tokenize
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
-from zarr.storage import FsspecStore
+from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_integer, check_options, check_path, check_url
-from dsel.data.blocks import check_finite
-from dsel.data.frames import NUMERIC, frame_of
+from dsel.data.frames import NUMERIC, check_finite, frame_of
 from dsel.data.open import open_pool, rooted
-from dsel.data.pool import Pool, RowFilter
+from dsel.data.pool import Pool, remaining
 from dsel.data.tables import (
     CSV,
     NPZ,
@@ -33,17 +32,17 @@ from dsel.data.tables import (
     parquet_module,
     read_table,
 )
-from dsel.data.zarr_rows import COLUMNS, COMPLETE, file_stamps, open_node
+from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
 from dsel.stores import POOL, check_empty, check_outside
 
+HEAD: Final[dict[str, Any]] = {POOL: "dense", COMPLETE: False}
+"""Attributes of a pool that is begun."""
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
-"""Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest.
-
-With its header it stays below the 32 MiB that workers keep for the next chunk.
-"""
+"""Bytes of a chunk: 20 to 100 MB read fastest. With its header it stays below the 32
+MiB that workers keep for the next chunk."""
 MOST_NBYTES: Final = 2**31 - 2**12
 """Bytes of a chunk at most: Blosc takes no more."""
 _PARQUET_ROWS: Final = 50_000
@@ -80,7 +79,7 @@ def write_pool(
         Type of the numbers; None keeps that of the source. Whole numbers must hold
         every value of the source.
     chunk_rows
-        Rows of a chunk; None takes about 32 MB, along the chunks of the source.
+        Rows of a chunk; None takes about 32 MB.
     storage_options
         For fsspec, where `path` or `source` is a URL.
     client
@@ -116,57 +115,50 @@ def write_pool(
     >>> write_pool(np.zeros((3, 2)), f"{folder}/pool.zarr").n_rows
     3
     """
-    path = check_path(path, "path")
+    path, options = check_path(path, "path"), check_options(storage_options)
     if chunk_rows is not None:
         chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
-    if on_progress is not None and not callable(on_progress):
+    report = on_progress or (lambda done, n_rows: None)
+    if not callable(report):
         raise TypeError(
             f"`on_progress` must be callable, got {on_progress!r}; leave it out to "
             "show no progress."
         )
-    options = check_options(storage_options)
-    is_path = isinstance(source, (str, Path))
-    text = str(source).lower() if is_path else ""
-    if is_path and "://" not in text and not os.path.exists(source):
+    file = str(source) if isinstance(source, (str, Path)) else ""
+    if file and "://" not in file and not os.path.exists(file):
         raise FileNotFoundError(f"`source` must exist, but nothing is at {source!r}.")
-    report = on_progress or (lambda done, n_rows: None)
+    is_csv = file.lower().endswith(CSV)
     if path.lower().endswith(PARQUET):
-        if not text.endswith(CSV) or "://" in path:
+        if not is_csv or "://" in path or dtype is not None or chunk_rows is not None:
             raise ValueError(
-                f"`path` may end in .parquet where `source` is a CSV or TSV file and "
-                f"the path is no URL, got {path!r}; leave out the ending to write "
-                f"a zarr pool."
+                f"`path` may end in .parquet where `source` is a CSV or TSV file, the "
+                f"path is no URL, and `dtype` and `chunk_rows` are left out, got "
+                f"{path!r}; leave out the ending to write a zarr pool."
             )
-        if dtype is not None or chunk_rows is not None:
-            raise ValueError(
-                "`dtype` and `chunk_rows` are for zarr pools; leave them out where "
-                "`path` ends in .parquet."
-            )
-        _write_parquet(str(source), target, path, report)
+        _write_parquet(file, target, path, report)
         return open_pool(path)
-    place = rooted(path)
-    if text.endswith(CSV):
-        columns: Any = csv_columns(str(source), target)
-        numbers = _number_type(dtype, np.dtype(np.float64))
-        size = chunk_rows or CHUNK_NBYTES // (max(len(columns), 1) * numbers.itemsize)
-        n_rows, content = 0, tokenize(file_stamps(str(source), {}), columns)
-        fill: Any = partial(_fill_from_csv, source=str(source), columns=columns)
+    if is_csv:
+        columns: Any = csv_columns(file, target)
+        n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
+        content = f"{stamped(file, {})['name']} {columns}"
+        fill: Any = partial(_fill_from_csv, source=file, columns=columns)
     else:
-        pool = _opened(source, text, target, options).reopened()
-        columns, n_rows, content = pool.columns, pool.n_rows, pool.token
-        numbers = _number_type(dtype, pool.dtype)
-        size = chunk_rows or _chunk_rows(pool)
+        pool = _opened(source, file, target, options)
+        columns = None if pool.columns is None else list(pool.columns)
+        n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
+        content = pool.token
         fill = partial(_fill_from_pool, pool=pool, client=resolve_client(client))
-    n_columns = pool.n_columns if columns is None else len(columns)
-    most = max(MOST_NBYTES // (max(n_columns, 1) * numbers.itemsize), 1)
-    check_integer(size, "chunk_rows", at_least=1, at_most=most)
-    token = tokenize(content, str(numbers), size)
+    numbers = _number_type(of_source if dtype is None else dtype)
+    row_nbytes = n_columns * numbers.itemsize
+    size, most = chunk_rows or CHUNK_NBYTES // row_nbytes, MOST_NBYTES // row_nbytes
+    check_integer(size or 1, "chunk_rows", at_least=1, at_most=max(most, 1))
+    place, token = rooted(path), tokenize(content, str(numbers), size)
     its_options = options if "://" in place else {}
     if _is_to_write(place, its_options, token):
         array = zarr.create_array(
             place,
             shape=(n_rows, n_columns),
-            chunks=(size, max(n_columns, 1)),
+            chunks=(size or 1, n_columns),
             dtype=numbers,
             # Measurements hardly compress, so codecs must be quick; the checksum costs
             # a seventh of reading a chunk that is in the page cache.
@@ -174,12 +166,7 @@ def write_pool(
                 BloscCodec(cname="lz4", shuffle="shuffle", typesize=numbers.itemsize),
                 Crc32cCodec(),
             ],
-            attributes={
-                POOL: "dense",
-                COLUMNS: None if columns is None else list(columns),
-                COMPLETE: False,
-                SOURCE: token,
-            },
+            attributes=HEAD | {COLUMNS: columns, SOURCE: token},
             zarr_format=3,
             config={"write_empty_chunks": True},
             storage_options=its_options or None,
@@ -195,21 +182,21 @@ def write_pool(
     return open_pool(place, storage_options=options)
 
 
-def _opened(source: Any, text: str, target: str | None, options: Any) -> Pool:
+def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
     """Return a source that is no CSV file as a pool, without its column of labels."""
-    if target is not None and text.endswith(NPZ):
-        table = read_table(source, target=target)
+    if target is not None and file.lower().endswith(NPZ):
+        table = read_table(file, target=target)
         pool = open_pool(table.X, columns=table.columns)
     else:
-        pool = open_pool(source, storage_options=options if "://" in text else None)
-    if target is not None and not text.endswith(NPZ):
-        if pool.columns is None:
+        pool = open_pool(source, storage_options=options if "://" in file else None)
+        if target is not None and pool.columns is None:
             raise ValueError(
                 f"`target` {target!r} names a column, but the columns of `source` have "
                 f"no names; leave it out."
             )
-        where = repr(str(source)) if text else "`source`"
-        pool = pool.with_columns(feature_columns(pool.columns, target, where))
+        if target is not None and pool.columns is not None:
+            where = repr(file) if file else "`source`"
+            pool = pool.with_columns(feature_columns(pool.columns, target, where))
     if not pool.n_rows or not pool.n_columns:
         raise ValueError(
             f"`source` must have rows and columns, got {pool.n_rows} rows of "
@@ -231,13 +218,6 @@ def _opened(source: Any, text: str, target: str | None, options: Any) -> Pool:
     return pool
 
 
-def _chunk_rows(pool: Pool) -> int:
-    """Return the rows of a chunk: some whole chunks of the source, or a part of one."""
-    nearby = max(CHUNK_NBYTES // pool.row_nbytes, 1)
-    longest = int(np.diff(pool.boundaries).max(initial=1))
-    return nearby // longest * longest or -(-longest // -(-longest // nearby))
-
-
 def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     """Whether a pool is to be written at a place; raise where something else is there.
 
@@ -248,42 +228,37 @@ def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     try:
         way = "remove it, or choose another path"
         attributes, _ = open_node(place, options, f"`path` {place!r}", way)
-        there = {SOURCE: None, COMPLETE: True, **attributes}
     except FileNotFoundError:
+        store: Any = LocalStore(place)
         if is_url:
-            check_empty(FsspecStore.from_url(place, storage_options=options), "path")
-        elif os.path.exists(place) and (not os.path.isdir(place) or os.listdir(place)):
-            raise FileExistsError(
-                f"`path` must be free, but {place!r} is there and is no pool."
-            ) from None
+            store = FsspecStore.from_url(place, storage_options=options)
+        if is_url or os.path.exists(place):
+            check_empty(store, "path")
         return True
-    if there[COMPLETE] and there[SOURCE] != token:
+    if attributes.get(COMPLETE, True) and attributes.get(SOURCE) != token:
         raise FileExistsError(
             f"`path` must be free, but {place!r} holds another pool; choose another "
             f"path, or remove it."
         )
-    return not there[COMPLETE]
+    return not attributes.get(COMPLETE, True)
 
 
 def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) -> None:
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
 
-    kept = partial(_kept, starts=pool.boundaries, rule=pool.filter, dtype=array.dtype)
+    rule = partial(remaining, pool.excluded, pool.shares)
+    kept = partial(_kept, starts=pool.boundaries, rule=rule, dtype=array.dtype)
     chunks = (tuple(np.diff(pool.kept_before).tolist()), (pool.n_columns,))
     meta, size = np.empty((0, 0), array.dtype), array.chunks[0]
     rows = pool.array.map_blocks(kept, dtype=array.dtype, chunks=chunks, meta=meta)
     rows = rows.rechunk((size, -1))
-    scheduler: dict[str, Any] = {"scheduler": client or "threads"}
-    if client is None and current_worker() is not None:
-        scheduler = {"scheduler": "sync"}
-    elif client is None:
-        scheduler["num_workers"] = local_threads()
+    scheduler = client or ("threads" if current_worker() is None else "sync")
     for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
         stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
         region = (slice(start, stop), slice(None))
         try:
-            with dask.config.set(**scheduler):
+            with dask.config.set(scheduler=scheduler, num_workers=local_threads()):
                 da.store(rows[start:stop], array, regions=region, lock=False)
         except (RuntimeError, ValueError) as error:
             if "`" in str(error):  # our own words
@@ -299,45 +274,47 @@ def _kept(
     X: Any,
     *,
     starts: NDArray[np.int64],
-    rule: RowFilter,
+    rule: Callable[[int, int], NDArray[np.bool_]],
     dtype: np.dtype[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:
     """Return the rows of a block that a pool's filter leaves, in a type."""
     start = int(starts[block_id[0]])
-    places = np.flatnonzero(rule.mask(start, start + X.shape[0]))
+    places = np.flatnonzero(rule(start, start + X.shape[0]))
     rows = np.ascontiguousarray(X if len(places) == X.shape[0] else X[places])
     check_finite(rows, "`pool`", start + places, None, allow_nan=True)
     return _held(rows, dtype)
 
 
+def _finite_frames(
+    source: str, columns: list[str], n_rows: int, report: Progress
+) -> Iterator[pd.DataFrame]:
+    """Read a table once from its beginning; report what was written of it."""
+    done = 0
+    for frame in csv_frames(source, columns, n_rows):
+        here = np.arange(done, done + len(frame))
+        check_finite(frame_of(frame), "`source`", here, None, allow_nan=True)
+        done += len(frame)
+        yield frame
+        report(done, None)
+
+
 def _fill_from_csv(
-    array: Any, *, source: str, columns: tuple[str, ...], report: Progress
+    array: Any, *, source: str, columns: list[str], report: Progress
 ) -> None:
-    """Write a table that is read once from its beginning, chunk by chunk."""
-    n_rows = 0
-    for frame in csv_frames(source, columns, array.chunks[0]):
-        here = np.arange(n_rows, n_rows + len(frame))
-        rows, n_rows = _numbers(frame, source), n_rows + len(frame)
-        check_finite(rows, "`source`", here, columns, allow_nan=True)
-        array.resize((n_rows, len(columns)))
-        array[here[0] :] = _held(rows, array.dtype)
-        report(n_rows, None)
-
-
-def _numbers(frame: pd.DataFrame, source: str) -> Any:
-    """Return a frame's values as float64, or raise TypeError where one is none."""
-    for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in NUMERIC:
-            is_text = pd.to_numeric(frame[name], errors="coerce").isna()
-            known = frame[name][is_text & frame[name].notna()]
-            shown = known.iloc[0] if len(known) else frame[name].iloc[0]
-            raise TypeError(
-                f"`source` {source!r} must be numeric, but column {name!r} holds "
-                f"{shown!r}; write it to a path that ends in .parquet, or encode it as "
-                f"numbers."
-            )
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    for frame in _finite_frames(source, columns, array.chunks[0], report):
+        for name, dtype in frame.dtypes.items():
+            if getattr(dtype, "kind", "O") not in NUMERIC:
+                values = frame[name].dropna()
+                texts = values[pd.to_numeric(values, errors="coerce").isna()]
+                shown = texts.iloc[0] if len(texts) else values.iloc[0]
+                raise TypeError(
+                    f"`source` {source!r} must be numeric, but column {name!r} holds "
+                    f"{shown!r}; write it to a path that ends in .parquet, or encode "
+                    f"it as numbers."
+                )
+        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+        array.append(_held(rows, array.dtype))
 
 
 def _write_parquet(
@@ -355,7 +332,8 @@ def _write_parquet(
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
-    frames = csv_frames(source, csv_columns(source, target), _PARQUET_ROWS)
+    columns = csv_columns(source, target)
+    frames = _finite_frames(source, columns, _PARQUET_ROWS, report)
     first = next(frames)
     types = {}
     for field in pa.Schema.from_pandas(first, preserve_index=False):
@@ -364,32 +342,27 @@ def _write_parquet(
             types[field.name] = pa.string()
         elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
             types[field.name] = pa.float64()  # later rows may have gaps
-    unfinished, n_rows, schema = f"{path}.{uuid.uuid4().hex}", 0, pa.schema(types)
+    unfinished, schema = f"{path}.{uuid.uuid4().hex}", pa.schema(types)
     try:
         with parquet.ParquetWriter(unfinished, schema) as writer:
             for frame in chain([first], frames):
-                here = np.arange(n_rows, n_rows + len(frame))
-                names = list(frame.columns)
-                check_finite(frame_of(frame), "`source`", here, names, allow_nan=True)
-                try:
-                    table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-                except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                    raise TypeError(
-                        f"`source` must have one type in a column, but behind row "
-                        f"{n_rows:,} {' '.join(map(str, error.args))}."
-                    ) from error
-                writer.write_table(table)
-                n_rows += len(frame)
-                report(n_rows, None)
+                writer.write_table(
+                    pa.Table.from_pandas(frame, schema, preserve_index=False)
+                )
         os.replace(unfinished, path)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TypeError(
+            f"`source` must have one type in a column, but "
+            f"{' '.join(map(str, error.args))}."
+        ) from error
     finally:
         Path(unfinished).unlink(missing_ok=True)
 
 
-def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:
+def _number_type(dtype: Any) -> np.dtype[Any]:
     """Return what the pool holds, or raise TypeError where that is no number."""
     try:
-        found = np.dtype(of_source if dtype is None else dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         found = np.dtype(object)
     if found.kind not in NUMERIC or found.itemsize > 8:

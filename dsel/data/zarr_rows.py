@@ -31,12 +31,7 @@ _STAMPS: Final = (
 """How file systems call what changes when a file is written, the best first."""
 
 
-def from_zarr(
-    array: Any,
-    columns: tuple[str, ...] | None,
-    url: str | None,
-    storage_options: Mapping[str, Any],
-) -> Pool:
+def from_zarr(array: Any, url: str | None, options: Mapping[str, Any]) -> Pool:
     """Return the rows of a numeric 2-d zarr array, which tasks read themselves.
 
     `url` is where it is, if that is known. Options for fsspec may hold secrets: they
@@ -54,18 +49,16 @@ def from_zarr(
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
     check_array(array)
     n_rows, n_columns = array.shape
-    row_nbytes = n_columns * array.dtype.itemsize
-    edges = edges_of_blocks(n_rows, array.chunks[0], row_nbytes)
-    # As one in memory, an array whose place is not known is itself and no other.
-    unique = f"zarr-{uuid.uuid4().hex}", False
-    told = partial(told_by_stamps, url, storage_options) if url else lambda: unique
+    edges = edges_of_blocks(n_rows, array.chunks[0], n_columns * array.dtype.itemsize)
+    # An array whose place is not known is itself and no other.
+    unique = {"name": f"zarr-{uuid.uuid4().hex}", "is_content": False}
     return in_blocks(
         [(partial(getitem, array, slice(*ends)),) for ends in pairwise(edges)],
         np.diff(edges),
         array,
-        told,
-        columns or stored_columns(array.attrs, where),
+        columns=stored_columns(array.attrs, where),
         where=where,
+        **(stamped(url, options) if url else unique),
     )
 
 
@@ -74,8 +67,7 @@ def open_node(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the attributes of what zarr has at a place, and its arrays by name.
 
-    Raises ValueError where a head is damaged; errors call the place `name`, and a way
-    out.
+    Raises ValueError where a head is damaged; it calls the place `name`, and a way out.
     """
     try:
         with reaching(name):
@@ -101,10 +93,7 @@ def open_node(
 
 
 def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
-    """Open the one table at a place that holds every row, or raise ValueError.
-
-    Messages call the place `location`.
-    """
+    """Open the one table at a place that holds every row, or raise ValueError."""
     name = f"`pool` {location!r}"
     try:
         attributes, arrays = open_node(place, options, name, "write the pool again")
@@ -113,11 +102,6 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
             f"{name} is no pool: no zarr array is there. Convert tables with "
             "`write_pool` or `dsel pool build`."
         ) from error
-    if attributes.get(POOL) == "csr":
-        raise ValueError(
-            f"{name} holds sparse rows as dsel 0.1 wrote them; open what it was made "
-            f"of: svmlight files, or a Dask array of CSR blocks."
-        )
     if attributes.get(COMPLETE) is not True and POOL in attributes:
         raise ValueError(
             f"{name} was not written to the end; write it again with `write_pool` or "
@@ -132,11 +116,11 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
                 f"name one as {location.rstrip('/')}/NAME."
             )
     (node,) = arrays.values()
-    if node.ndim != 2:
+    if node.ndim != 2 or not node.size:
         return node
     # Of all columns no chunk of some rows may be missing: lost, or never written. One
     # of some columns may: zarr leaves it out where it holds zeros only.
-    stored = sync(_stored_keys(node)) if node.size else set()
+    stored = sync(_stored_keys(node))
     lengths, key_of = node.shards or node.chunks, node.metadata.encode_chunk_key
     n_rows, n_beside = (-(-n // m) for n, m in zip(node.shape, lengths, strict=True))
     for number in range(n_rows if stored else 0):  # not all places list what they have
@@ -152,30 +136,19 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
 
 
 async def _stored_keys(node: Any) -> set[str]:
-    """Return the names of all that is stored under a node, its header among them."""
     prefix = f"{node.path}/" if node.path else ""
     return {key.removeprefix(prefix) async for key in node.store.list_prefix(prefix)}
 
 
-def told_by_stamps(
-    url: str, storage_options: Mapping[str, Any], *head: Any
-) -> tuple[str, bool]:
-    """Hash size and stamp of every file at a place; tell whether all have a stamp.
+def stamped(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pool's `name` by name, size and stamp of every file at a place.
 
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
-    has the same stamps.
+    has the same stamps. `is_content` says whether every file has a stamp.
     """
-    stamps = file_stamps(url, storage_options)
-    return f"files-{tokenize(stamps, *head)}", all(stamp for _, _, stamp in stamps)
-
-
-def file_stamps(
-    url: str, storage_options: Mapping[str, Any]
-) -> list[tuple[str, Any, str]]:
-    """Return name, size and stamp of every file under `url`; "" where there is none."""
-    files, root = fsspec.core.url_to_fs(url, **storage_options)
+    files, root = fsspec.core.url_to_fs(url, **options)
     files.invalidate_cache(root)  # what was listed before may have been written since
-    return [
+    stamps = [
         (
             name.removeprefix(root),
             entry.get("size"),
@@ -184,13 +157,12 @@ def file_stamps(
         for name, entry in sorted(files.find(root, detail=True).items())
         if not name.endswith(".partial")
     ]
+    is_content = all(stamp for _, _, stamp in stamps)
+    return {"name": f"files-{tokenize(stamps)}", "is_content": is_content}
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
-    """Return path or URL of an open zarr array, and the options to reach it by.
-
-    None where its store has neither.
-    """
+    """Return path or URL of an open zarr array or None, and options to reach it by."""
     store = array.store
     if isinstance(store, LocalStore):
         return str(Path(store.root) / array.path), {}
@@ -204,10 +176,7 @@ def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
 
 
 def stored_columns(attributes: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
-    """Return the column names in the attributes of a zarr pool, if there are any.
-
-    Raises ValueError where dsel wrote the pool, and names no longer are names.
-    """
+    """Return the column names that a zarr pool has in its attributes, if any."""
     names = attributes.get(COLUMNS)
     if isinstance(names, list):
         return tuple(map(str, names))

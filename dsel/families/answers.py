@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import nbytes_of
-from dsel.data.frames import Frame, unchangeable
+from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of
 from dsel.families.family import FitCounts, FittedGroup, asked
 from dsel.families.prefixes import has_prefix, transformed
@@ -124,9 +124,7 @@ class FittedClassifiers(FittedGroup):
         return scores
 
     def _as_fitted(self, X: Any) -> Any:
-        """Return rows as the models had them: a frame is converted whole, once."""
-        if isinstance(X, Frame):
-            return X.typed()
+        """Return rows as the models had them."""
         return X.toarray() if self.is_dense and sparse.issparse(X) else X
 
     @cached_property

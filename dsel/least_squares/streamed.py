@@ -8,6 +8,7 @@ order of tasks.
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
+from itertools import groupby
 from operator import add
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
@@ -281,10 +282,9 @@ def sum_of_rows(
 ) -> Sum:
     """Add up what is counted of all blocks; the sums of stretches are kept."""
     sums: list[Sum] = []
-    for start in range(0, int(rows.boundaries[-1]), STRETCH_ROWS):
-        stretch = rows.between(start, start + STRETCH_ROWS)
-        make = partial(stretch.reduce, count, add, client=client)
-        sums.append(kept(store, f"{key}/{start}", kind, make))
+    for number, some in groupby(rows.spans(), lambda each: each.start // STRETCH_ROWS):
+        make = partial(rows.reduce, count, add, client=client, spans=list(some))
+        sums.append(kept(store, f"{key}/{number}", kind, make))
     return reduce(add, sums)
 
 

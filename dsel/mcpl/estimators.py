@@ -1,5 +1,6 @@
 """LDA that uses a pool and is never less likely, and what it is measured against."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -105,7 +106,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         if pool is None:
             return None
         # As it is now: moments and blocks are kept by what the pool holds.
-        opened = open_pool(pool).reopened()
+        opened = replace(open_pool(pool))
         names = getattr(self, "feature_names_in_", None)
         opened = with_columns(opened, self.n_features_in_, names)
         return opened if opened.n_rows else None

@@ -14,7 +14,7 @@ from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import drawn, make_candidates
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
-from dsel.data.blocks import summed
+from dsel.data.frames import summed
 from dsel.data.labeled import check_labels, with_columns
 from dsel.data.lazy import by_block
 from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from

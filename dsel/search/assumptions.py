@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from dsel.data.blocks import stacked
 from dsel.data.equal_rows import Counter, comparable, equal_rows
-from dsel.data.frames import Frame, encoded
+from dsel.data.frames import Frame, encoded, stacked
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool

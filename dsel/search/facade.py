@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.candidates import takes_nan
-from dsel.data.frames import frame_of, has_named_columns
+from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.lazy import lazily
-from dsel.results.certificate import CertifiedReport
+from dsel.results.certified_report import CertifiedReport
 from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
 
@@ -365,7 +365,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         # As the models saw them; the names of columns were checked above.
         if has_named_columns(rows):
             if self.frame_schema_ is not None:
-                return frame_of(rows, self.frame_schema_).native
+                given = frame_of(rows).given
+                return frame_like(given, self.frame_schema_).native
             return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 

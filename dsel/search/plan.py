@@ -29,7 +29,7 @@ from dsel.checks import check_choice, check_integer, check_probability
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
-from dsel.data.frames import Frame
+from dsel.data.frames import Frame, numbers
 from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
@@ -450,7 +450,7 @@ def plan_search(
         for each in group.candidates
     )
     if is_fitted or not reads_frames:
-        labeled = labeled.as_numbers()
+        labeled = replace(labeled, X=numbers(labeled.X))
     if max_pool_rows is not None:
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
     counted = fitting = None

@@ -1,5 +1,6 @@
 """Answers of a fitted model for every row of a pool."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -70,7 +71,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     check_is_fitted(model)
     opened = open_pool(pool)
     if hasattr(model, "feature_names_in_"):
-        opened = opened.as_frames()
+        opened = replace(opened, schema=opened.frames)
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
@@ -80,12 +81,12 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     if opened.n_rows == 0:
         raise ValueError("`pool` must have rows to predict, got none.")
     # A row is answered first: an unfitted model, or other columns, are told at once.
-    span = opened.spans(1)[0]
-    found = opened.between(span.start, span.stop).reduce(
+    found = opened.reduce(
         lambda X, rows: answers(X[:1], rows[:1]),
         lambda first, _: first,
         client=client,
         allow_nan=allow_nan,
+        spans=opened.spans(1)[:1],
     )
     write_rows(
         opened,

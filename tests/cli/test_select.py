@@ -285,7 +285,7 @@ def test_select__refuses_codes_and_names_that_are_no_class(tmp_path):
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "minus.npz", X=X, y=y - 1, classes=np.arange(10))
     np.savez(tmp_path / "twice.npz", X=X, y=y, classes=np.arange(10) // 2)
-    for name, message in [("minus", "has -1)"), ("twice", "got 0 twice")]:
+    for name, message in [("minus", "has -1)"), ("twice", "distinct names")]:
         found = run("select", tmp_path / f"{name}.npz")
         assert found.exit_code == 1
         assert message in found.output

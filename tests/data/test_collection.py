@@ -132,7 +132,7 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
     assert len(pickle.dumps(pool)) < small + 1000  # futures stay where they are
     if as_kind is np.asarray:
         X[:] += 1
-        assert pool.reopened().reduce(total, add, client=client) == X.sum()
+        assert open_pool(X).reduce(total, add, client=client) == X.sum()
     keys = {each.key for each in futures}
     del futures, again, pool
     gc.collect()
@@ -141,35 +141,20 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
 
 
 def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
-    array = zarr.create_array(
-        tmp_path / "p.zarr", shape=(10**9, 50), chunks=(10**5, 50), dtype="f4"
-    )
-    for source in (array, da.zeros((10**9, 50), chunks=(10**5, 50), dtype="f4")):
+    def zarr_of(name, shape, n_rows):
+        chunks = (n_rows, shape[1])
+        return zarr.create_array(
+            tmp_path / name, shape=shape, chunks=chunks, dtype="f4"
+        )
+
+    large, chunks = (10**9, 50), (10**5, 50)
+    for source in (zarr_of("p", large, 10**5), da.zeros(large, chunks=chunks)):
         pool = open_pool(source)
         spans = pool.spans(3 * 10**5)
         assert len(spans) == 3334
         assert len(pickle.dumps(pool.sources(spans[7]))) < 5000
-
-
-def test_fingerprint__depends_on_rows_and_not_on_chunks():
-    X = np.arange(400.0).reshape(-1, 4)
-
-    def told(X, lengths):
-        pool = open_pool(da.from_array(X, chunks=(lengths, (4,))))
-        return pool.fingerprint(in_one_thread)
-
-    first = told(X, (30, 70))
-    assert first == told(X, (100,)) == told(X, (1,) * 100)
-    assert first != told(X[::-1], (30, 70))
-    assert first != told(X + (X == 7), (30, 70))
-    assert first != told(X.astype(np.float32), (30, 70))
-
-
-def test_open_pool__reads_many_small_chunks_together(tmp_path):
-    array = zarr.create_array(
-        tmp_path / "p.zarr", shape=(10**8, 2), chunks=(1000, 2), dtype="f4"
-    )
-    lengths = np.diff(open_pool(array).boundaries)
+    # Many small chunks are read together.
+    lengths = np.diff(open_pool(zarr_of("small", (10**8, 2), 1000)).boundaries)
     assert len(lengths) < 2**14
     assert lengths[0] % 1000 == 0
     assert lengths[0] * 8 <= 2**23

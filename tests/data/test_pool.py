@@ -1,6 +1,9 @@
 """Every kind of pool keeps the same promises."""
 
+from operator import add
+
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
 from dsel.data.pool import read_blocks
@@ -21,11 +25,6 @@ N_ROWS, N_COLUMNS = 97, 3
 def fixture_X():  # noqa: N802
     dense = np.random.default_rng(5).normal(size=(N_ROWS, N_COLUMNS))
     return np.where(np.abs(dense) < 0.6, 0.0, dense).astype(np.float32)
-
-
-def of_file(X, folder):
-    np.save(folder / "X.npy", np.concatenate([X[:5], X]))
-    return np.load(folder / "X.npy", mmap_mode="r")[5:]
 
 
 def of_npy(X, folder):
@@ -61,12 +60,18 @@ def of_names(X, _):
     return xr.DataArray(X, dims=("row", "name"), coords={"name": list("abc")})
 
 
+def of_npz(X, folder):
+    sparse.save_npz(folder / "X.npz", sparse.csr_matrix(X))
+    return folder / "X.npz"
+
+
 KINDS = {
     "array": lambda X, _: X,
-    "memmap": of_file,
+    "memmap": lambda X, folder: np.load(of_npy(X, folder), mmap_mode="r"),
     "npy path": of_npy,
     "frame": lambda X, _: pd.DataFrame(X, columns=list("abc")),
     "csr": lambda X, _: sparse.csr_matrix(X),
+    "npz of csr": of_npz,
     "dask": lambda X, _: da.from_array(X, chunks=((10, 0, 40, 47), 2)),
     "dask of unknown lengths": of_unknown_lengths,
     "dask of csr": of_csr_blocks,
@@ -78,11 +83,6 @@ KINDS = {
     "data array": of_names,
     "data array of dask": lambda X, _: of_names(X, _).chunk(row=30),
 }
-
-
-@pytest.fixture(params=KINDS)
-def pool(request, X, tmp_path):
-    return open_pool(KINDS[request.param](X, tmp_path))
 
 
 def read_all(pool, span_rows=20, block_rows=7):
@@ -98,29 +98,21 @@ def read_all(pool, span_rows=20, block_rows=7):
     return np.concatenate([b.rows for b in blocks]), np.concatenate(X)
 
 
-def total(X, rows):
-    return np.asarray(X.sum(axis=0), dtype=np.float64).ravel() + [len(rows), 0, 0]
-
-
-def test_token__is_the_same_when_opened_again(pool):
-    assert pool.token == open_pool(pool).token
-    assert pool.token != pool.excluding([3]).token
-    assert pool.reopened().token == pool.token
-    assert pool.part(0, 0.5, seed=1).token != pool.part(0, 0.5, seed=2).token
-
-
-def test_excluding_and_part__leave_the_other_rows(pool, X):
+@pytest.mark.parametrize("kind", KINDS)
+def test_read_blocks__gives_once_in_order_what_filters_leave(kind, X, tmp_path):
+    pool = open_pool(KINDS[kind](X, tmp_path))
     share = row_random(3, PART_STREAM, 0, N_ROWS) / 2.0**64
-    expected = np.flatnonzero((share >= 0.25) & (share < 0.75))
-    expected = np.setdiff1d(expected, [4, 50, 96])
-
+    left = np.flatnonzero((share >= 0.25) & (share < 0.75))
+    left = np.setdiff1d(left, [4, 50, 96])
     filtered = pool.excluding([96, 4]).part(0.25, 0.75, seed=3).excluding([50])
-    rows, values = read_all(filtered)
-
-    assert rows.tolist() == expected.tolist()
-    assert (values == X[expected]).all()
-    assert filtered.n_rows == len(expected)
-    assert sum(span.n_rows for span in filtered.spans(20)) == len(expected)
+    for some, expected in ((pool, np.arange(N_ROWS)), (filtered, left)):
+        rows, values = read_all(some)
+        assert rows.tolist() == expected.tolist()
+        assert (values == X[expected]).all()
+        assert values.dtype == some.dtype == np.float32
+        assert (some.n_rows, some.n_columns) == (len(expected), N_COLUMNS)
+        assert sum(span.n_rows for span in some.spans(20)) == len(expected)
+    assert len({pool.token, filtered.token, pool.part(0, 0.5, seed=1).token}) == 3
 
 
 def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
@@ -129,24 +121,26 @@ def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
     for name, kind in KINDS.items():
         (tmp_path / name).mkdir()
         pool = open_pool(kind(bad, tmp_path / name))
-        with pytest.raises(ValueError, match=r"row 61, column 2.* is inf"):
+        with pytest.raises(ValueError, match=r"row 61, column (2|'c') is inf"):
             read_all(pool, span_rows=50)
+
+
+def n_rows_of(X, rows):
+    return len(rows)
 
 
 def test_read_blocks__lets_missing_values_pass_if_allowed(X):
     bad = X.copy()
     bad[61, 2] = np.nan
     pool = open_pool(bad)
-
-    assert pool.reduce(lambda X, rows: len(rows), max, allow_nan=True) == N_ROWS
-    assert pool.excluding([61]).reduce(lambda X, rows: len(rows), max) == N_ROWS - 1
+    assert pool.reduce(n_rows_of, add, allow_nan=True) == N_ROWS
+    assert pool.excluding([61]).reduce(n_rows_of, add) == N_ROWS - 1
     with pytest.raises(ValueError, match="row 61, column 2 is nan"):
-        pool.reduce(lambda X, rows: len(rows), max)
+        pool.reduce(n_rows_of, add)
 
 
 def test_read_blocks__is_not_misled_by_a_sum_that_overflows():
     pool = open_pool(np.full((3, 2), np.finfo(np.float32).max, dtype=np.float32))
-
     assert read_all(pool)[1].shape == (3, 2)
 
 
@@ -164,7 +158,6 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
     X = np.arange(n_rows * 2.0).reshape(n_rows, 2)
     pool = open_pool(da.from_array(X, chunks=(tuple(lengths), 2)))
     plain = open_pool(X).part(*limits, seed=9).excluding([0])
-
     filtered = pool.part(*limits, seed=9).excluding([0])
     if plain.n_rows:
         rows, values = read_all(filtered, span_rows, block_rows)
@@ -176,41 +169,80 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
 def test_spans__are_whole_chunks_that_have_rows():
     chunks = ((5, 5, 80, *[10] * 6), 2)
     pool = open_pool(da.zeros((150, 2), chunks=chunks)).excluding(np.arange(95, 130))
-
-    spans = [(span.start, span.stop, span.n_rows) for span in pool.spans(20)]
-
-    assert spans == [(0, 10, 10), (10, 90, 80), (90, 100, 5), (130, 150, 20)]
+    spans = [(0, 10, 10), (10, 90, 80), (90, 100, 5), (130, 150, 20)]
+    assert list(pool.spans(20)) == spans
 
 
 def test_reduce__combines_in_row_order():
     pool = open_pool(da.zeros((1000, 1000), chunks=(10, 1000))).excluding([5])
-
-    rows = pool.reduce(lambda X, rows: rows, lambda a, b: np.concatenate([a, b]))
-
-    assert rows.tolist() == [row for row in range(1000) if row != 5]
-
-
-def test_read_blocks__gives_every_row_once_in_order(pool, X):
-    rows, values = read_all(pool)
-
-    assert (rows == np.arange(N_ROWS)).all()
-    assert (values == X).all()
-    assert values.dtype == pool.dtype == np.float32
-    assert (pool.n_rows, pool.n_columns) == (N_ROWS, N_COLUMNS)
-    assert sum(span.n_rows for span in pool.spans(20)) == N_ROWS
+    rows = pool.reduce(lambda X, rows: rows.tolist(), add)
+    assert rows == [row for row in range(1000) if row != 5]
 
 
 @pytest.mark.parametrize("kind", [of_npy, of_zarr, lambda X, _: X.copy()])
 def test_token__changes_with_one_value(kind, X, tmp_path):
     changed = X.copy()
     changed[3, 0] = 17
-    before = open_pool(kind(X, tmp_path))
-    told = before.token
+    token = open_pool(kind(X, tmp_path)).token
     if kind is of_zarr:
+        assert token == open_pool(tmp_path / "pool.zarr").token
         zarr.open_array(tmp_path / "pool.zarr", mode="r+")[3, 0] = 17
-        assert open_pool(tmp_path / "pool.zarr").token != told
+        assert open_pool(tmp_path / "pool.zarr").token != token
     else:
-        assert open_pool(kind(changed, tmp_path)).token != told
-    if kind in (of_npy, of_zarr):
-        with pytest.raises(ValueError, match="was written anew since it was opened"):
-            before.reopened()
+        assert open_pool(kind(changed, tmp_path)).token != token
+
+
+def test_fingerprint__depends_on_rows_and_not_on_chunks():
+    X = np.arange(400.0).reshape(-1, 4)
+
+    def fingerprint(X, lengths):
+        return open_pool(da.from_array(X, chunks=(lengths, (4,)))).fingerprint()
+
+    first = fingerprint(X, (30, 70))
+    assert first == fingerprint(X, (100,)) == fingerprint(X, (1,) * 100)
+    others = X[::-1], X + (X == 7), X.astype(np.float32)
+    assert first not in [fingerprint(other, (30, 70)) for other in others]
+
+
+# Names of columns
+
+
+def test_open_pool__takes_names_from_a_frame_or_the_caller(X):
+    assert open_pool(pd.DataFrame(X, columns=list("abc"))).columns == ("a", "b", "c")
+    assert open_pool(of_names(X, None)).columns == ("a", "b", "c")
+    assert open_pool(X).columns is None
+    for source in (X, pd.DataFrame(X), of_names(X, None)):
+        assert open_pool(source, columns=list("xyz")).columns == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("of", [of_names, KINDS["frame"]])
+def test_open_pool__takes_the_columns_that_are_named(of, X):
+    pool = open_pool(of(X, None), columns=["c", "a"])
+    assert (pool.array.compute() == X[:, [2, 0]]).all()
+
+
+def test_open_pool__finds_the_columns_of_partitions_by_name():
+    parts = [pd.DataFrame([[1.0, 2.0]], columns=list("ab"))]
+    parts.append(parts[0][["b", "a"]])
+    frame = dd.from_map(lambda n: parts[n], [0, 1], meta=parts[0].iloc[:0])
+    assert open_pool(frame).array.compute().tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("dtypes", [{"a": bool}, {"a": int, "b": bool}, {"a": "Int64"}])
+def test_open_pool__takes_a_frame_of_several_types(dtypes):
+    frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
+    assert open_pool(frame).dtype == np.float64
+
+
+def test_open_pool__takes_packed_numbers_that_xarray_opened(tmp_path, rng):
+    values = xr.Dataset({"v": (("row", "column"), rng.normal(size=(20, 3)))})
+    packed = {"dtype": "int16", "scale_factor": 1e-3, "_FillValue": -32768}
+    values.to_zarr(tmp_path / "z", encoding={"v": packed}, consolidated=False)
+    opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
+    np.testing.assert_allclose(open_pool(opened).array.compute(), values.v, atol=1e-3)
+
+
+def test_open_pool__takes_svmlight(tmp_path, rng):
+    X = sparse.csr_matrix(rng.integers(0, 2, size=(30, 4)).astype(float))
+    dump_svmlight_file(X, np.zeros(30), str(tmp_path / "t.svm"), zero_based=False)
+    assert (open_pool(tmp_path / "t.svm").array.compute() != X).nnz == 0

@@ -4,7 +4,6 @@ import json
 import re
 
 import dask.array as da
-import dask.dataframe as dd
 import fsspec
 import numpy as np
 import pandas as pd
@@ -54,11 +53,6 @@ def with_head(folder, head=None, **changes):
 def member_of_a_group(folder):
     (group_of_two(folder) / "a" / "zarr.json").write_text("{")
     return folder / "g.zarr"
-
-
-def of_other_parts():
-    parts = [pd.DataFrame(X, columns=list(names)) for names in ("ab", "ba")]
-    return dd.from_map(lambda n: parts[n], [0, 1], meta=parts[0].iloc[:0])
 
 
 def parquet_of(folder, **columns):
@@ -119,7 +113,6 @@ def given(split):
 
 OPENING = {
     "names": (lambda _: of_zeros(columns=list("abc")), "each of the 2 .* got 3 names"),
-    "nothing": (lambda f: open_pool(f / "p.zarr"), "there is nothing at"),
     "nothing at a URL": (lambda _: open_pool("memory://nowhere"), "'memory.* is no p"),
     "folder": (lambda f: open_pool(f), "is no pool"),
     "notes": (lambda f: open_pool(text_file(f, "notes.txt", "no")), "is no pool"),
@@ -128,29 +121,16 @@ OPENING = {
         lambda f: open_pool(with_head(f, also={"complete": False})),
         "was not written to the end",
     ),
-    "sparse 0.1": (
-        lambda f: open_pool(with_attributes(f, dsel_pool="csr")),
-        r"sparse rows as dsel 0\.1 wrote them",
-    ),
     "text": (lambda _: open_pool(np.array([["a"]])), "`pool` must be numeric"),
-    "objects": (lambda _: open_pool(np.array([[None]])), "`pool` must be numeric"),
     "complex": (lambda _: open_pool(da.zeros((2, 2), dtype=complex)), "be numeric"),
     "vector": (lambda _: open_pool(np.zeros(3)), r"two-dim.*got shape \(3,\)"),
     "number": (lambda _: open_pool(3), "`pool` .*got int"),
     "pickles": (lambda f: open_pool(objects(f, "x.npy")), "is no pool"),
-    "protocol": (lambda _: open_pool("nothing://b/pool"), "`pool` must be a path or"),
     "chain": (lambda _: open_pool("simplecache::no://pool"), "`pool` must be a path"),
     "header": (lambda f: open_pool(spoilt(f, b"\n(")), "is no pool: .* Save a numeric"),
-    "byte": (lambda f: open_pool(spoilt(f, b"\n\x06")), "is no pool: .* Save a numer"),
     "no rows": (lambda _: open_pool(X[:0]).reduce(len, max), "must have rows for a p"),
-    "rows": (lambda _: of_zeros().excluding([2, 5]), "the pool, 0 to 4, got 2 to 5"),
-    "limits": (lambda _: of_zeros().part(0.5, 0.2, seed=1), r"limits in \[0, 1\]"),
     "packed": (
         lambda f: open_pool(with_attributes(f, scale_factor=1e-3)), "packed numbers",
-    ),
-    "parts": (
-        lambda _: open_pool(of_other_parts()).reduce(len, max),
-        "`pool` .* the columns a, b in every partition, but one has b, a",
     ),
     "group": (lambda f: open_pool(member_of_a_group(f)), "g.zarr' .*zarr.json cannot"),
     "no list": (
@@ -168,36 +148,34 @@ OPENING = {
     "columns of nothing": (
         lambda f: open_pool(parquet_of(f)), "f.parquet' must have columns, got none",
     ),
+    "options": (
+        lambda _: open_pool("memory://p", storage_options=5),
+        "`storage_options` must be a dict of options for fsspec",
+    ),
     "columns=[]": (lambda _: of_zeros(columns=[]), "`columns` .*leave it out to tak"),
 } | {
     f"columns={value}": (
         lambda _, value=value: of_zeros(columns=value),
         f"`columns` must be a list of names of columns, got {value!r}",
     )
-    for value in (5, "ab", True)
-} | {
-    f"options {value}": (
-        lambda f, value=value: open_pool("memory://p", storage_options=value),
-        "`storage_options` must be a dict of options for fsspec",
-    )
-    for value in (5, "x", [1], {5: 1})
+    for value in (5, "ab")
 } | {
     f"head {name}": (
         lambda f, changes=changes: open_pool(with_head(f, **changes)),
         "`pool` '.*w.zarr' is no pool: its zarr.json cannot be read .*write the pool a",
     )
     for name, changes in {
-        "cut": {"head": "{"}, "null": {"head": "null"}, "deep": {"head": "[" * 10**5},
+        "cut": {"head": "{"}, "deep": {"head": "[" * 10**5},
         "attributes": {"attributes": [5]}, "shape": {"shape": "x"},
         "size": {"shape": [10**30, 2]}, "codecs": {"codecs": None},
-        "type": {"data_type": 5}, "chunks": {"chunk_grid": {
+        "chunks": {"chunk_grid": {
             "name": "regular", "configuration": {"chunk_shape": [0, 2]}}},
     }.items()
 }  # fmt: skip
 LABELED = {
     "labels of two types": (
         lambda _: labeled_rows(X, np.array([1, "a", 1, "a"], dtype=object)),
-        "`y` must hold labels of one type, got 1 and",
+        "`y` .* and labels of one type, got 1 and 'a'",
     ),
     "pairs": (
         lambda _: labeled_rows(X, pd.Series([(0, 1), (1, 2), (0, 1), (1, 2)])),
@@ -209,7 +187,6 @@ LABELED = {
     ),
     "nan as text": (lambda _: labeled_rows(X, list("ab") + ["nan", "b"]), "as a missi"),
     "no text": (lambda _: labeled_rows(X, ["a", "b", "", "b"]), "a missing label is"),
-    "NA as text": (lambda _: labeled_rows(X, ["a", "b", "<NA>", "b"]), "as a missing"),
     "masked": (
         lambda _: labeled_rows(X, np.ma.array([0, 1, 1, 0], mask=[0, 0, 1, 0])),
         "`y` .* row 2 is masked",
@@ -252,7 +229,6 @@ LABELED = {
                            pd.DataFrame({"t": list("abcd")}), as_frame=True),
         "holds lists or structs .*'t', where `X` holds text",
     ),
-    "gaps": (lambda _: matching(GAPS), "nothing but missing values in column 'b'"),
 }  # fmt: skip
 TABLES = {
     "target": (
@@ -274,10 +250,8 @@ TABLES = {
     f"codes {y}": (lambda f, y=y, names=names: read_table(codes(f, y, names)), words)
     for y, names, words in [
         ((0, 1, -1, 1), ["no", "yes"], r"1 rows have others \(row 2 has -1\)"),
-        ((0, 1, 1, 2), ["no", "yes"], "0 to 1, but 1 rows have others"),
-        ((0, 1, 1, 0), ["no", "no"], "got 'no' twice; rename one"),
+        ((0, 1, 1, 0), ["no", "no"], "distinct names in its array classes"),
         ((np.nan, 1, 1, 0), ["no", "yes"], "whole numbers from 0 to 1, got float64"),
-        ((0.5, 1, 1, 0), ["no", "yes"], "whole numbers from 0 to 1, got float64"),
         (("no", "a", "no", "a"), ["a", "no"], "leave out classes where y holds"),
     ]
 }
@@ -286,12 +260,12 @@ WRITING = {
         lambda f: (write(X, f), write(X + 1, f)),
         "`path` must be free, .* holds another pool",
     ),
-    "a folder": (lambda f: write_pool(X, text_file(f, "n", "").parent), "is no pool"),
+    "a folder": (lambda f: write_pool(X, text_file(f, "n", "").parent), "n is there"),
     "type of Parquet": (
         lambda f: write_pool(
             text_file(f, "t.csv", "a,b\n1,2\n"), f / "t.parquet", dtype="float32"
         ),
-        "`dtype` and `chunk_rows` are for zarr pools",
+        "`path` may end in .parquet where .*`dtype` and `chunk_rows` are left out",
     ),
     "damaged": (lambda f: write(damaged(f), f), "rows 0 to 3 cannot be read"),
     "sparse": (lambda f: write(sparse.csr_matrix(X), f), "sparse rows.* as the pool"),
@@ -318,10 +292,6 @@ WRITING = {
         lambda f: write(text_file(f, "t.csv", "a,b\n"), f),
         "`source` '.*t.csv' must have rows, but has a head only",
     ),
-    "head only to parquet": (
-        lambda f: write_pool(text_file(f, "t.csv", "a,b\n"), f / "t.parquet"),
-        "`source` '.*t.csv' must have rows, but has a head only",
-    ),
     "labels only": (
         lambda f: write(text_file(f, "t.csv", "a\n1\n"), f, target="a"),
         "`source` '.*t.csv' must have columns beside 'a', got none",
@@ -331,7 +301,6 @@ WRITING = {
     "other target": (
         lambda f: write(GAPS, f, target="c"), "must be a column of `source`, got 'c'",
     ),
-    "options": (lambda f: write(X, f, storage_options=5), "`storage_options` must be"),
     "progress": (lambda f: write(X, f, on_progress=5), "`on_progress` .*callable, g"),
     "path": (lambda _: write_pool(X, 5), "`path` must be a path or a URL, got 5"),
     "empty path": (lambda _: write_pool(X, ""), "`path` must name a place, got ''"),
@@ -347,7 +316,7 @@ WRITING = {
     ),
     "infinite in a file": (
         lambda f: write(text_file(f, "t.csv", "a,b\n1,2\n3,-inf\n"), f),
-        r"row 1, column 1 \('b'\) is -inf",
+        "row 1, column 'b' is -inf",
     ),
     "broken": (
         lambda f: write(da.from_array(X).map_blocks(lambda x: x.no, dtype=float), f),
@@ -357,20 +326,20 @@ WRITING = {
         lambda f: write_pool(
             text_file(f, "t.csv", "age\n" + "1\n" * 50_000 + "old\n"), f / "t.parquet"
         ),
-        "behind row 50,000 .*column age",
+        "`source` must have one type in a column, .*column age",
     ),
 } | {
     f"int8 {value}": (
         lambda f, value=value: write(np.where(X == 3, value, X), f, dtype="int8"),
         f"`dtype` int8 cannot hold {value}",
     )
-    for value in (0.5, 300.0, np.nan)
+    for value in (300.0, np.nan)
 } | {
     f"type {dtype}": (
         lambda f, dtype=dtype: write(X, f, dtype=dtype),
         "`dtype` must be a type of numbers",
     )
-    for dtype in ("nope", "object", np.longdouble, "complex64")
+    for dtype in ("nope", np.longdouble)
 }  # fmt: skip
 SPLITTING = {
     "folds": (lambda _: random_folds(4, 5, seed=1), "got 5 folds for 4 rows"),
@@ -387,10 +356,10 @@ SPLITTING = {
     "negative": (lambda _: seed_from(-1), "`random_state` must be in"),
 }  # fmt: skip
 TYPES = {
-    "text", "objects", "complex", "number", "labels of two types", "pairs", "kinds",
+    "text", "complex", "number", "labels of two types", "pairs", "kinds",
     "text of a pool", "numbers of a pool", "another type", "seed", "type nope",
     "text of a file", "zones", "structs", "path", "progress", "options",
-    "columns=5", "options 5",
+    "columns=5", "columns=ab",
 }  # fmt: skip
 """Names of what is of the wrong kind; all else has a wrong value."""
 CALLS = {

@@ -81,6 +81,7 @@ def test_read_table__reads_missing_values_as_nan(tmp_path):
     [
         ("empty.csv", b""),
         ("ragged.csv", b"a,label\n1,x\n1,2,3\n"),
+        ("named.csv", b"a,label\nfirst,1,x\nsecond,2,y\n"),
         ("ends.csv", b"label,a,b\nx,1,2,\ny,3,4,\n"),
         ("latin.csv", b"a,label\n1,gr\xfcn\n"),
         ("cut.npz", b"PK\x03\x04 and no more"),
@@ -97,15 +98,6 @@ def test_read_table__names_the_file_that_cannot_be_read(name, content, read, tmp
 
     with pytest.raises(ValueError, match=name):
         read(str(path), target="label" if ".csv" in name else None)
-
-
-def test_read_table__takes_names_of_rows_that_the_head_leaves_out(tmp_path):
-    (tmp_path / "r.csv").write_text("a,label\nfirst,1,x\nsecond,2,y\n")
-
-    table = read_table(tmp_path / "r.csv", target="label")
-
-    assert table.X.tolist() == [[1.0], [2.0]]
-    assert table.y.tolist() == ["x", "y"]
 
 
 def test_read_table__takes_a_table_without_rows(tmp_path):

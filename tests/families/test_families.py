@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.data.cache import ByteCache
-from dsel.data.splits import fold_splits, pair_splits
+from dsel.data.splits import Split
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from tests.estimators import FAMILIES
@@ -64,7 +64,8 @@ def counts_of(estimator, X, y):
     (assigned,) = assign_families(
         [Candidate(0, {}, estimator)], X, classes=np.unique(y), seed=0, fit_params={}
     )
-    split = pair_splits(fold_splits(FOLDS)[:3])[0]
+    parts = [np.flatnonzero(fold == FOLDS) for fold in (2, 0, 1)]
+    split = Split(3, "pair-0-1", *parts)
     return assigned.family.fit(
         assigned.groups[0], X, y, [split], budget=ByteCache(2**28)
     ).counts

@@ -28,6 +28,8 @@ def table(rng):
 @pytest.fixture
 def small_tasks(monkeypatch):
     monkeypatch.setattr("dsel.least_squares.streamed.STRETCH_ROWS", 120)
+    for name in ("SMALL_SPAN_NBYTES", "SMALL_BLOCK_NBYTES"):
+        monkeypatch.setattr(f"dsel.data.pool.{name}", 1000)
     monkeypatch.setattr("dsel.least_squares.streamed.BLOCK_NBYTES", 8 * 20 * 25)
 
 
