@@ -49,15 +49,6 @@ _HOMES = {
     "select": "dsel.search.select",
     "write_pool": "dsel.data.write",
 }
-_GONE = {
-    "PoolReading": "`max_pool_rows=` of a search says how much of the pool is read",
-    "searches": "its names are in dsel.search, dsel.co_validation, dsel.least_squares "
-    "and dsel.nonconformity",
-    "models": "its names are in dsel.mcpl and dsel.least_squares",
-    "experiments": "the papers are scripts in examples/papers",
-}
-"""What the README of 0.1 showed, and what takes its place."""
-
 __all__ = [
     "SemiSupervisedSearchCV",
     "audit",
@@ -77,14 +68,17 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Dependencies take seconds to import, and `dsel --help` needs none of them.
     if name == "__version__":
-        value = _version()
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            value: Any = version("dsel")
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            value = "unknown"
     elif name in _HOMES:
         import_module("dsel.accessor")  # ``results.dsel`` is there with the first name
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _modules():
         return import_module(f"dsel.{name}")
-    elif name in _GONE:
-        raise AttributeError(f"dsel.{name} is gone in 0.2: {_GONE[name]}.")
     else:
         raise AttributeError(f"module 'dsel' has no attribute {name!r}")
     globals()[name] = value
@@ -99,12 +93,3 @@ def _modules() -> set[str]:
     from pkgutil import iter_modules
 
     return {each.name for each in iter_modules(__path__)} - {"__main__"}
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dsel")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"

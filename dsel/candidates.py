@@ -50,31 +50,28 @@ def drawn(grid: Grid, seed: int) -> Any:
     """
     if isinstance(grid, ParameterGrid):
         return grid.param_grid
-    if isinstance(grid, Mapping | str) or not isinstance(grid, Iterable):
-        return _without_distributions(grid)
     if isinstance(grid, ParameterSampler) and grid.random_state is None:
         rng = np.random.RandomState(np.random.MT19937(seed))
         grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
-    entries = list(grid)
-    if not all(isinstance(_without_distributions(each), Mapping) for each in entries):
-        return entries
-    values = [value for each in entries for value in each.values()]
-    if isinstance(grid, Sequence) and any(map(is_list, values)):
-        # Grids, as scikit-learn reads a list.
-        return entries
-    return [{name: [value] for name, value in each.items()} for each in entries]
-
-
-def _without_distributions(grid: Any) -> Any:
-    """Raise TypeError where a grid names a distribution to draw from."""
-    for name, values in grid.items() if isinstance(grid, Mapping) else ():
+    is_one = isinstance(grid, Mapping | str) or not isinstance(grid, Iterable)
+    entries: list[Any] = [grid] if is_one else list(grid)
+    grids = [each for each in entries if isinstance(each, Mapping)]
+    for name, values in [pair for each in grids for pair in each.items()]:
         if hasattr(values, "rvs"):
             raise TypeError(
                 f"`param_grid` must list the values of {name!r}, got a distribution; "
                 f"draw candidates from it by sklearn.model_selection."
                 f"ParameterSampler(..., n_iter=20) and pass that."
             )
-    return grid
+    if is_one:
+        return grid
+    values = [value for each in grids for value in each.values()]
+    # With lists of values they are grids, as scikit-learn reads a list.
+    if len(grids) < len(entries) or (
+        isinstance(grid, Sequence) and any(map(is_list, values))
+    ):
+        return entries
+    return [{name: [value] for name, value in each.items()} for each in grids]
 
 
 def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:

@@ -26,12 +26,22 @@ def _number(value: Any, name: str, kind: str) -> float:
 def check_probability(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
     number = _number(value, name, "a number in (0, 1)")
-    if not 0.0 < number < 1.0:
+    return float(check_probabilities(number, name))
+
+
+def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return an array of floats strictly between 0 and 1, or raise."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
+    numbers = array.astype(np.float64)
+    outside = ~((numbers > 0.0) & (numbers < 1.0))
+    if outside.any():
         raise ValueError(
-            f"`{name}` must be strictly between 0 and 1, got {value!r}; "
-            "5 % is written 0.05."
+            f"`{name}` must be strictly between 0 and 1, got "
+            f"{float(numbers[outside].flat[0])!r}; 5 % is written 0.05."
         )
-    return number
+    return numbers
 
 
 def check_integer(
@@ -50,7 +60,7 @@ def check_integer(
 def check_positive(value: Any, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
     number = _number(value, name, "a positive number")
-    if not (number > 0.0 and math.isfinite(number)):
+    if not 0.0 < number < math.inf:
         raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
     return number
 
@@ -58,7 +68,7 @@ def check_positive(value: Any, name: str) -> float:
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of 0 or more, or raise."""
     number = _number(value, name, "a number >= 0")
-    if not (number >= 0.0 and math.isfinite(number)):
+    if not 0.0 <= number < math.inf:
         raise ValueError(f"`{name}` must be >= 0 and finite, got {value!r}.")
     return number
 
@@ -83,6 +93,22 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     return counts
 
 
+def check_counts_of(
+    n_counted: ArrayLike, n_rows: ArrayLike, counted_name: str, rows_name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return counts and the rows they were counted in, broadcast, or raise."""
+    counted = check_counts(n_counted, counted_name)
+    rows = check_counts(n_rows, rows_name)
+    counted, rows = np.broadcast_arrays(counted, rows)
+    if (above := counted > rows).any():
+        limit, value = rows[above].flat[0], counted[above].flat[0]
+        raise ValueError(
+            f"`{counted_name}` must be between 0 and {limit} (`{rows_name}`), "
+            f"got {value}."
+        )
+    return counted, rows
+
+
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
@@ -92,24 +118,44 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def check_url(url: str, name: str) -> None:
-    """Raise where a URL holds a secret, or fsspec lacks what its protocol needs."""
+    """Raise where a URL may hold a secret, or fsspec lacks what its protocol needs.
+
+    A secret is not shown.
+    """
     from fsspec import get_filesystem_class  # not needed where nothing is at a URL
 
-    _check_secrets(url, name)
-    protocols = url.split("://")[0].split("::")  # chains such as simplecache::s3://
-    try:
-        for protocol in protocols:
+    for each in url.split("::"):  # chains such as simplecache::s3://
+        protocol, _, rest = each.rpartition("://")
+        if protocol in LOCAL:
+            continue
+        host = re.split("[/?]", rest, maxsplit=1)[0]
+        _, colon, port = host.partition(":")
+        user_is_key = protocol in ("http", "https") and "@" in host
+        # A password with a slash in it looks like a port that is no number.
+        if user_is_key or (colon and not port.isdecimal()):
+            raise ValueError(
+                f"`{name}` must not hold a password, since URLs are kept and logged; "
+                "pass it in `storage_options` or by the environment."
+            )
+        if "?" in rest:  # behind it, names of chunks would be no part of the path
+            raise ValueError(
+                f"`{name}` must not hold a query (the ? and what stands behind it), "
+                "since URLs are kept and logged; pass it in `storage_options`, for "
+                "http as {'params': {NAME: VALUE}}, or keys by the environment."
+            )
+    for protocol in url.split("://")[0].split("::"):
+        try:
             get_filesystem_class(protocol)
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"`{name}` {url!r} needs a package that is not installed ({error}); for "
-            "object stores pip install 'dsel[cloud]'."
-        ) from error
-    except ValueError as error:
-        raise ValueError(
-            f"`{name}` must be a path or a URL such as s3://..., got {url!r}, whose "
-            f"protocol {protocol!r} is not known."
-        ) from error
+        except ImportError as error:
+            raise ModuleNotFoundError(
+                f"`{name}` {url!r} needs a package that is not installed ({error}); "
+                "for object stores pip install 'dsel[cloud]'."
+            ) from error
+        except ValueError as error:
+            raise ValueError(
+                f"`{name}` must be a path or a URL such as s3://..., got {url!r}, "
+                f"whose protocol {protocol!r} is not known."
+            ) from error
 
 
 def check_path(place: Any, name: str) -> str:
@@ -140,57 +186,3 @@ def check_options(options: Any) -> dict[str, Any]:
             f"{{'anon': True}}, got {type(options).__name__}."
         )
     return dict(options or {})
-
-
-def _check_secrets(url: str, name: str) -> None:
-    """Raise where a URL holds what may be a secret, without showing it."""
-    for each in url.split("::"):
-        protocol, _, rest = each.rpartition("://")
-        if protocol in LOCAL:
-            continue
-        host = re.split("[/?]", rest, maxsplit=1)[0]
-        _, colon, port = host.partition(":")
-        user_is_key = protocol in ("http", "https") and "@" in host
-        # A password with a slash in it looks like a port that is no number.
-        if user_is_key or (colon and not port.isdecimal()):
-            raise ValueError(
-                f"`{name}` must not hold a password, since URLs are kept and logged; "
-                "pass it in `storage_options` or by the environment."
-            )
-        if "?" in rest:  # behind it, names of chunks would be no part of the path
-            raise ValueError(
-                f"`{name}` must not hold a query (the ? and what stands behind it), "
-                "since URLs are kept and logged; pass it in `storage_options`, for "
-                "http as {'params': {NAME: VALUE}}, or keys by the environment."
-            )
-
-
-def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return an array of floats strictly between 0 and 1, or raise."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
-    numbers = array.astype(np.float64)
-    outside = ~((numbers > 0.0) & (numbers < 1.0))
-    if outside.any():
-        raise ValueError(
-            f"`{name}` must be strictly between 0 and 1, got "
-            f"{float(numbers[outside].flat[0])!r}; 5 % is written 0.05."
-        )
-    return numbers
-
-
-def check_counts_of(
-    n_counted: ArrayLike, n_rows: ArrayLike, counted_name: str, rows_name: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return counts and the rows they were counted in, broadcast, or raise."""
-    counted = check_counts(n_counted, counted_name)
-    rows = check_counts(n_rows, rows_name)
-    counted, rows = np.broadcast_arrays(counted, rows)
-    if (above := counted > rows).any():
-        limit, value = rows[above].flat[0], counted[above].flat[0]
-        raise ValueError(
-            f"`{counted_name}` must be between 0 and {limit} (`{rows_name}`), "
-            f"got {value}."
-        )
-    return counted, rows

@@ -49,17 +49,11 @@ class FitFailedWarning(DselWarning):
 
 @contextmanager
 def reaching(place: object) -> Iterator[None]:
-    """Say in one line that a place at a URL cannot be reached.
-
-    Raises
-    ------
-    ConnectionError
-        In the place of what a library of object stores raises.
-    """
+    """Say in one line that a place at a URL cannot be reached, by a ConnectionError."""
     try:
         yield
     except Exception as error:
-        if not _is_of_a_storage_library(error):
+        if type(error).__module__.partition(".")[0] not in STORAGE_LIBRARIES:
             raise
         told = without_queries(str(error))
         shown = error if told == str(error) else None  # else no traceback tells it
@@ -72,16 +66,11 @@ def reached(place: object, read: Callable[[], T]) -> T:
     Errors of libraries may not survive the way from a worker, not even as a cause.
     """
     try:
-        return read()
-    except Exception as error:
-        if not _is_of_a_storage_library(error):
-            raise
-        told = without_queries(str(error))
-    raise ConnectionError(f"{place} cannot be reached: {told}")
-
-
-def _is_of_a_storage_library(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in STORAGE_LIBRARIES
+        with reaching(place):
+            return read()
+    except ConnectionError as error:
+        told = str(error)
+    raise ConnectionError(told)
 
 
 def without_queries(text: str) -> str:
@@ -97,13 +86,8 @@ def without_queries(text: str) -> str:
 
 def warn(message: str, category: type[DselWarning]) -> None:
     """Warn from where the user called dsel."""
-    warnings.warn(message, category, stacklevel=_outside_of_dsel())
-
-
-def _outside_of_dsel() -> int:
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
+    frame: FrameType | None = sys._getframe()
+    level = 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("dsel"):
-        frame = frame.f_back
-        level += 1
-    return level
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)

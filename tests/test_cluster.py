@@ -274,30 +274,27 @@ def test_connect__puts_environment_and_settings_back():
     assert dask.config.get(setting) == before[1]
 
 
-@pytest.mark.cluster
-def test_connect__names_package_and_versions_that_differ(monkeypatch, local_client):
-    ours = {**versions.installed_versions(), "scikit-learn": "0.1"}
-    monkeypatch.setattr(versions, "installed_versions", lambda: ours)
-    expected = r"the scheduler .* scikit-learn [\d.]+ \(client 0\.1\)"
+@pytest.mark.parametrize("who", ["the scheduler", "worker tcp://a:1"])
+def test_check_versions__names_package_and_versions_that_differ(who):
+    ours = versions.versions_here()
+    other = ours | {"scikit-learn": "0.1"}
+    client = Mock(spec=Client)
+    client.run_on_scheduler.return_value = other if who == "the scheduler" else ours
+    client.run.return_value = {"tcp://a:1": other}
+    expected = rf"{who} .* scikit-learn 0\.1 \(client [\d.]+\); install"
     with pytest.raises(VersionMismatchError, match=expected):
-        versions.check_versions(local_client)
+        versions.check_versions(client)
 
 
-@pytest.mark.cluster
-def test_connect__names_a_worker_with_other_code_of_the_same_version(tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(ROOT / "dsel", other / "dsel")
-    with (other / "dsel" / "names.py").open("a") as file:
-        file.write("# changed\n")
-    with running_cluster(tmp_path, workers=0) as running:
-        running.start_worker("other", PYTHONPATH=str(other))
-        expected = r"worker tcp.* code of dsel \w{12} \(client \w{12}\); install"
-        with Client(running.address) as client:
-            wait_until(client.nthreads, 60, "a worker")
-            with pytest.raises(VersionMismatchError, match=expected):
-                versions.check_versions(client)
+def worker_in(tmp_path, name, start):
+    """Return the environment of a worker that runs some code as it begins."""
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(start)
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
 
 
+NO_DSEL = "import sys; sys.modules['dsel'] = None"
 DIES_WHEN_ASKED = """
 import os
 from importlib import metadata
@@ -307,16 +304,33 @@ metadata.version = lambda name: os._exit(9) if name == "xarray" else there(name)
 
 
 @pytest.mark.cluster
-def test_connect__does_without_the_answer_of_a_worker_that_dies(tmp_path):
+def test_connect__names_a_worker_of_other_code_and_not_one_that_dies(tmp_path):
     other = tmp_path / "other"
-    other.mkdir()
-    (other / "sitecustomize.py").write_text(DIES_WHEN_ASKED)
-    with running_cluster(tmp_path, workers=0) as running:
-        path = os.pathsep.join([str(other), str(ROOT)])
-        running.start_worker("dies", PYTHONPATH=path)
-        with Client(running.address, timeout=60) as client:
-            client.wait_for_workers(1, timeout=60)
-            versions.check_versions(client)
+    shutil.copytree(ROOT / "dsel", other / "dsel")
+    with (other / "dsel" / "names.py").open("a") as file:
+        file.write("# changed\n")
+    workers = {
+        "dies": (worker_in(tmp_path, "one", DIES_WHEN_ASKED), None),
+        "none": (worker_in(tmp_path, "two", NO_DSEL), "worker tcp.* cannot run this d"),
+        "other": (
+            {"PYTHONPATH": str(other)},
+            r"worker tcp.* code of dsel \w{12} \(client \w{12}\); install",
+        ),
+    }
+    with (
+        running_cluster(tmp_path, workers=0) as running,
+        Client(running.address, timeout=60) as client,
+    ):
+        for name, (changed, expected) in workers.items():
+            running.start_worker(name, **changed)
+            wait_until(client.nthreads, 60, "a worker")
+            if expected is None:
+                versions.check_versions(client)
+            else:
+                with pytest.raises(VersionMismatchError, match=expected):
+                    versions.check_versions(client)
+            running.kill(name)
+            wait_until(lambda: not client.nthreads(), 60, "its end")
 
 
 def code_in(path):

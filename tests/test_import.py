@@ -92,9 +92,3 @@ def test_accessor__is_there_with_the_first_name_of_dsel():
     first = "xarray, dsel; dsel.plan_search"
     assert _run(HAS_ACCESSOR.format(first=first))
     assert _run(HAS_ACCESSOR.format(first="dsel; dsel.open_results"))
-
-
-@pytest.mark.parametrize("name", ["PoolReading", "searches", "models", "experiments"])
-def test_names__that_are_gone_say_what_takes_their_place(name):
-    with pytest.raises(AttributeError, match=f"dsel.{name} is gone in 0.2: "):
-        getattr(dsel, name)

@@ -42,13 +42,11 @@ ROWS: Final = {
     "--folds", default="2,3,5,10", show_default=True, help="Numbers of folds to try."
 )
 @click.option("--wanted", type=float, help="A bound: how many rows would it take?")
-@click.option("--figure", type=click.Path(dir_okay=False), help="Draw it to this file.")
 def command(
     n_labeled: int,
     n_unlabeled: int,
     candidates: int,
     folds: str,
-    figure: str | None,
     **assumed: Any,
 ) -> None:
     """Say what each certificate would give for N_LABELED and N_UNLABELED rows."""
@@ -56,11 +54,6 @@ def command(
         n_labeled, n_unlabeled, n_candidates=candidates,
         cv=numbers(folds, int, "--folds"), **assumed,
     )  # fmt: skip
-    if figure:
-        from dsel.plots import plot_bound_plan
-
-        axes: Any = plot_bound_plan(plan)
-        axes.figure.savefig(figure)
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
     click.echo(wrap(

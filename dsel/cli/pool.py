@@ -1,13 +1,13 @@
 """``dsel pool``: write a pool of unlabeled rows, or describe one."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dsel.cli.running import cluster_options, connected, wrap
-
-if TYPE_CHECKING:
-    from dsel.data.pool import Pool
+from dsel.data.open import open_pool
+from dsel.data.write import write_pool
+from dsel.runtime.progress import row_progress
 
 
 @click.group(name="pool")
@@ -39,26 +39,18 @@ def build(
     else there is is written by tasks, on local threads unless --scheduler or --workers
     say otherwise.
     """
-    from dsel.data.write import write_pool
-    from dsel.runtime.progress import row_progress
-
     progress = row_progress(False if quiet else None)
     with connected(scheduler, workers) as client, progress as shown:
-        pool = write_pool(source, path, client=client, on_progress=shown, **options)
+        write_pool(source, path, client=client, on_progress=shown, **options)
     if not quiet:
-        _show(path, pool)
+        click.get_current_context().invoke(info, path=path)
 
 
 @command.command()
 @click.argument("path")
 def info(path: str) -> None:
     """Say what the pool at PATH holds, without reading its rows."""
-    from dsel.data.open import open_pool
-
-    _show(path, open_pool(path))
-
-
-def _show(path: str, pool: "Pool") -> None:
+    pool = open_pool(path)
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:

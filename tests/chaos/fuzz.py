@@ -82,7 +82,6 @@ OPTIONS = {
         "--disagreement": (["0.3", "1e-9"], NUMBERS),
         "--folds": (["2", "2,3", "1000"], ["1", "0,2", "2,x", "", "-3", "2.5"]),
         "--wanted": (["0.3", "0.05", "1e-9"], ["x", "nan", "-1", ""]),
-        "--figure": (["plan.svg"], ["plan.doc", "nowhere/plan.svg", "FULL"]),
     },
     "pool info": {},
     "report": {"--out": (["page.html"], ["FULL", "FILE/under"])},

@@ -34,11 +34,6 @@ def test_plan_bound__says_how_many_labels_a_bound_needs():
     assert "For a bound of 0.13, labeled rows needed:" in text
 
 
-def test_plan_bound__draws_its_table(tmp_path):
-    run(500, 10_000, "--figure", tmp_path / "plan.svg")
-    assert "<svg" in (tmp_path / "plan.svg").read_text()
-
-
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
