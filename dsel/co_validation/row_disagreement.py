@@ -189,13 +189,12 @@ def _write(
     allow_nan = takes_nan([estimator])
     labeled = labeled_rows(*table, allow_nan=allow_nan)
     opened = matching_pool(open_pool(pool), labeled)
-    trained = train_grid(
+    [(family, fitted)], failures = train_grid(
         make_candidates(None, [estimator]), labeled.X, labeled.y, splits,
         classes=labeled.classes, seed=seed, client=client,
     )  # fmt: skip
-    if trained.failures:
-        raise ValueError(f"`estimator` could not be fitted: {trained.failures[0]}")
-    [(family, fitted)] = trained.families
+    if failures:
+        raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
     models = family.join(fitted)
     in_pairs = splits[0].name.startswith("repeat")
     counter = RowCounter(models, len(labeled.classes), in_pairs)

@@ -8,7 +8,6 @@ order of tasks.
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from itertools import groupby
 from operator import add
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
@@ -41,12 +40,10 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.tasks import single_threaded
 
-Sum = TypeVar("Sum", Moments, Losses, SimpleNamespace)
+Sum = TypeVar("Sum", Moments, Losses)
 
 BLOCK_NBYTES: Final = 2**24
 """Kernel values of one block of rows; a constant, so that sums are rounded alike."""
-STRETCH_ROWS: Final = 2**24
-"""Rows whose sum is stored: a run that ends early loses some minutes of work."""
 
 
 @dataclass(eq=False, repr=False)
@@ -114,10 +111,9 @@ class StreamedLeastSquaresSearch(Search):
         y
             Targets, shape (n,) or (n, n_outputs), of the same kind.
         out
-            Directory or URL where sums over finished rows are stored, every few
-            minutes; the same call continues from them. Needs Dask arrays whose names
-            do not change, as of those read from files, and `centers` or an integer
-            `random_state`.
+            Directory or URL where the sums of finished passes are stored; the same call
+            continues from them. Needs Dask arrays whose names do not change, as of
+            those read from files, and `centers` or an integer `random_state`.
 
         Raises
         ------
@@ -143,20 +139,17 @@ class StreamedLeastSquaresSearch(Search):
             centers = check_centers(self.centers, self.n_features_in_)
             n_centers, drawn = len(centers), content_hash(centers)
             place = partial(SimpleNamespace, points=centers)
-        models = []
+        models: list[tuple[Record, Floats | None, ThinSolution]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
             self.centers_ = kept(store, "centers", SimpleNamespace, place).points
-            add_up = partial(sum_of_rows, rows, client, store)
-            records = []
-            for width in widths:
-                record, root, solution = stream_width(
-                    add_up, self.centers_, width, lams, n_targets,
-                    penalty=self.penalty, fit_intercept=self.fit_intercept,
-                )  # fmt: skip
-                records.append(record)
-                models.append((root, solution))
-            return records
+            reduced = partial(rows.reduce, combine=add, client=client)
+
+            def add_up(key: str, kind: Any, count: Callable[..., Any]) -> Any:
+                return kept(store, key, kind, partial(reduced, count))
+
+            models.extend(self._stream(c, lams, n_targets, add_up) for c in widths)
+            return [record for record, _, _ in models]
 
         cube = self._run(
             evaluate,
@@ -170,7 +163,7 @@ class StreamedLeastSquaresSearch(Search):
         )
         model = self._choose(cube, self.centers_)
         place_of_width, column = divmod(self.best_index_, len(lams))
-        root, solution = models[place_of_width]
+        _, root, solution = models[place_of_width]
         slopes = solution.coefficients[:, :, column]
         model.n_features_in_ = self.n_features_in_
         model.set_model(
@@ -181,6 +174,35 @@ class StreamedLeastSquaresSearch(Search):
         )
         self.best_estimator_ = model
         return self
+
+    def _stream(
+        self, width: float, lams: Floats, n_targets: int, add_up: Callable[..., Any]
+    ) -> tuple[Record, Floats | None, ThinSolution]:
+        """Make the two passes of a width: what is found, W, and the models of all lam.
+
+        W is None for the identity.
+        """
+        # On one thread, else the last digits depend on the machine's cores.
+        with single_threaded():
+            root = None
+            if self.penalty == "rkhs":
+                root = whitening(self.centers_, width=width)
+            block = partial(sum_of_block, self.centers_, width, root, n_targets)
+            count = partial(block, count_moments)
+            moments = add_up(f"moments/{width!r}", Moments, count)
+            solution = solve_moments(
+                moments, n_targets, lams, fit_intercept=self.fit_intercept
+            )
+            count = partial(block, partial(count_losses, solution))
+            losses = add_up(f"losses/{content_hash(lams)}/{width!r}", Losses, count)
+        reasons = why_unusable(lams, solution.rounding_limit, is_singular=False)
+        record = {
+            names.LOO_LOSS_SUM: losses.loo,
+            names.GCV_LOSS_SUM: solution.gcv_losses(losses),
+            names.FOLD_LOSS_SUM: losses.loo[:, np.newaxis],
+            names.MESSAGE: reasons,
+        }
+        return record, root, solution
 
 
 def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
@@ -212,8 +234,8 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
 
 
 def kept(
-    store: Store | None, key: str, kind: Callable[..., Sum], make: Callable[[], Sum]
-) -> Sum:
+    store: Store | None, key: str, kind: Callable[..., Any], make: Callable[[], Any]
+) -> Any:
     """Return what a store keeps under a key, or make it and keep its fields."""
     if store is None:
         return make()
@@ -233,59 +255,8 @@ def drawn_rows(
     def pick(block: Any, numbers: Integers) -> Floats:
         return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
 
-    def stack(earlier: Floats, later: Floats) -> Floats:
-        return np.concatenate([earlier, later])
-
-    return SimpleNamespace(points=rows.reduce(pick, stack, client=client))
-
-
-def stream_width(
-    add_up: Callable[..., Any],
-    centers: Floats,
-    width: float,
-    lams: Floats,
-    n_targets: int,
-    *,
-    penalty: str,
-    fit_intercept: bool,
-) -> tuple[Record, Floats | None, ThinSolution]:
-    """Make the two passes of a width: what is found, W, and the models of all lam.
-
-    `add_up` is `sum_of_rows` of some rows. W is None for the identity.
-    """
-    # On one thread, else the last digits depend on the machine's cores.
-    with single_threaded():
-        root = whitening(centers, width=width) if penalty == "rkhs" else None
-        block = partial(sum_of_block, centers, width, root, n_targets)
-        count = partial(block, count_moments)
-        moments = add_up(f"moments/{width!r}", Moments, count)
-        b = len(moments.mean) - n_targets
-        solution = solve_moments(moments, b, lams, fit_intercept=fit_intercept)
-        count = partial(block, partial(count_losses, solution))
-        losses = add_up(f"losses/{content_hash(lams)}/{width!r}", Losses, count)
-    record = {
-        names.LOO_LOSS_SUM: losses.loo,
-        names.GCV_LOSS_SUM: solution.gcv_losses(losses),
-        names.FOLD_LOSS_SUM: losses.loo[:, np.newaxis],
-        names.MESSAGE: why_unusable(lams, solution.rounding_limit, is_singular=False),
-    }
-    return record, root, solution
-
-
-def sum_of_rows(
-    rows: Pool,
-    client: Any,
-    store: Store | None,
-    key: str,
-    kind: type[Sum],
-    count: Callable[[Any, Integers], Sum],
-) -> Sum:
-    """Add up what is counted of all blocks; the sums of stretches are kept."""
-    sums: list[Sum] = []
-    for number, some in groupby(rows.spans(), lambda each: each.start // STRETCH_ROWS):
-        make = partial(rows.reduce, count, add, client=client, spans=list(some))
-        sums.append(kept(store, f"{key}/{number}", kind, make))
-    return reduce(add, sums)
+    found = rows.reduce(pick, lambda *parts: np.concatenate(parts), client=client)
+    return SimpleNamespace(points=found)
 
 
 def sum_of_block(

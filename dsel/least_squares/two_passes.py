@@ -103,14 +103,14 @@ class ThinSolution:
 
 
 def solve_moments(
-    moments: Moments, b: int, regularizations: Floats, *, fit_intercept: bool = False
+    moments: Moments, n_outputs: int, lams: Floats, *, fit_intercept: bool = False
 ) -> ThinSolution:
     """Factor X'X once and solve for every regularization, lam >= 0.
 
-    `moments` are of all rows, and X has the first `b` of their columns; with
+    `moments` are of all rows, and the last of their columns are the targets; with
     `fit_intercept` the models have an unpenalised constant.
     """
-    n = moments.n_rows
+    n, b = moments.n_rows, len(moments.mean) - n_outputs
     mean, scatter, base = moments.mean, moments.scatter, 1.0 / n
     if not fit_intercept:
         scatter = scatter + n * np.outer(mean, mean)  # Z'Z
@@ -121,10 +121,8 @@ def solve_moments(
     # Rounding may make small eigenvalues negative.
     squares = np.maximum(values, 0.0)[:, np.newaxis]
     # At lam = 0 what differs from a null direction by rounding alone is left out.
-    is_null = (squares <= limit) & (regularizations == 0)
-    inverse = np.where(
-        is_null, 0.0, 1.0 / np.where(is_null, 1.0, squares + regularizations)
-    )
+    is_null = (squares <= limit) & (lams == 0)
+    inverse = ~is_null / np.where(is_null, 1.0, squares + lams)
     rotated = vectors.T @ scatter[:b, b:]
     filtered = inverse[:, np.newaxis, :] * rotated[:, :, np.newaxis]
     coefficients = vectors @ filtered.reshape(b, -1)

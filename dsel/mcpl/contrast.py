@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dsel.arrays import Floats
-from dsel.mcpl.gaussian import GaussianClasses, LinearScores, Moments, whiten
+from dsel.mcpl.gaussian import GaussianClasses, Moments, whiten
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ class LDAContrast:
     """Sums of the labeled rows of each class, shape (K, d)."""
     n_rows: float
     """Labeled rows and pool."""
-    supervised: LinearScores
-    """Supervised log-density of z, less what all classes share."""
+    supervised: Floats
+    """Supervised log-density of z, less what all classes share: a row (constant,
+    slopes) for each class, shape (K, 1 + d)."""
     offset: float
     """What all classes share of it, mean over all rows."""
 
@@ -53,13 +54,13 @@ class LDAContrast:
         moved = np.column_stack([rows[:, 0], whiten(self.factor, steps)])
         return moved.reshape(sums.shape)
 
-    def scores_about(self, gradient: Floats, origin: Floats) -> LinearScores:
+    def scores_about(self, gradient: Floats, origin: Floats) -> Floats:
         """Return what a row adds by going to each class, as functions of x - origin."""
         rows = gradient.reshape(len(self.masses), -1)
         # z = L^-1 (x - origin) + start is put into the functions of z.
         start = whiten(self.factor, (origin - self.shift)[None])[0]
         mapped = solve_triangular(self.factor, rows[:, 1:].T, lower=True, trans="T")
-        return LinearScores(rows[:, 0] + rows[:, 1:] @ start, np.asarray(mapped.T))
+        return np.column_stack([rows[:, 0] + rows[:, 1:] @ start, mapped.T])
 
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
@@ -105,19 +106,18 @@ class LDAExpansion:
         fitted = self._masses @ np.log(self.priors) - 0.5 * contrast.n_rows * (
             log_det + self.means.shape[1]
         )
-        scores = contrast.supervised
-        reference = self._masses @ scores.constants + np.sum(self._sums * scores.linear)
+        constants, slopes = contrast.supervised[:, 0], contrast.supervised[:, 1:]
+        reference = self._masses @ constants + np.sum(self._sums * slopes)
         return float(fitted - reference - contrast.n_rows * contrast.offset)
 
     @property
     def gradient(self) -> Floats:
         """Derivatives with respect to the masses and sums, shape (K (1 + d),)."""
-        scores = self._contrast.supervised
         # Envelope theorem: the derivative of the maximum is that of the log-densities
         # at the fitted parameters.
         squares = np.einsum("kd,kd->k", self._linear, self.means)
-        constants = np.log(self.priors) - 0.5 * squares - scores.constants
-        return np.column_stack([constants, self._linear - scores.linear]).ravel()
+        scores = np.column_stack([np.log(self.priors) - 0.5 * squares, self._linear])
+        return np.asarray(scores - self._contrast.supervised).ravel()
 
     def curvature(self, directions: Floats) -> Floats:
         """Return the Hessian times each row of `directions`, same shape."""
@@ -168,7 +168,7 @@ def lda_contrast(
         np.zeros_like(start)
     )
     # What the classes share may be larger by many orders: it goes to the offset.
-    constants = scores.constants - scores.linear @ start
+    scores[:, 0] -= scores[:, 1:] @ start
     # Mean over all rows of z'S_s^-1 z, z taken from the labeled mean: there the rows
     # have mean -start and covariance I.
     precision = np.linalg.inv(covariance)
@@ -179,6 +179,6 @@ def lda_contrast(
         masses=labeled.counts,
         sums=labeled.counts[:, None] * (steps + start),
         n_rows=everything.count,
-        supervised=LinearScores(constants, scores.linear),
+        supervised=scores,
         offset=float(-0.5 * (np.linalg.slogdet(covariance).logabsdet + shared)),
     )

@@ -1,6 +1,6 @@
 """LDA that uses a pool and is never less likely, and what it is measured against."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -26,13 +26,6 @@ from dsel.mcpl.saddle_point import fit_contrast
 class _GaussianClassifier(ClassifierMixin, BaseEstimator):
     """Predicts the largest of Gaussian class densities times priors."""
 
-    predicts_by_coefficients = True
-    classes_: NDArray[Any]
-    priors_: Floats
-    means_: Floats
-    covariance_: Floats
-    coef_: Floats
-    intercept_: Floats
     n_features_in_: int
 
     @lazily
@@ -129,12 +122,13 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         # About the middle, not the origin: a mean far from 0 would cost digits.
         middle = fitted.means.mean(axis=0)
         scores = fitted.scores_about(middle)
-        offsets = scores.constants - scores.linear @ middle
-        two = len(offsets) == 2
-        self.coef_ = np.diff(scores.linear, axis=0) if two else scores.linear
-        self.intercept_ = np.diff(offsets) if two else offsets
+        scores[:, 0] -= scores[:, 1:] @ middle
+        if len(scores) == 2:
+            scores = np.diff(scores, axis=0)
+        self.coef_, self.intercept_ = scores[:, 1:], scores[:, 0]
 
 
+@dataclass(eq=False, repr=False)
 class SemiSupervisedLDA(_GaussianClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for LDA.
 
@@ -221,23 +215,11 @@ class SemiSupervisedLDA(_GaussianClassifier):
     (True, True)
     """
 
-    duality_gap_: float
-    contrast_lower_: float
-    n_passes_: int
-    solver_status_: str
-
-    def __init__(
-        self,
-        *,
-        tol: float = 1e-6,
-        ridge: float = 0.0,
-        max_passes: int = 1000,
-        start_rows: int = 20_000,
-    ) -> None:
-        self.tol = tol
-        self.ridge = ridge
-        self.max_passes = max_passes
-        self.start_rows = start_rows
+    _: KW_ONLY
+    tol: float = 1e-6
+    ridge: float = 0.0
+    max_passes: int = 1000
+    start_rows: int = 20_000
 
     def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
         """Fit to labeled rows and the unlabeled pool.
@@ -252,11 +234,6 @@ class SemiSupervisedLDA(_GaussianClassifier):
             Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
             None or no rows give the supervised fit.
 
-        Returns
-        -------
-        SemiSupervisedLDA
-            The fitted estimator.
-
         Raises
         ------
         ValueError
@@ -265,7 +242,7 @@ class SemiSupervisedLDA(_GaussianClassifier):
         """
         labeled = self._labeled(X, y)
         try:
-            found = fit_contrast(
+            fitted, gap, lower, n_passes, status = fit_contrast(
                 labeled,
                 self._opened(pool),
                 ridge=check_nonnegative(self.ridge, "ridge"),
@@ -278,30 +255,29 @@ class SemiSupervisedLDA(_GaussianClassifier):
                 "`X` must give a covariance that is regular to rounding; label more "
                 "rows, remove features that depend on others, or set `ridge` above 0."
             ) from error
-        self._set(found.classes)
-        self.duality_gap_ = found.duality_gap
-        self.contrast_lower_ = found.contrast_lower
-        self.n_passes_ = found.n_passes
-        self.solver_status_ = found.status
-        if found.status != CONVERGED:
+        self._set(fitted)
+        self.duality_gap_, self.contrast_lower_ = gap, lower
+        self.n_passes_, self.solver_status_ = n_passes, status
+        if status != CONVERGED:
             what = (
-                f"the duality gap is {found.duality_gap:.3g} per row where `tol` is "
-                f"{self.tol:.3g}. The estimate is no worse than the supervised one all "
-                f"the same (contrast_lower_ = {found.contrast_lower:.3g})"
+                f"the duality gap is {gap:.3g} per row where `tol` is {self.tol:.3g}. "
+                f"The estimate is no worse than the supervised one all the same "
+                f"(contrast_lower_ = {lower:.3g})"
             )
-            if found.contrast_lower == 0.0:
+            if lower == 0.0:
                 what = (
                     "no gain over the supervised estimate could be certified, which is "
                     "what the fit returned"
                 )
             warn(
-                f"{what} ({found.status} after {found.n_passes} reads of the pool); "
-                "raise `max_passes` or `tol`.",
+                f"{what} ({status} after {n_passes} reads of the pool); raise "
+                f"`max_passes` or `tol`.",
                 GuaranteeWarning,
             )
         return self
 
 
+@dataclass(eq=False, repr=False)
 class MaximumLikelihoodLDA(_GaussianClassifier):
     """Linear discriminant analysis; the covariance has divisor N.
 
@@ -327,8 +303,8 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
     array([[1.]])
     """
 
-    def __init__(self, *, ridge: float = 0.0) -> None:
-        self.ridge = ridge
+    _: KW_ONLY
+    ridge: float = 0.0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit to labeled rows.
@@ -339,11 +315,6 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
             Labeled rows, shape (n_rows, d).
         y
             Labels of any kind, at least two classes, shape (n_rows,).
-
-        Returns
-        -------
-        MaximumLikelihoodLDA
-            The fitted estimator.
 
         Raises
         ------
@@ -362,19 +333,8 @@ class OracleLDA(MaximumLikelihoodLDA):
     No semi-supervised fit has a higher likelihood on these rows; improvements over the
     supervised fit are measured against it.
 
-    Parameters
-    ----------
-    ridge
-        Added to the diagonal of the scatter matrix, >= 0.
-
-    Attributes
-    ----------
-    classes_, priors_, means_, covariance_, coef_, intercept_, n_features_in_
-        As in `SemiSupervisedLDA`.
-
-    See Also
-    --------
-    MaximumLikelihoodLDA : The fit without the pool's labels.
+    Parameters and attributes are those of `MaximumLikelihoodLDA`, the fit without the
+    pool's labels.
 
     Examples
     --------
@@ -395,19 +355,10 @@ class OracleLDA(MaximumLikelihoodLDA):
 
         Parameters
         ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Rows with the same columns: whatever ``dsel.open_pool`` takes.
+        X, y, pool
+            As for `SemiSupervisedLDA`.
         pool_labels
             Labels of the pool by global row number; all of them occur in `y`.
-
-        Returns
-        -------
-        OracleLDA
-            The fitted estimator.
 
         Raises
         ------

@@ -241,13 +241,6 @@ def minimize_quadratic_on_simplices(
     from; `parts` says which simplex each weight belongs to. The value found is at most
     `tol` above the minimum. Where H is singular, the weights are those of about the
     least distance from `start`.
-
-    Examples
-    --------
-    >>> H, c = np.diag([1.0, 1.0, 1.0]), np.array([0.0, 0.0, 9.0])
-    >>> parts = np.array([0, 0, 0])
-    >>> minimize_quadratic_on_simplices(H, c, np.ones(3) / 3, parts=parts)
-    array([0.5, 0.5, 0. ])
     """
     size = len(linear)
     scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)

@@ -56,19 +56,9 @@ class Moments:
             self.scatter + other.scatter + between,
         )
 
-    def weighted(self, weight: float) -> "Moments":
-        """Return the moments with every row counted `weight` times."""
-        return Moments(self.counts * weight, self.means, self.scatter * weight)
-
 
 def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> Moments:
-    """Return the moments of rows, shape (n_rows, d), by class if codes are given.
-
-    Examples
-    --------
-    >>> moments_of(np.array([[1.0], [3.0]]))
-    Moments(counts=array([2.]), means=array([[2.]]), scatter=array([[2.]]))
-    """
+    """Return the moments of rows, shape (n_rows, d), by class if codes are given."""
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
     n_features = X.shape[1]
     means, scatter = np.zeros((n_classes, n_features)), np.zeros((n_features,) * 2)
@@ -82,25 +72,18 @@ def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> 
     return Moments(counts, means, scatter)
 
 
-def dense_blocks(X: Any) -> Iterator[Floats]:
-    """Yield the rows of a dense or sparse chunk as float64 blocks that fit a cache."""
-    # A block is read several times: once it is in the cache that costs little.
+def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
+    """Yield a dense or sparse chunk as float64 blocks that fit a cache, with numbers.
+
+    `rows` are the row numbers. A block is read several times: in the cache that costs
+    little.
+    """
     n_rows = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, X.shape[0], n_rows):
         block = X[start : start + n_rows]
         if sparse.issparse(block):
             block = block.toarray()
-        yield np.asarray(block, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class LinearScores:
-    """One linear function of a row for each class."""
-
-    constants: Floats
-    """Shape (K,)."""
-    linear: Floats
-    """Shape (K, d)."""
+        yield np.asarray(block, dtype=np.float64), rows[start : start + n_rows]
 
 
 @dataclass(frozen=True)
@@ -126,15 +109,16 @@ class GaussianClasses:
         scores -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
         return np.asarray(scores + (np.log(self.priors) + offset))
 
-    def scores_about(self, origin: Floats) -> LinearScores:
-        """Return ln p(x, k), less what all classes share, of ``x - origin``.
+    def scores_about(self, origin: Floats) -> Floats:
+        """Return ln p(x, k), less what all classes share, as functions of x - origin.
 
-        With one covariance the classes share the determinant and the square of x.
+        With one covariance they share the determinant and the square of x, so that a
+        row (constant, slopes) for each class is left, shape (K, 1 + d).
         """
         means = self.means - origin
         linear = np.asarray(np.linalg.solve(self.covariance, means.T).T)
         squares = np.einsum("kd,kd->k", linear, means)
-        return LinearScores(np.log(self.priors) - 0.5 * squares, linear)
+        return np.column_stack([np.log(self.priors) - 0.5 * squares, linear])
 
 
 def whiten(factor: Floats, X: Floats) -> Floats:
@@ -155,10 +139,9 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
         numbers = ", ".join(map(str, constant[:5]))
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         raise ValueError(
-            f"`X` must have no constant features, but column"
-            f"{'s' if len(constant) > 1 else ''} {numbers}{more} "
-            f"{'is' if len(constant) == 1 else 'are'} the same in all labeled rows, so "
-            "that the covariance is singular; remove them, or set `ridge` above 0."
+            f"`X` must have no constant features, or the covariance is singular, but "
+            f"column {numbers}{more} is the same in all labeled rows; leave it out, or "
+            f"set `ridge` above 0."
         )
     scatter = labeled.scatter + ridge * np.eye(len(labeled.scatter))
     covariance = scatter / labeled.count

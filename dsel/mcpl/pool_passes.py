@@ -7,7 +7,6 @@ their sum.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,25 +15,10 @@ import numpy as np
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
-from dsel.mcpl.gaussian import LinearScores, Moments, dense_blocks, moments_of
+from dsel.mcpl.gaussian import Moments, dense_blocks, moments_of
 
 
-@dataclass(frozen=True)
-class PoolSummary:
-    """What is the same for all fits that use a pool."""
-
-    moments: Moments
-    """Of all its rows, as one class."""
-    sample: Floats
-    """Every so many-th row."""
-
-    def merged(self, other: "PoolSummary") -> "PoolSummary":
-        """Return the summary of both sets of rows."""
-        sample = np.vstack([self.sample, other.sample])
-        return PoolSummary(self.moments.merged(other.moments), sample)
-
-
-def read_summary(pool: Any, *, n_sampled: int) -> PoolSummary:
+def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
     """Return moments and a sample of `n_sampled` rows at most (0: none) in one read.
 
     A process keeps them under the pool's token: the folds and candidates of a search
@@ -43,35 +27,37 @@ def read_summary(pool: Any, *, n_sampled: int) -> PoolSummary:
     # Every so many-th row by number: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
     count = partial(_chunk_summary, stride=stride)
-    summary: PoolSummary = process_cache().get(
+    moments, sample = process_cache().get(
         f"mcpl-{pool.token}-{stride}",
-        lambda: pool.reduce(count, PoolSummary.merged, keep=True),
+        lambda: pool.reduce(count, _merged_summaries, keep=True),
     )
-    if not np.isfinite(summary.moments.scatter).all():
+    if not np.isfinite(moments.scatter).all():
         raise ValueError(
             "`pool` must hold values that can be squared, but some are too large; "
             "scale the features."
         )
-    return summary
+    return moments, sample
 
 
-def _chunk_summary(X: Any, rows: Integers, *, stride: int) -> PoolSummary:
+def _chunk_summary(X: Any, rows: Integers, *, stride: int) -> tuple[Moments, Floats]:
     # Values that overflow are reported once, when all chunks have been added up.
     with np.errstate(invalid="ignore", over="ignore"):
         moments = chunk_moments(X, rows)
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
-    sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
-    return PoolSummary(moments, sample)
+    sample = [block for block, _ in dense_blocks(X[chosen], rows[chosen])]
+    return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
+
+
+def _merged_summaries(one: Any, other: Any) -> tuple[Moments, Floats]:
+    return one[0].merged(other[0]), np.vstack([one[1], other[1]])
 
 
 def chunk_moments(
     X: Any, rows: Integers, *, codes: Integers | None = None, n_classes: int = 1
 ) -> Moments:
     """Return the moments of a chunk, by class if the class of each row is given."""
-    moments, n_read = moments_of(np.empty((0, X.shape[1])), None, n_classes), 0
-    for block in dense_blocks(X):
-        numbers = rows[n_read : n_read + len(block)]
-        n_read += len(block)
+    moments = moments_of(np.empty((0, X.shape[1])), None, n_classes)
+    for block, numbers in dense_blocks(X, rows):
         here = None if codes is None else codes[numbers]
         moments = moments.merged(moments_of(block, here, n_classes))
     return moments
@@ -81,33 +67,29 @@ def chunk_class_sums(
     X: Any,
     rows: Integers,
     *,
-    functions: Sequence[LinearScores],
+    functions: Sequence[Floats],
     origin: Floats,
     cuts: Sequence[int],
 ) -> Floats:
     """Return class sums of labelings of a chunk: (functions, shares, K, 1 + d).
 
-    By each function of ``x - origin`` a row goes to its lowest class, of equal ones to
-    the lowest code. `origin` is subtracted first, so that sums keep their digits. At
-    `cuts`, ascending row numbers, a new share of the pool begins.
+    By each function, a row (constant, slopes) for each class, a row of the pool goes to
+    the class where it is lowest at ``x - origin``, of equal ones to the lowest code.
+    `origin` is subtracted first, so that sums keep their digits. At `cuts`, ascending
+    row numbers, a new share of the pool begins.
     """
-    stacked = np.vstack([each.linear for each in functions])
-    constants = np.concatenate([each.constants for each in functions])
-    n_functions, n_shares = len(functions), len(cuts) + 1
-    n_classes, n_features = len(constants) // n_functions, X.shape[1]
-    sums = np.zeros((n_functions, n_shares, n_classes, 1 + n_features))
-    n_read = 0
-    for block in dense_blocks(X):
-        numbers = rows[n_read : n_read + len(block)]
-        n_read += len(block)
+    n_classes = len(functions[0])
+    constants, linear = np.split(np.vstack(functions), [1], axis=1)
+    sums = np.zeros((len(functions), len(cuts) + 1, *functions[0].shape))
+    for block, numbers in dense_blocks(X, rows):
         # Cuts are row numbers of the pool: where they lie in this block.
         bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
         centred = block - origin
         # Classes first, rows last: a loop over classes runs over contiguous memory.
-        scores = stacked @ centred.T
-        scores += constants[:, None]
-        for number in range(n_functions):
+        scores = linear @ centred.T
+        scores += constants
+        for number in range(len(functions)):
             here = scores[number * n_classes : (number + 1) * n_classes]
             # A loop over classes is several times faster than argmin over a short axis.
             lowest = here[0].copy()

@@ -1,11 +1,13 @@
 """The classifier whose rows choose their model: calibration, choice, p-values."""
 
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.arrays import Floats, Integers
@@ -20,7 +22,7 @@ from dsel.data.lazy import by_block
 from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
-from dsel.nonconformity.models import train_grid
+from dsel.nonconformity.models import join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list
 from dsel.results.rows import write_rows
@@ -41,6 +43,7 @@ class Answer(NamedTuple):
     """Place of the chosen model in `params_`."""
 
 
+@dataclass(eq=False, repr=False)
 class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train every model of a grid once; let each test row choose among them.
 
@@ -115,20 +118,12 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        param_grid: Any = None,
-        *,
-        validation_size: int | None = None,
-        ties: str = "random",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.validation_size = validation_size
-        self.ties = ties
-        self.random_state = random_state
+    estimator: Any = None
+    param_grid: Any = None
+    _: KW_ONLY
+    validation_size: int | None = None
+    ties: str = "random"
+    random_state: Any = None
 
     def fit(
         self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
@@ -145,11 +140,6 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Dask client; None is the current one, else local threads.
         **fit_params
             Passed to every model's `fit`.
-
-        Returns
-        -------
-        NonconformityClassifier
-            Itself.
 
         Raises
         ------
@@ -174,44 +164,38 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         self.seed_ = seed_from(self.random_state)
         split = holdout_split(n, n_held, seed=self.seed_)
-        trained = train_grid(
-            make_candidates(self.estimator, drawn(self.param_grid, self.seed_)),
-            X, codes, [split],
+        candidates = make_candidates(self.estimator, drawn(self.param_grid, self.seed_))
+        trained, failures = train_grid(
+            candidates, X, codes, [split],
             classes=self.classes_, seed=self.seed_, fit_params=fit_params,
             client=client,
         )  # fmt: skip
+        join = partial(join_models, candidates, trained, n_classes=len(self.classes_))
         held, own = X[split.test_rows], codes[split.test_rows]
-        self.models_ = trained.pack({})
+        self.models_ = join(failures)
         scores = self.models_.scores(held)
         bad = np.flatnonzero(np.isnan(scores).any(axis=(1, 2)))
         if len(bad):
             numbers = [self.models_.candidates[place].number for place in bad]
-            reason = "scores NaN on validation rows"
-            self.models_ = trained.pack(dict.fromkeys(numbers, reason))
+            failures |= dict.fromkeys(numbers, "scores NaN on validation rows")
+            self.models_ = join(failures)
             scores = self.models_.scores(held)
-        self._calibrate(scores, own)
         self.params_ = [dict(each.params) for each in self.models_.candidates]
-        self.failures_ = dict(self.models_.failures)
-        self.n_candidates_ = len(trained.candidates)
-        return self
-
-    def _calibrate(self, scores: Floats, own: Integers) -> None:
-        """Keep how well the validation rows conform to their own labels."""
-        sizes = np.abs(_of_label(margin_conformity(scores), own))
-        sizes[~np.isfinite(sizes)] = np.nan
-        usual = np.ones(len(sizes))
-        known = ~np.isnan(sizes).all(axis=1)
-        usual[known] = np.nanmedian(sizes[known], axis=1)
-        usual[usual == 0] = 1.0
-        self.usual_margins_ = usual
+        self.failures_, self.n_candidates_ = failures, len(candidates)
+        rows = np.arange(len(own))
+        sizes = np.abs(margin_conformity(scores)[:, rows, own])
+        finite = np.ma.masked_invalid(sizes)
+        usual = np.ma.median(finite, axis=1).filled(0.0)  # type: ignore[no-untyped-call]
+        self.usual_margins_ = np.where(usual == 0.0, 1.0, usual)
         margins = margin_conformity(self._rounded(scores))
-        self.validation_scores_ = np.sort(_of_label(margins, own), axis=1)
+        self.validation_scores_ = np.sort(margins[:, rows, own], axis=1)
         if not (self.validation_scores_ <= 0).any():
             warn(
                 f"no model errs on the {len(own)} validation rows, so every critical "
                 "epsilon is 0 and the tie rule alone decides; hold out more rows.",
                 GuaranteeWarning,
             )
+        return self
 
     @property
     def n_validation_(self) -> int:
@@ -219,48 +203,37 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return int(self.validation_scores_.shape[1])
 
     def predict(self, X: Any) -> Any:
-        """Predict the label that the chosen model finds most conforming.
+        """Predict the label that the chosen model finds most conforming, (n_rows,).
 
         Parameters
         ----------
         X
             Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
-
-        Returns
-        -------
-        ndarray
-            Labels, shape (n_rows,).
         """
-        check_is_fitted(self)
         return by_block(lambda X, rows: self.classes_[self._answer(X, rows).label], X)
 
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which some model's region has one label.
 
-        Parameters
-        ----------
-        X
-            Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
-
-        Returns
-        -------
-        ndarray
-            Multiples of 1/n_validation in [0, 1], shape (n_rows,): the smallest over
-            models of the second largest p-value of a label, without smoothing.
+        It is the smallest over models of the second largest p-value of a label, without
+        smoothing: multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for
+        `predict`.
         """
-        check_is_fitted(self)
-        n = self.n_validation_
-        return by_block(lambda X, rows: self._answer(X, rows).critical_count / n, X)
+        return by_block(
+            lambda X, rows: self._answer(X, rows).critical_count / self.n_validation_, X
+        )
 
     def chosen_model(self, X: Any) -> Any:
-        """Return the number of the model that predicts each row; see `params_`."""
-        check_is_fitted(self)
+        """Return the place in `params_` of the model that predicts each row.
+
+        `X` is as for `predict`.
+        """
         return by_block(lambda X, rows: self._answer(X, rows).model, X)
 
     def p_values(
         self, X: Any, *, smoothing: bool = True, model: int | None = None
     ) -> Floats:
-        """Return the p-value of every label.
+        """Return the p-value of every label, shape (n_rows, n_classes).
 
         Parameters
         ----------
@@ -270,11 +243,6 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Whether the test row is counted; without it the printed p-value.
         model
             Number of a model, as in `params_`; None for the one that each row chose.
-
-        Returns
-        -------
-        ndarray
-            Shape (n_rows, n_classes).
 
         Notes
         -----
@@ -289,7 +257,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             check_integer(model, "model", at_least=0, at_most=most)
             models = np.full(X.shape[0], model)
         counts = np.empty((X.shape[0], len(self.classes_)), np.int64)
-        for part in self._blocks(X.shape[0]):
+        for part in gen_batches(X.shape[0], self.models_.block_rows):
             own = _of_model(margin_conformity(self._scores(X[part])), models[part])
             for number in np.unique(models[part]):
                 mine = models[part] == number
@@ -306,24 +274,17 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         smoothing: bool = True,
         model: int | None = None,
     ) -> NDArray[np.bool_]:
-        """Return the prediction region: labels whose p-value is large enough.
+        """Return which labels are in the prediction region, (n_rows, n_classes).
 
         Parameters
         ----------
-        X
-            Rows, shape (n_rows, n_columns).
+        X, model
+            As for `p_values`.
         epsilon
             Level in (0, 1).
         smoothing
             With it the region is p >= epsilon of the smoothed p-value, without it the
             printed p > epsilon.
-        model
-            Number of a model; None for the one that each row chose.
-
-        Returns
-        -------
-        ndarray
-            Whether each label is in the region, shape (n_rows, n_classes).
 
         Notes
         -----
@@ -337,20 +298,17 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
         """Bound how often a row's model errs on fresh rows with such a margin.
 
+        With k and m the model and margin of a row: P(f_k errs on a fresh row, with
+        margin m or more), by `dsel.bounds.threshold_bound`. This is **not** the error
+        at the row, and its average does not bound the error of this classifier;
+        `certify` does.
+
         Parameters
         ----------
         X
             Rows, shape (n_rows, n_columns).
         delta
             Probability with which any of the bounds may fail.
-
-        Returns
-        -------
-        ndarray
-            With k and m the model and margin of a row: a bound on P(f_k errs on a
-            fresh row, with margin m or more), by `dsel.bounds.threshold_bound`. **Not**
-            on the error at this row, and its average does not bound the error of this
-            classifier; `certify` does.
         """
         return threshold_bound(
             self._answer(X).critical_count,
@@ -362,17 +320,14 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def certify(self, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
         """Bound the error of this classifier by rows that it has never seen.
 
+        It is the hold-out bound of the composite classifier, ties included.
+
         Parameters
         ----------
         X, y
             Labeled rows that `fit` did not get, drawn like future ones.
         delta
             Probability with which the bound may fail.
-
-        Returns
-        -------
-        Certificate
-            The hold-out bound of the composite classifier, ties included.
         """
         predicted, labels = self.predict(X), check_labels(y)
         if len(labels) != len(predicted):
@@ -436,7 +391,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         rows = np.arange(X.shape[0]) if rows is None else rows
         found = [
             self._choose(self._scores(X[part]), rows[part])
-            for part in self._blocks(len(rows))
+            for part in gen_batches(len(rows), self.models_.block_rows)
         ]
         return Answer(*map(np.concatenate, zip(*found, strict=True)))
 
@@ -482,10 +437,6 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         quantum = quantum[:, np.newaxis, np.newaxis]
         return np.asarray(np.rint(scores / quantum) * quantum)
 
-    def _blocks(self, n_rows: int) -> list[slice]:
-        step = self.models_.block_rows
-        return [slice(start, start + step) for start in range(0, n_rows, step)]
-
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return summed(validate_data(self, X, accept_sparse="csr", reset=False))
@@ -495,11 +446,6 @@ def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the largest and the second largest value of the last axis."""
     top = np.partition(values, values.shape[-1] - 2, axis=-1)
     return top[..., -1], top[..., -2]
-
-
-def _of_label(values: Floats, labels: Integers) -> Floats:
-    """Return the value of each row's label, (n_models, n_rows)."""
-    return values[:, np.arange(len(labels)), labels]
 
 
 def _of_model(values: Floats, models: Integers) -> Floats:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
@@ -22,127 +22,85 @@ from dsel.runtime.tasks import Task
 BLOCK_NBYTES: Final = 2**24
 """Scores of a block of rows: enough for fast products, and they stay in caches."""
 
+Trained = list[tuple[Family, list[FittedGroup]]]
+"""Each family, and what it fitted: a group of candidates on one split each."""
+
 
 @dataclass(frozen=True)
 class ModelSet:
-    """Fitted models of some candidates on one split, in the order of the grid."""
+    """Models of candidates on one split, in the order of the grid."""
 
     candidates: tuple[Candidate, ...]
-    """Those that could be fitted."""
+    """Those that can be used."""
     parts: tuple[FittedGroup, ...]
     """The models, one part a family."""
-    split: int
-    classes: NDArray[Any]
-    failures: Mapping[int, str]
-    """Why a candidate is not here, by its number."""
-
-    @property
-    def n_models(self) -> int:
-        """Number of models."""
-        return len(self.candidates)
+    n_classes: int
 
     @property
     def block_rows(self) -> int:
         """Rows to score at once."""
-        scores = 8 * self.n_models * len(self.classes)
+        scores = 8 * len(self.candidates) * self.n_classes
         row = scores + max(part.row_nbytes for part in self.parts)
         return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
 
-    def scores(self, X: Any) -> NDArray[np.float64]:
+    def scores(self, X: Any) -> Floats:
         """Return real scores, shape (n_models, n_rows, n_classes)."""
         place = {each.number: i for i, each in enumerate(self.candidates)}
-        scores = np.empty((self.n_models, X.shape[0], len(self.classes)))
+        scores = np.empty((len(place), X.shape[0], self.n_classes))
         for part in self.parts:
             mine = [place[number] for number in part.candidates]
-            scores[mine] = part.scores(X, [np.array(self.split)])[0]
+            scores[mine] = part.scores(X, [np.array(part.splits[0])])[0]
         return scores
 
     def models(self) -> list[Any]:
         """Return the fitted scikit-learn estimators in the order of the candidates."""
         where = {number: part for part in self.parts for number in part.candidates}
         numbers = [each.number for each in self.candidates]
-        return [where[number].model(number, self.split) for number in numbers]
-
-
-@dataclass(frozen=True)
-class TrainedGrid:
-    """All candidates fitted on all splits, before their models are joined."""
-
-    candidates: tuple[Candidate, ...]
-    families: tuple[tuple[Family, tuple[FittedGroup, ...]], ...]
-    """Each family, and what it fitted: a group of candidates on one split each."""
-    classes: NDArray[Any]
-
-    @cached_property
-    def failures(self) -> dict[int, str]:
-        """A message for every candidate of which a fit failed, by its number."""
-        failures: dict[int, str] = {}
-        for fitted in (each for _, groups in self.families for each in groups):
-            status = fitted.counts.status[:, 0]
-            for number in np.array(fitted.candidates)[status != FIT_DONE].tolist():
-                key = number, fitted.splits[0]
-                message = fitted.counts.messages.get(key, "the fit failed")
-                failures.setdefault(number, message)
-        return failures
-
-    def pack(self, unusable: Mapping[int, str]) -> ModelSet:
-        """Join the models of the only split, but failed and `unusable` candidates.
-
-        Raises AllFitsFailedError where none is left.
-        """
-        failures = {**self.failures, **unusable}
-        if failures:
-            number, message = min(failures.items())
-            text = (
-                f"{len(failures)} of {len(self.candidates)} candidates failed and take "
-                f"no part; candidate {number}: {message}"
-            )
-            if len(failures) == len(self.candidates):
-                raise AllFitsFailedError(text)
-            warn(text, FitFailedWarning)
-        parts = []
-        for family, fitted in self.families:
-            fit = sorted({n for each in fitted for n in each.candidates} - {*failures})
-            if fit:
-                parts.append(family.join(fitted, fit))
-        kept = tuple(each for each in self.candidates if each.number not in failures)
-        split = self.families[0][1][0].splits[0]
-        return ModelSet(kept, tuple(parts), split, self.classes, failures)
+        return [where[n].model(n, where[n].splits[0]) for n in numbers]
 
 
 def train_grid(
     candidates: Sequence[Candidate],
     X: Any,
-    y: NDArray[np.int64],
+    y: Integers,
     splits: Sequence[Split],
     *,
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any] = MappingProxyType({}),
     client: Any = None,
-) -> TrainedGrid:
-    """Fit all candidates, each group on each split as a task: cluster or threads."""
+) -> tuple[Trained, dict[int, str]]:
+    """Fit all candidates, each group on each split as a task: cluster or threads.
+
+    Also returned is why a candidate failed, by its number.
+    """
     assignments = assign_families(
         candidates, X, classes=classes, seed=seed,
         fit_params=checked_params(fit_params, len(y)),
     )  # fmt: skip
     tasks = [
-        Task(f"fit-{family}-{group}-{split.number}", fit_group,
-             (each.family, each.groups[group], split))
-        for family, each in enumerate(assignments)
-        for group in range(len(each.groups))
+        Task(f"fit-{group[0].number}-{split.number}", fit_group,
+             (each.family, group, split))
+        for each in assignments
+        for group in each.groups
         for split in splits
     ]  # fmt: skip
     fitted = records_in_order((X, y), tasks, resolve_client(client))
-    families = tuple(
-        (each.family, tuple(next(fitted) for _ in each.groups for _ in splits))
+    trained = [
+        (each.family, [next(fitted) for _ in each.groups for _ in splits])
         for each in assignments
-    )
-    return TrainedGrid(tuple(candidates), families, classes)
+    ]
+    failures: dict[int, str] = {}
+    for group in (each for _, groups in trained for each in groups):
+        for place in np.flatnonzero(group.counts.status[:, 0] != FIT_DONE):
+            key = group.candidates[place], group.splits[0]
+            message = group.counts.messages.get(key, "the fit failed")
+            failures.setdefault(key[0], message)
+    return trained, failures
 
 
 def fit_group(
-    work: tuple[Any, NDArray[np.int64]],
+    work: tuple[Any, Integers],
     payloads: Sequence[Any],
     family: Family,
     group: Sequence[Candidate],
@@ -152,3 +110,31 @@ def fit_group(
     del payloads  # a fit starts from nothing
     X, y = work
     return family.fit(group, X, y, [split], budget=process_cache()), None
+
+
+def join_models(
+    candidates: Sequence[Candidate],
+    trained: Trained,
+    failures: Mapping[int, str],
+    n_classes: int,
+) -> ModelSet:
+    """Join what was trained on one split, but for the candidates that failed.
+
+    Raises AllFitsFailedError where none is left.
+    """
+    if failures:
+        number, message = min(failures.items())
+        text = (
+            f"{len(failures)} of {len(candidates)} candidates failed and take no part; "
+            f"candidate {number}: {message}"
+        )
+        if len(failures) == len(candidates):
+            raise AllFitsFailedError(text)
+        warn(text, FitFailedWarning)
+    parts = []
+    for family, fitted in trained:
+        used = sorted({n for each in fitted for n in each.candidates} - {*failures})
+        if used:
+            parts.append(family.join(fitted, used))
+    kept = tuple(each for each in candidates if each.number not in failures)
+    return ModelSet(kept, tuple(parts), n_classes)

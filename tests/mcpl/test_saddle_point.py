@@ -9,7 +9,7 @@ from dsel.data import open_pool
 from dsel.errors import GuaranteeWarning
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.mcpl.contrast import lda_contrast
-from dsel.mcpl.gaussian import LinearScores, moments_of, supervised_fit
+from dsel.mcpl.gaussian import moments_of, supervised_fit
 from dsel.mcpl.pool_passes import chunk_class_sums
 from tests.mcpl import definition
 
@@ -136,7 +136,7 @@ def test_contrast__derivatives_are_those_of_differences(rng, ridge):
 
 def test_chunk_class_sums__cuts_are_row_numbers_of_the_pool(rng):
     U, rows = rng.normal(size=(100, 3)), np.arange(1000, 1100)
-    scores = LinearScores(rng.normal(size=2), rng.normal(size=(2, 3)))
+    scores = rng.normal(size=(2, 4))
     whole, shares = (
         chunk_class_sums(U, rows, functions=[scores], origin=np.zeros(3), cuts=cuts)[0]
         for cuts in ([], [0, 1017, 1060])
