@@ -210,6 +210,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X
             Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
         """
+        check_is_fitted(self)
         return by_block(lambda X, rows: self.classes_[self._answer(X, rows).label], X)
 
     def critical_epsilon(self, X: Any) -> Any:
