@@ -36,28 +36,12 @@ def added_misses(
     .. math:: B\Big(l_i, m, \frac{\delta}{2k}\Big) \Big/ b\Big(n_c, n,
         \frac{\delta}{2}\Big).
 
-    Parameters
-    ----------
-    left
-        Pool rows that the first model gives to the class and the second does not,
-        :math:`l_i`. Integers; the last axis is the fold of the first model.
-    pool_rows
-        Pool rows that count as seen, :math:`m`, of :func:`upper_pool_rows`.
-    class_rows
-        Labeled rows of the class, in all folds, :math:`n_c`.
-    n_labeled
-        Labeled rows, :math:`n`.
-    delta
-        Probability with which it may fail, in (0, 1).
+    :math:`l_i` are the pool rows that the first model gives to the class and the second
+    does not (the last axis is the fold of the first model), :math:`m` the pool rows
+    that count as seen, of :func:`upper_pool_rows`, and :math:`n_c` of the :math:`n`
+    labeled rows are of the class. It is infinite where these do not show that the class
+    occurs.
 
-    Returns
-    -------
-    ndarray
-        What is added to the miss rate of each first model, in the shape of `left`;
-        infinite where the labeled rows do not show that the class occurs.
-
-    Notes
-    -----
     Guarantee: with probability at least ``1 - delta`` it holds for all folds at once.
     Assumes: i.i.d. labeled rows; a pool of fresh rows that no model saw; a class that
     was named before the rows were seen.
@@ -99,31 +83,11 @@ def added_false_answers(
     .. math:: F_i \, B\Big(u_i, m, \frac{\delta}{3k}\Big) \Big/
         b\Big(v, m, \frac{\delta}{3}\Big) + B\Big(j_i, v, \frac{\delta}{3k}\Big).
 
-    Parameters
-    ----------
-    first_limits
-        :math:`F_i`, which fail together with the probability that they were given.
-        Floats; the last axis is the fold of the first model.
-    first_answers
-        Pool rows that each first model gives to the class, :math:`u_i`.
-    second_answers
-        Pool rows that the second model gives to the class, :math:`v`.
-    joined
-        Of these, the rows that the first model gives to others, :math:`j_i`.
-    n_unlabeled, equal_rows
-        Rows of the pool, and how many of them equal labeled rows; see
-        :func:`upper_pool_rows`.
-    delta
-        Probability with which the counts of the pool may mislead, in (0, 1).
+    The :math:`F_i` fail together with the probability that they were given; their last
+    axis is the fold of the first model. :math:`m` are the rows of the pool, of which
+    `equal_rows` equal labeled rows; see :func:`upper_pool_rows`. It is infinite where
+    the pool does not show that the second model ever gives this answer.
 
-    Returns
-    -------
-    ndarray
-        A bound for each fold, in the shape of `first_limits`; infinite where the pool
-        does not show that the second model ever gives this answer.
-
-    Notes
-    -----
     Guarantee: with probability at least ``1 - delta``, beside that of `first_limits`,
     all hold at once.
     Assumes: a pool of fresh rows that no model saw; a class that was named before.
@@ -161,26 +125,10 @@ def counted_mean_limit(
     .. math:: \frac1G \sum_g \prod_v \Big(1 + c_g \frac{q - v}{1 - q}\Big)^{n_v}
         = \frac1\delta.
 
-    Parameters
-    ----------
-    counts
-        How often each value was seen, :math:`n_v`. Integers; the last axis is the
-        value.
-    values
-        The values, in [0, 1], shape (n_values,).
-    delta
-        Probability with which the limit may fail, in (0, 1).
-    equal_rows
-        So many of the rows may be no fresh draws; the smallest values are taken out.
+    The last axis of `counts`, :math:`n_v`, is the value. So many as `equal_rows` of the
+    rows may be no fresh draws: the smallest values are taken out. It is 1 where nothing
+    was seen.
 
-    Returns
-    -------
-    ndarray
-        Limits in [0, 1], in the shape of `counts` without its last axis; 1 where
-        nothing was seen.
-
-    Notes
-    -----
     Guarantee: with probability at least ``1 - delta`` the mean of the distribution is
     at most the limit.
     Assumes: independent draws; possible values that were known before.

@@ -4,12 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import lower_limits
-from dsel.checks import (
-    check_counts,
-    check_counts_of,
-    check_integer,
-    check_probability,
-)
+from dsel.checks import check_counts, check_counts_of, check_integer, check_probability
 
 
 def error_from_disagreement(
@@ -56,23 +51,18 @@ def error_from_disagreement(
     >>> error_from_disagreement([0.0, 0.18, 0.5], n_classes=2).round(12).tolist()
     [0.0, 0.1, 0.5]
     """
-    rate = _rates(disagreement)
-    # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
-    stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
-    # A sample may lie above that; the root is 0 there.
-    capped = np.minimum(rate, 1.0 / stretch)
-    root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
-    return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
-
-
-def _rates(disagreement: ArrayLike) -> NDArray[np.float64]:
     rate = np.asarray(disagreement, dtype=np.float64)
     if np.any((rate < 0) | (rate > 1)):
         raise ValueError(
             f"`disagreement` must be a rate in [0, 1], got values from "
             f"{np.nanmin(rate)} to {np.nanmax(rate)}."
         )
-    return rate
+    # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
+    stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
+    # A sample may lie above that; the root is 0 there.
+    capped = np.minimum(rate, 1.0 / stretch)
+    root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
+    return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
 
 
 def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:

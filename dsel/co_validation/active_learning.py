@@ -3,7 +3,7 @@
 Labels so picked are no random sample: no certificate holds for what is trained on them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -130,33 +130,22 @@ def learn_actively(
     check_options(options, OPTIONS, "learn_actively")
     check_integer(options.get("repeats", 1), "repeats", at_least=1)
     labeling = _Labeling(estimator, pool, label_of, random_state)
-    check_integer(n_rows, "n_rows", at_least=2, at_most=labeling.pool.n_rows)
-    check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
-    check_integer(batch, "batch", at_least=1)
+    labeling.check(n_rows, n_start, batch, least=2)
     check_integer(every, "every", at_least=1)
-    due = {*range(n_start + every, n_rows, every), n_rows}
+    due = [*range(n_start + every, n_rows, every), n_rows]
+
+    def steps() -> Iterator[ActiveStep]:
+        for n_labeled in labeling.grow(due, n_start, batch):
+            if len(set(labeling.y)) > 1:
+                yield labeling.step(**options)
+            elif n_labeled == n_rows:
+                raise ValueError(
+                    f"`label_of` gave all {n_rows} rows the label {labeling.y[0]!r}, "
+                    f"and nothing is learned of one class; raise `n_rows`."
+                )
+
     # A generator of its own: what is above is checked by the call, not by `next`.
-    return _steps(labeling, n_start, batch, sorted(due), options)
-
-
-def _steps(
-    labeling: "_Labeling", n_start: int, batch: int, due: list[int], options: Any
-) -> Iterator[ActiveStep]:
-    """Label rows, and yield a step at each number of them that is due."""
-    labeling.add(n_start)
-    while True:
-        done = len(labeling.y)
-        if done in due and len(set(labeling.y)) > 1:
-            yield labeling.step(**options)
-        if done >= due[-1]:
-            break
-        next_due = min(number for number in due if number > done)
-        labeling.add(min(batch, next_due - done))
-    if len(set(labeling.y)) < 2:
-        raise ValueError(
-            f"`label_of` gave all {done} rows the label {labeling.y[0]!r}, and nothing "
-            f"is learned of one class; raise `n_rows`."
-        )
+    return steps()
 
 
 def sample_uncertain(
@@ -198,12 +187,9 @@ def sample_uncertain(
     (40,)
     """
     labeling = _Labeling(estimator, pool, label_of, random_state)
-    check_integer(n_rows, "n_rows", at_least=1, at_most=labeling.pool.n_rows)
-    check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
-    check_integer(batch, "batch", at_least=1)
-    labeling.add(n_start)
-    while (done := len(labeling.y)) < n_rows:
-        labeling.add(min(batch, n_rows - done))
+    labeling.check(n_rows, n_start, batch, least=1)
+    for _ in labeling.grow([n_rows], n_start, batch):
+        pass
     return labeling.rows
 
 
@@ -236,6 +222,19 @@ class _Labeling:
         self.X: Any = None
         self.y: list[Any] = []
 
+    def check(self, n_rows: int, n_start: int, batch: int, *, least: int) -> None:
+        check_integer(n_rows, "n_rows", at_least=least, at_most=self.pool.n_rows)
+        check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
+        check_integer(batch, "batch", at_least=1)
+
+    def grow(self, due: Sequence[int], n_start: int, batch: int) -> Iterator[int]:
+        """Label rows, and yield each number of them that is due."""
+        self.add(n_start)
+        for number in due:
+            while (done := len(self.y)) < number:
+                self.add(min(batch, number - done))
+            yield number
+
     def add(self, n_rows: int) -> None:
         """Label the next rows: one pass over the pool."""
         model = None
@@ -243,51 +242,42 @@ class _Labeling:
             # Its randomness is set by the seed and the number of rows.
             model = with_seeds(clone(self.estimator), self.seed, len(self.y))
             model.fit(native(self.X), np.array(self.y))
+        pick = partial(
+            least_sure, model=model, known=np.sort(self.rows), n_rows=n_rows,
+            seed=self.seed,
+        )  # fmt: skip
         picks: Picks = self.pool.reduce(
-            partial(
-                least_sure,
-                model=model,
-                taken=np.sort(self.rows),
-                n_rows=n_rows,
-                seed=self.seed,
+            pick,
+            lambda one, other: first(
+                map(stacked, zip(one, other, strict=True)), n_rows
             ),
-            lambda one, other: one.joined(other).first(n_rows),
             keep=True,
             allow_nan=self.allow_nan,
         )
-        self.y.extend(self._labels_of(picks.rows))
-        self.rows = np.concatenate([self.rows, picks.rows])
-        self.X = picks.X if self.X is None else stacked([self.X, picks.X])
-
-    def _labels_of(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Ask for the labels of some rows; raise where it is not one for each."""
-        labels = np.asarray(self.label_of(rows))
-        if labels.shape != rows.shape:
+        labels = np.asarray(self.label_of(picks.rows))
+        if labels.shape != picks.rows.shape:
             raise ValueError(
-                f"`label_of` must return one label for each of the {len(rows)} rows "
-                f"that it is asked for, got shape {labels.shape}."
+                f"`label_of` must return one label for each of the {len(picks.rows)} "
+                f"rows that it is asked for, got shape {labels.shape}."
             )
         if (missing := np.flatnonzero(pd.isna(labels))).size:
             raise ValueError(
                 f"`label_of` must return a label for each row that it is asked for, "
-                f"but that of row {rows[missing[0]]} is missing; leave such rows out "
-                f"of the pool."
+                f"but that of row {picks.rows[missing[0]]} is missing; leave such rows "
+                f"out of the pool."
             )
-        return labels
+        self.y.extend(labels)
+        self.rows = np.concatenate([self.rows, picks.rows])
+        self.X = picks.X if self.X is None else stacked([self.X, picks.X])
 
     def step(self, **options: Any) -> ActiveStep:
         """Estimate the error from the rows labeled so far and all others."""
         X, y = native(self.X), np.array(self.y)
+        others = self.pool.excluding(self.rows)
         results = covalidate(
-            self.estimator,
-            None,
-            X,
-            y,
-            self.pool.excluding(self.rows),
-            random_state=self.seed,
-            picked=True,
+            self.estimator, None, X, y, others, random_state=self.seed, picked=True,
             **options,
-        )
+        )  # fmt: skip
         return ActiveStep(self.rows, X, y, results)
 
 
@@ -317,32 +307,25 @@ class Picks(NamedTuple):
     X: Any
     """The rows, dense, CSR or a `Frame`."""
 
-    def first(self, n_rows: int) -> "Picks":
-        """Return the `n_rows` rows of smallest gap, then smallest random number."""
-        best = np.lexsort((self.order, self.gaps))[:n_rows]
-        return Picks._make(part[best] for part in self)
 
-    def joined(self, other: "Picks") -> "Picks":
-        """Return the rows of both."""
-        return Picks._make(map(stacked, zip(self, other, strict=True)))
+def first(parts: Iterable[Any], n_rows: int) -> Picks:
+    """Return the `n_rows` picks of smallest gap, then smallest random number."""
+    picks = Picks._make(parts)
+    best = np.lexsort((picks.order, picks.gaps))[:n_rows]
+    return Picks._make(part[best] for part in picks)
 
 
 def least_sure(
-    X: Any,
-    rows: NDArray[np.int64],
-    *,
-    model: Any,
-    taken: NDArray[np.int64],
-    n_rows: int,
-    seed: int,
-) -> Picks:
+    X: Any, rows: NDArray[np.int64], *, model: Any, known: NDArray[np.int64],
+    n_rows: int, seed: int,
+) -> Picks:  # fmt: skip
     """Return the rows of a block that a model is least sure of; any without a model."""
-    free = np.flatnonzero(~np.isin(rows, taken, assume_unique=True))
+    free = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
     gaps = np.zeros(len(free))
     if model is not None and len(free):
         gaps = sure_margins(model, X[free])
     order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
-    return Picks(gaps, order, rows[free], X[free]).first(n_rows)
+    return first((gaps, order, rows[free], X[free]), n_rows)
 
 
 def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:

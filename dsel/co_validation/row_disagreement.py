@@ -1,7 +1,6 @@
 """Disagreement row by row: on which pool rows models of the same data differ."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +10,9 @@ from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
 from dsel.data import open_pool
-from dsel.data.labeled import check_labels, labeled_rows, matching_pool
+from dsel.data.labeled import labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
-from dsel.data.splits import Split, block_splits, half_splits
+from dsel.data.splits import block_splits
 from dsel.families.family import FittedGroup
 from dsel.nonconformity.models import train_grid
 from dsel.results.rows import read_rows, write_rows
@@ -24,43 +23,6 @@ FIELDS: Final = {
 }
 """Arrays of the results: shape of a row, dtype, fill value."""
 BLOCK_NBYTES: Final = 2**24
-
-
-@dataclass(frozen=True)
-class RowCounter:
-    """Counts on a block of rows how many models disagree."""
-
-    models: FittedGroup
-    """One candidate, several splits."""
-    n_classes: int
-    """Class codes are below it."""
-    in_pairs: bool
-    """Whether only splits 2r and 2r + 1 are independent of each other."""
-
-    @property
-    def block_rows(self) -> int:
-        """Rows to predict at once."""
-        row = self.models.row_nbytes + 16 * len(self.models.splits)
-        return int(np.clip(BLOCK_NBYTES // row, 64, 65_536))
-
-    def __call__(
-        self, X: Any, rows: NDArray[np.int64]
-    ) -> Mapping[str, NDArray[np.float32]]:
-        """Return d_x and the estimate of the error's variance, d_x / 2."""
-        del rows
-        every = [np.array(number) for number in self.models.splits]
-        codes = self.models.predict(X, every)[:, 0]
-        if self.in_pairs:
-            found = (codes[0::2] != codes[1::2]).mean(axis=0)
-        else:
-            found = row_disagreement(self._label_counts(codes))
-        rates = found.astype(np.float32)
-        return {"disagreement": rates, "variance": rates / 2}
-
-    def _label_counts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        counts = [np.sum(codes == c, axis=0) for c in range(self.n_classes)]
-        # Predictions that are not a class count as one further class.
-        return np.stack([*counts, np.sum(codes < 0, axis=0)], axis=-1)
 
 
 def write_row_disagreement(
@@ -105,38 +67,47 @@ def write_row_disagreement(
     ValueError
         Where there are fewer labeled rows than models.
     """
-    seed, n_rows = seed_from(random_state), len(check_labels(y))
+    allow_nan, seed = takes_nan([estimator]), seed_from(random_state)
+    labeled = labeled_rows(X, y, allow_nan=allow_nan)
+    n_rows = len(labeled.y)
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
-    splits = block_splits(n_rows, n_models, seed=seed)
-    _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
+    opened = matching_pool(open_pool(pool), labeled)
+    [(family, fitted)], failures = train_grid(
+        make_candidates(None, [estimator]), labeled.X, labeled.y,
+        block_splits(n_rows, n_models, seed=seed), classes=labeled.classes, seed=seed,
+        client=client,
+    )  # fmt: skip
+    if failures:
+        raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
+    models = family.join(fitted)
+    row_nbytes = models.row_nbytes + 16 * n_models
+    attributes = {
+        "n_models": n_models,
+        "rows_per_model": n_rows // n_models,
+        "compared": "all pairs",
+        "seed": str(seed),
+    }
+    write_rows(
+        opened, path, partial(_rates, models, len(labeled.classes)), FIELDS,
+        block_rows=int(np.clip(BLOCK_NBYTES // row_nbytes, 64, 65_536)),
+        attributes=attributes, client=client, allow_nan=allow_nan,
+    )  # fmt: skip
 
 
-def write_half_disagreement(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    pool: Any,
-    path: Any,
-    *,
-    repeats: int = 30,
-    random_state: Any = 0,
-    client: Any = None,
-) -> None:
-    """Write for every pool row how often the two models of a random halving differ.
+def _rates(
+    models: FittedGroup, n_classes: int, X: Any, rows: NDArray[np.int64]
+) -> dict[str, NDArray[np.float32]]:
+    """Return d_x of a block of rows, and the estimate of the error's variance, d_x / 2.
 
-    The rates are those of models of half the rows. Models of different halvings share
-    rows, so only the two of one halving are compared: R pairs instead of all.
-
-    Parameters
-    ----------
-    estimator, X, y, pool, path, random_state, client
-        As for `write_row_disagreement`.
-    repeats
-        Random halvings, R >= 1; the same as those of `covalidate`.
+    `models` are one candidate on several splits.
     """
-    seed = seed_from(random_state)
-    splits = half_splits(len(check_labels(y)), repeats, seed=seed)
-    _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
+    del rows
+    codes = models.predict(X, [np.array(split) for split in models.splits])[:, 0]
+    # Predictions that are not a class count as one further class.
+    codes = np.where(codes < 0, n_classes, codes)
+    counts = [np.sum(codes == c, axis=0) for c in range(n_classes + 1)]
+    rates = row_disagreement(np.stack(counts, axis=-1)).astype(np.float32)
+    return {"disagreement": rates, "variance": np.asarray(rates / 2, np.float32)}
 
 
 def most_disputed(
@@ -147,7 +118,7 @@ def most_disputed(
     Parameters
     ----------
     path
-        What `write_row_disagreement` or `write_half_disagreement` wrote.
+        What `write_row_disagreement` wrote.
     n_rows
         How many rows.
 
@@ -174,37 +145,3 @@ def most_disputed(
         best = np.lexsort((rows, -rates))[:n_rows]
         rows, rates = rows[best], rates[best]
     return rows, rates
-
-
-def _write(
-    estimator: Any,
-    table: tuple[Any, Any],
-    pool: Any,
-    path: Any,
-    splits: tuple[Split, ...],
-    *,
-    seed: int,
-    client: Any,
-) -> None:
-    allow_nan = takes_nan([estimator])
-    labeled = labeled_rows(*table, allow_nan=allow_nan)
-    opened = matching_pool(open_pool(pool), labeled)
-    [(family, fitted)], failures = train_grid(
-        make_candidates(None, [estimator]), labeled.X, labeled.y, splits,
-        classes=labeled.classes, seed=seed, client=client,
-    )  # fmt: skip
-    if failures:
-        raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
-    models = family.join(fitted)
-    in_pairs = splits[0].name.startswith("repeat")
-    counter = RowCounter(models, len(labeled.classes), in_pairs)
-    attributes = {
-        "n_models": len(splits),
-        "rows_per_model": len(splits[0].train_rows),
-        "compared": "halves" if in_pairs else "all pairs",
-        "seed": str(seed),
-    }
-    write_rows(
-        opened, path, counter, FIELDS, block_rows=counter.block_rows,
-        attributes=attributes, client=client, allow_nan=allow_nan,
-    )  # fmt: skip

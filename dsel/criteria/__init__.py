@@ -11,25 +11,20 @@ the first axis, -1 where nothing was counted yet; *terms* are the number and the
 that it is the sum of; *settings* are the shares of delta.
 
 To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
-`certificates`, `estimates` or `co_validation`; from outside of dsel,
+`folds` or `co_validation`; from outside of dsel,
 ``CRITERIA[name] = Estimate(...)``, where ``CRITERIA`` has all criteria by name.
 """
 
 from typing import Final
 
 from dsel.checks import check_choice
-from dsel.criteria.base import BEST_FOLD as BEST_FOLD
-from dsel.criteria.base import FIRST_FOLD as FIRST_FOLD
-from dsel.criteria.base import FULL as FULL
-from dsel.criteria.base import Criterion, Settings
-from dsel.criteria.base import Evidence as Evidence
-from dsel.criteria.certificates import CERTIFICATES, Bound
+from dsel.criteria.base import Bound, Criterion, Estimate, Settings
 from dsel.criteria.co_validation import CO_VALIDATION
-from dsel.criteria.estimates import ESTIMATES, Estimate
+from dsel.criteria.folds import FOLDS
 
-_MEMBERS: Final[tuple[Criterion, ...]] = (*CERTIFICATES, *ESTIMATES, *CO_VALIDATION)
-
-CRITERIA: Final[dict[str, Criterion]] = {rule.name: rule for rule in _MEMBERS}
+CRITERIA: Final[dict[str, Criterion]] = {
+    rule.name: rule for rule in (*FOLDS, *CO_VALIDATION)
+}
 """Every criterion by name."""
 
 
@@ -38,9 +33,4 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
-__all__ = [
-    "CRITERIA",
-    "Bound",
-    "Estimate",
-    "Settings",
-]
+__all__ = ["CRITERIA", "Bound", "Estimate", "Settings"]

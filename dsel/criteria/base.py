@@ -145,6 +145,46 @@ class Criterion:
         return Terms(**shown)
 
 
+@dataclass(frozen=True)
+class Bound(Criterion):
+    """A criterion that bounds the error of every candidate.
+
+    Its formula takes evidence and settings, and returns the terms. With probability at
+    least 1 - delta the bounds of all candidates hold at once, so that of the chosen
+    candidate holds, if A1 to A7 do and the shares sum to at most delta.
+    """
+
+    is_guarantee: bool = True
+    """Always True."""
+
+    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+        """Return what the formula says."""
+        found: Terms = self.formula(evidence, settings)
+        return found
+
+
+@dataclass(frozen=True)
+class Estimate(Criterion):
+    """A criterion without a guarantee, which needs no delta.
+
+    Its formula takes the evidence, and returns one number for each candidate.
+    """
+
+    label_term: Formula | None = None
+    """Function that returns the part of the number that comes from labeled rows."""
+    disagreement_term: Formula | None = None
+    """Function that returns the part of the number that comes from the pool."""
+
+    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+        """Return the number and the parts that it has; NaN for those it has not."""
+        none = np.full(len(evidence[names.STATUS]), np.nan)
+        parts = (
+            none if each is None else each(evidence)
+            for each in (self.label_term, self.disagreement_term)
+        )
+        return Terms(self.formula(evidence), *parts)
+
+
 def first_smallest(values: Floats) -> int:
     """Return the smallest number among the candidates of smallest value.
 

@@ -15,13 +15,11 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
 from dsel.bounds import error_from_disagreement
-from dsel.criteria.base import Evidence
-from dsel.criteria.estimates import Estimate
+from dsel.criteria.base import Estimate, Evidence
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
 """Variables that say how much of the pool was read."""
@@ -52,25 +50,16 @@ def dis_error(evidence: Evidence) -> Floats:
     )
 
 
-def half_error(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
-    r"""Mean over halvings of the average of the two halves' error rates.
+def train_error(evidence: Evidence) -> Floats:
+    r"""Mean over halvings of the error rates of both halves' models on their own rows.
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
-
-    Errors of each half's model have shape ``(n_candidates, n_repeats, 2)``, or the last
-    two axes in one; `rows` is one number, or one a half.
-    """
-    rates = errors.reshape(len(errors), -1) / np.ravel(rows)
-    return np.asarray(rates.mean(axis=1))
-
-
-def train_error(evidence: Evidence) -> Floats:
-    """Return `half_error` on the halves' own rows, the paper's trainE.
 
     The paper does not say whether its trainE is that of the halves or of the full
     model; this is that of the halves.
     """
-    return half_error(evidence[names.TRAIN_ERRORS], evidence[names.TRAIN_ROWS])
+    rates = evidence[names.TRAIN_ERRORS] / evidence[names.TRAIN_ROWS]
+    return np.asarray(rates.reshape(len(rates), -1).mean(axis=1))
 
 
 def two_fold_cv(evidence: Evidence) -> Floats:
@@ -106,53 +95,33 @@ _of_halves: Final = partial(Estimate, by_halves=True)
 CO_VALIDATION: Final = (
     # It is 0 for a constant learner.
     _of_halves(
-        "disagreement",
-        pool_disagreement,
-        (names.DISAGREEMENTS,),
-        POOL_SIZES,
+        "disagreement", pool_disagreement, (names.DISAGREEMENTS,), POOL_SIZES,
         disagreement_term=pool_disagreement,
     ),
     # Clipped numbers tie, so disagreement decides there.
     _of_halves(
-        "dis_error",
-        dis_error,
-        (names.DISAGREEMENTS,),
-        (*POOL_SIZES, names.N_CLASSES),
-        disagreement_term=dis_error,
-        tie_break=pool_disagreement,
+        "dis_error", dis_error, (names.DISAGREEMENTS,), (*POOL_SIZES, names.N_CLASSES),
+        disagreement_term=dis_error, tie_break=pool_disagreement,
     ),
     # Overfitting candidates win.
     _of_halves(
-        "train_error",
-        train_error,
-        (names.TRAIN_ERRORS,),
-        (names.TRAIN_ROWS,),
+        "train_error", train_error, (names.TRAIN_ERRORS,), (names.TRAIN_ROWS,),
         label_term=train_error,
     ),
     _of_halves(
-        "two_fold_cv",
-        two_fold_cv,
-        (names.FOLD_ERRORS,),
-        (names.FOLD_ROWS,),
+        "two_fold_cv", two_fold_cv, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
         label_term=two_fold_cv,
     ),
     _of_halves(
-        "max_dt_e",
-        max_dt_e,
-        (names.TRAIN_ERRORS, names.DISAGREEMENTS),
+        "max_dt_e", max_dt_e, (names.TRAIN_ERRORS, names.DISAGREEMENTS),
         (names.TRAIN_ROWS, *POOL_SIZES, names.N_CLASSES),
-        label_term=train_error,
-        disagreement_term=dis_error,
-        tie_break=train_error,
+        label_term=train_error, disagreement_term=dis_error, tie_break=train_error,
     ),
     _of_halves(
-        "max_cv_dt_e",
-        max_cv_dt_e,
+        "max_cv_dt_e", max_cv_dt_e,
         (names.TRAIN_ERRORS, names.FOLD_ERRORS, names.DISAGREEMENTS),
         (names.TRAIN_ROWS, names.FOLD_ROWS, *POOL_SIZES, names.N_CLASSES),
-        label_term=two_fold_cv,
-        disagreement_term=dis_error,
-        tie_break=max_dt_e,
+        label_term=two_fold_cv, disagreement_term=dis_error, tie_break=max_dt_e,
     ),
-)
+)  # fmt: skip
 """All criteria of random halves."""

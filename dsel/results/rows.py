@@ -113,8 +113,7 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     Parameters
     ----------
     path
-        Folder or URL that ``predict_pool``, `write_row_disagreement` or
-        `write_half_disagreement` wrote.
+        Folder or URL that ``predict_pool`` or `write_row_disagreement` wrote.
     name
         The field, such as ``label`` or ``disagreement``.
 

@@ -1,0 +1,140 @@
+"""Criteria of folds: certificates, and estimates by cross-validation.
+
+A certificate bounds all candidates at once, each at its share of delta, so that any of
+them may be chosen by hand; the numbers of a nested search, which is bounded as a whole,
+are no criteria. Each holds at the whole delta by itself: the smaller of two is not a
+guarantee at one delta.
+
+To add a criterion: a formula of the evidence, and its line in `FOLDS`.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats
+from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
+from dsel.bounds.holdout import holdout_bound
+from dsel.criteria.base import (
+    FIRST_FOLD,
+    Bound,
+    Criterion,
+    Estimate,
+    Evidence,
+    Settings,
+    Terms,
+)
+
+
+def pool_rows(evidence: Evidence) -> NDArray[np.int64]:
+    """Return the pool rows that count as seen, for upper limits."""
+    equal = evidence.get(names.EQUAL_ROWS, np.array(0))
+    return upper_pool_rows(evidence[names.N_UNLABELED], equal)
+
+
+def _cv_bound(evidence: Evidence, settings: Settings) -> Terms:
+    folds = evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]
+    differing = evidence[names.DISAGREEMENTS].sum(axis=-1)
+    seen = pool_rows(evidence)
+    return Terms(*cv_bound(*folds, differing, seen, delta=settings.delta_shares))
+
+
+def _best_fold(evidence: Evidence, settings: Settings) -> Terms:
+    folds = evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]
+    differing = evidence[names.BEST_FOLD_DISAGREEMENTS]
+    seen = pool_rows(evidence)
+    return Terms(*best_fold(*folds, differing, seen, delta=settings.delta_shares))
+
+
+def _holdout(evidence: Evidence, settings: Settings) -> Terms:
+    errors, rows = evidence[names.FOLD_ERRORS][:, 0], evidence[names.FOLD_ROWS][0]
+    bound = holdout_bound(errors, rows, delta=settings.delta_shares)
+    return Terms(bound, bound, np.full_like(bound, np.nan))
+
+
+def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
+    """Return in how many answers errors on each fold are counted, shape (n_folds,).
+
+    Its rows; in a nested search, where several models answer the rows of a fold, as
+    many times more. Of candidates that were asked less often, the answers that are
+    missing count as right, as all counts that are missing do.
+    """
+    if names.FOLD_ANSWERS not in evidence:
+        return evidence[names.FOLD_ROWS]
+    return np.asarray(np.maximum(evidence[names.FOLD_ANSWERS].max(axis=0), 1))
+
+
+def fold_error(evidence: Evidence) -> Floats:
+    r"""Mean over folds of the error rate, on the held-out fold, of models without it.
+
+    .. math:: \frac{1}{k} \sum_{i=1}^k c_i / n_i.
+
+    It estimates the average error of the fold models: M. Kaariainen, ICSI TR-05-010,
+    2005, section 2.
+    """
+    rates = evidence[names.FOLD_ERRORS] / fold_answers(evidence)
+    return np.asarray(rates.mean(axis=-1))
+
+
+def cv_score(evidence: Evidence) -> Floats:
+    """Return `fold_error` times a constant, whole numbers where fold sizes allow it.
+
+    Two candidates tie exactly where these are equal; the rates themselves round.
+    """
+    answers = fold_answers(evidence)
+    sizes = np.unique(answers)
+    if sizes.size > 2:
+        return fold_error(evidence)
+    # Errors of small folds times the large size, and of large ones times the small one.
+    weights = sizes.sum() - answers if sizes.size == 2 else np.ones_like(answers)
+    errors = evidence[names.FOLD_ERRORS]
+    return np.asarray((errors * weights).sum(axis=-1), np.float64)
+
+
+def loo_error(evidence: Evidence) -> Floats:
+    """Return the share of labeled rows that the model of all others errs on.
+
+    Nearly unbiased where rows were drawn at random; looE in Madani, Pennock and Flake
+    (2004).
+    """
+    return np.asarray(evidence[names.LOO_ERRORS] / evidence[names.N_LABELED])
+
+
+def mean_loss(evidence: Evidence) -> Floats:
+    """Mean over folds of the declared loss, of models that did not see the fold."""
+    return np.asarray(evidence[names.FOLD_LOSS_MEAN].mean(axis=-1))
+
+
+FOLDS: Final[tuple[Criterion, ...]] = (
+    # Structural risk minimisation over the bound of Theorem 1 of ICSI TR-05-010.
+    Bound(
+        "cv_bound", _cv_bound, (names.FOLD_ERRORS, names.DISAGREEMENTS),
+        (names.FOLD_ROWS, names.POOL_ROWS, names.N_UNLABELED),
+    ),
+    # It cannot prune: another count can make another fold the best one, and the number
+    # smaller.
+    Bound(
+        "best_fold", _best_fold, (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS),
+        (names.FOLD_ROWS, names.N_UNLABELED), can_prune=False,
+    ),
+    # About the model trained without the first fold, which is the one deployed.
+    Bound(
+        "holdout", _holdout, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
+        deploys=FIRST_FOLD, holds_out_one_fold=True,
+    ),
+    Estimate(
+        "cv_error", fold_error, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
+        label_term=fold_error, exact=cv_score,
+    ),
+    Estimate(
+        "mean_loss", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
+        label_term=mean_loss, can_prune=False,  # a mean of fewer models may be larger
+    ),
+    Estimate(
+        "loo_error", loo_error, (names.LOO_ERRORS,), (names.N_LABELED,),
+        label_term=loo_error,
+    ),
+)  # fmt: skip
+"""All criteria of folds, and leave-one-out."""
