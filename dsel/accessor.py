@@ -1,4 +1,7 @@
-"""``results.dsel``: what can be asked of a results cube."""
+"""``results.dsel``: what can be asked of a results cube.
+
+Methods import what they need: searches take a second, and drawing is an extra.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,8 +15,6 @@ if TYPE_CHECKING:
 
     from dsel.least_squares.losses import LossChoice
     from dsel.results import Certificate, Choice
-
-# Its methods import what they need: searches take a second, and drawing is an extra.
 
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
@@ -38,7 +39,6 @@ class ResultsAccessor:
         self._results = results
 
     def __repr__(self) -> str:
-        """Say what was chosen, and which verbs read the cube."""
         try:
             choice = str(self.select())
         except (ValueError, KeyError) as error:
@@ -77,15 +77,15 @@ class ResultsAccessor:
             Over the grid's dimensions, unclipped; NaN where a candidate was pruned
             and inf where it failed.
         """
-        from dsel.results.cube import candidate_dims
         from dsel.search.select import terms_of
 
         rule, terms = terms_of(self._results, criterion, delta=delta)
-        dims = candidate_dims(self._results)
-        values = terms.estimate.reshape([self._results.sizes[dim] for dim in dims])
-        coords = self._results["status"].coords
-        attributes = {"long_name": rule.name, "units": "1"}
-        return xr.DataArray(values, coords, dims, "bound", attributes)
+        status = self._results["status"]
+        return (
+            status.copy(data=terms.estimate.reshape(status.shape))
+            .assign_attrs(long_name=rule.name, units="1")
+            .rename("bound")
+        )
 
     def table(self) -> pd.DataFrame:
         """Return one row for each candidate.
@@ -109,13 +109,12 @@ class ResultsAccessor:
         """
         from dsel.results.certificate import assumptions_of
 
-        listed = assumptions_of(self._results)
-        columns = {
-            name: [getattr(each, name) for each in listed]
-            for name in ("state", "statement", "reason")
-        }
-        index = pd.Index([each.name for each in listed], name="assumption")
-        return pd.DataFrame(columns, index=index)
+        rows = [
+            (each.name, each.state, each.statement, each.reason)
+            for each in assumptions_of(self._results)
+        ]
+        columns = ["assumption", "state", "statement", "reason"]
+        return pd.DataFrame(rows, columns=columns).set_index("assumption")
 
     @property
     def plot(self) -> "ResultsPlots":
@@ -148,13 +147,6 @@ class ResultsPlots:
         return plot(self._results, *args, **options)
 
     def __getattr__(self, name: str) -> Callable[..., "Axes"]:
-        """Return the function that draws a figure, such as `dsel.plots.plot_surface`.
-
-        Raises
-        ------
-        AttributeError
-            Where there is no figure of that name.
-        """
         if name.startswith("_"):  # others ask for those, without the extra too
             raise AttributeError(name)
         from dsel.plots import FIGURES

@@ -42,10 +42,12 @@ def make_certificates(folder, *hosts):
 
 
 def tls_options(folder):
-    files = [("ca-file", "ca.pem"), ("cert", "cert.pem"), ("key", "key.pem")]
-    return [
-        part for name, file in files for part in (f"--tls-{name}", f"{folder}/{file}")
-    ]
+    files = {
+        "--tls-ca-file": "ca.pem",
+        "--tls-cert": "cert.pem",
+        "--tls-key": "key.pem",
+    }
+    return [part for name in files for part in (name, f"{folder}/{files[name]}")]
 
 
 def environment(**changed):
@@ -62,10 +64,12 @@ class RunningCluster:
         self.file = self.folder / "scheduler.json"
         self.processes = {}
 
-    def _start(self, name, command, **changed):
+    def _start(self, name, kind, *options, **changed):
+        command = [kind, "--scheduler-file", self.file, *options, *self.tls]
+        command += ["--dashboard-address", "127.0.0.1:0"]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "dask", *command, *self.tls],
+                [sys.executable, "-m", "dask", *command],
                 stdout=log,
                 stderr=log,
                 env=environment(**changed),
@@ -75,22 +79,14 @@ class RunningCluster:
 
     def start_scheduler(self, port=0):
         self.file.unlink(missing_ok=True)
-        self._start(
-            "scheduler",
-            ["scheduler", "--host", f"{self.protocol}://127.0.0.1", "--port", str(port)]
-            + ["--dashboard-address", "127.0.0.1:0", "--scheduler-file", self.file],
-        )
+        host = f"{self.protocol}://127.0.0.1"
+        self._start("scheduler", "scheduler", "--host", host, "--port", str(port))
         wait_until(lambda: self.address, 300, "the scheduler file")
 
     def start_worker(self, name, **changed):
         """Start a worker, with environment variables of its own."""
-        self._start(
-            name,
-            ["worker", "--scheduler-file", self.file, "--host", "127.0.0.1"]
-            + ["--nthreads", "1", "--memory-limit", "2GiB", "--name", name]
-            + ["--dashboard-address", "127.0.0.1:0"],
-            **changed,
-        )
+        options = ["--host", "127.0.0.1", "--nthreads", "1", "--memory-limit", "2GiB"]
+        self._start(name, "worker", *options, "--name", name, **changed)
 
     @property
     def address(self):

@@ -36,11 +36,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    for name, reason in MARKERS.items():
-        if config.getoption(f"--run{name}"):
-            continue
-        for item in items:
-            if item.get_closest_marker(name):
+    for item in items:
+        for name, reason in MARKERS.items():
+            if item.get_closest_marker(name) and not config.getoption(f"--run{name}"):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

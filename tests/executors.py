@@ -1,17 +1,12 @@
 """An executor whose tasks, or whose driver, fail where a test wants them to."""
 
 from dataclasses import replace
-from functools import partial
 
 from dsel.runtime.local import LocalExecutor
 
 
 class Killed(BaseException):
     """Ends a run in the middle, as a signal would."""
-
-
-def no_fault(task):
-    """Let a task run."""
 
 
 class FaultyExecutor:
@@ -28,7 +23,7 @@ class FaultyExecutor:
         How many tasks the driver is told of before it is killed; None for all.
     """
 
-    def __init__(self, inner, fault=no_fault, killed_after=None):
+    def __init__(self, inner, fault=lambda _: None, killed_after=None):
         self.inner, self.fault, self.submitted = inner, fault, []
         self.fetch, self.forget, self.close = inner.fetch, inner.forget, inner.close
         self.n_left = killed_after
@@ -50,17 +45,17 @@ class FaultyExecutor:
         return ended
 
     def submit(self, task):
+        fault = self.fault
         self.submitted.append(task)
-        function = partial(_with_fault, self.fault, task)
-        self.inner.submit(replace(task, function=function))
+
+        def with_fault(*arguments):
+            fault(task)
+            return task.function(*arguments)
+
+        self.inner.submit(replace(task, function=with_fault))
 
 
-def _with_fault(fault, task, *arguments):
-    fault(task)
-    return task.function(*arguments)
-
-
-def faulty_threads(fault=no_fault, n_threads=1, killed_after=None):
+def faulty_threads(fault=lambda _: None, n_threads=1, killed_after=None):
     """Return a client for `run` and `fit`: local threads that fail as is wanted."""
     return lambda work: FaultyExecutor(
         LocalExecutor(work, n_threads), fault, killed_after

@@ -27,39 +27,10 @@ from tests.clusters import environment, free_port, make_certificates, wait_until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
-PAGES = sorted(DEPLOY.glob("*/README.md"))
 
 
 def _read(name):
     return (DEPLOY / name).read_text(encoding="utf-8")
-
-
-def _yaml(name):
-    return yaml.safe_load(_read(name))
-
-
-def _page_commands():
-    """Every line of every shell block of every page, split as a shell would."""
-    for page in PAGES:
-        blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.M)
-        for line in "".join(blocks).splitlines():
-            words = shlex.split(line, comments=True)
-            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-                words.pop(0)
-            if words:
-                yield pytest.param(words, id=f"{page.parent.name}: {line[:60]}")
-
-
-def _manifest_commands():
-    """Command lines inside of the compose file and the Kubernetes manifests."""
-    for name, service in SERVICES.items():
-        if "command" in service:
-            yield pytest.param(shlex.split(service["command"]), id=f"compose {name}")
-    for pod in PODS:
-        for container in pod["containers"]:
-            if "args" in container:
-                yield pytest.param(container["args"], id=f"pod {container['name']}")
-    yield pytest.param(shlex.split(_variables("job.env")["COMMAND"]), id="job.env")
 
 
 def _variables(file):
@@ -67,8 +38,8 @@ def _variables(file):
     return dict(line.split("=", 1) for line in lines)
 
 
-SERVICES = _yaml("containers/compose.yaml")["services"]
-MADE = _yaml("kubernetes/kustomization.yaml")
+SERVICES = yaml.safe_load(_read("containers/compose.yaml"))["services"]
+MADE = yaml.safe_load(_read("kubernetes/kustomization.yaml"))
 MANIFESTS = [
     manifest
     for name in MADE["resources"]
@@ -165,9 +136,52 @@ def test_compose__ports_are_open_on_loopback_only():
 
 # Commands
 
-OTHER_PROGRAMS = {
-    "docker", "kubectl", "sbatch", "squeue", "scancel", "tail", "printf", "pip",
-}  # fmt: skip
+LINES = [
+    line
+    for page in DEPLOY.glob("*/README.md")
+    for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.M)
+    for line in block.splitlines()
+]
+"""Every line of every shell block of every page."""
+COMMANDS = [
+    words[words.index(program) :]
+    for words in [
+        *(shlex.split(line, comments=True) for line in LINES),
+        *(shlex.split(each.get("command", "")) for each in SERVICES.values()),
+        *(container.get("args", []) for container in CONTAINERS.values()),
+        shlex.split(_variables("job.env")["COMMAND"]),
+    ]
+    for program in ("dsel", "dask")
+    if program in words
+]
+"""Commands of ours and of Dask in them, in the compose file and in the manifests."""
+
+
+def test_pages__name_files_that_are_there():
+    named = {path for line in LINES for path in re.findall(r"deploy/[\w./-]+", line)}
+    made = ("certificates", ".env", ".pem")
+    missing = {path for path in named if not (ROOT / path).exists()}
+    assert {path for path in missing if not path.endswith(made)} == set()
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:60])
+def test_commands__have_the_options_that_are_given(words):
+    from distributed.cli import dask_scheduler, dask_worker
+
+    dask = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
+    program, *words = words
+    command, context = main, None
+    if program == "dask":
+        name, *words = words
+        command = dask[name]
+    while isinstance(command, click.Group):
+        context = command.make_context(command.name, words, parent=context)
+        rest = [*context._protected_args, *context.args]
+        _, command, words = command.resolve_command(context, rest)
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Path):
+            parameter.type = click.Path()  # inputs need not exist here
+    command.make_context(command.name, words, parent=context)
 
 
 @pytest.mark.parametrize("script", ["hosts/cluster.sh", "slurm/select.sh"])
@@ -175,53 +189,6 @@ def test_scripts__parse_and_can_be_run(script):
     path = DEPLOY / script
     assert path.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", path], check=True)
-
-
-@pytest.mark.parametrize("words", list(_page_commands()))
-def test_pages__name_only_commands_that_exist(words):
-    program = words[0]
-    if program == "dsel":
-        _parse_dsel(words[1:])
-    elif program == "python":
-        assert (ROOT / words[1]).is_file()
-    elif program.startswith("deploy/"):
-        assert (ROOT / program).is_file()
-        assert re.search(rf"^{words[1]}\)", (ROOT / program).read_text(), re.MULTILINE)
-    else:
-        assert program in OTHER_PROGRAMS
-    if "client" in words and "dsel" in words:
-        _parse_dsel(words[words.index("dsel") + 1 :])
-    for word in words[1:]:
-        if word.startswith("deploy/") and not word.endswith(
-            ("certificates", ".env", ".pem")
-        ):
-            assert (ROOT / word).exists()
-
-
-@pytest.mark.parametrize("words", list(_manifest_commands()))
-def test_manifests__give_options_that_the_commands_have(words):
-    from distributed.cli import dask_scheduler, dask_worker
-
-    program, name, *rest = words
-    if program == "dsel":
-        _parse_dsel(words[1:])
-    else:
-        assert program == "dask"
-        commands = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
-        commands[name].make_context(name, rest)
-
-
-def _parse_dsel(words):
-    """Parse as the command would, with inputs that need not exist."""
-    command, context = main, None
-    while isinstance(command, click.Group):
-        context = command.make_context(command.name, words, parent=context)
-        rest = [*context._protected_args, *context.args]
-        name, command, words = command.resolve_command(context, rest)
-    for parameter in command.params:
-        if isinstance(parameter.type, click.Path):
-            parameter.type = click.Path()
-    command.make_context(name, words, parent=context)
 
 
 # The image
@@ -249,34 +216,22 @@ def test_image__installs_in_a_clean_environment_from_what_it_copies(tmp_path):
     subprocess.run(["dsel", "--help"], cwd=tmp_path / "venv", env=clean, check=True)
 
 
-@pytest.fixture
-def wanted():
-    """Requirements of the project and of all its extras, and those of itself."""
+def test_constraints__hold_every_dependency_and_the_lower_bounds_that_are_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"].values()
-    own = [Requirement(line) for line in project["dependencies"]]
-    return own, [*own, *(Requirement(line) for extra in extras for line in extra)]
-
-
-def test_constraints__hold_no_address_and_every_dependency(wanted):
+    own, extras = project["dependencies"], project["optional-dependencies"].values()
     text = _read("constraints.txt")
     assert not re.search(r"://|--index|--find-links| @ ", text)
-    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
-    for requirement in wanted[1]:
-        name = requirement.name.lower()
-        versions = [version for pinned, version in pins if pinned.lower() == name]
-        assert versions, requirement
-        assert all(v in requirement.specifier for v in versions), requirement
-
-
-def test_constraints_minimum__are_the_lower_bounds_that_are_declared(wanted):
-    lines = _read("constraints-minimum.txt").splitlines()
-    pinned = dict(line.split("==") for line in lines)
-    assert {each.name.lower() for each in wanted[0]} <= set(pinned)
-    for requirement in wanted[1]:
-        [least] = [s.version for s in requirement.specifier if s.operator == ">="]
-        here = pinned.get(requirement.name.lower(), least)
-        assert Version(here) == Version(least), requirement
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", text.lower(), re.MULTILINE)
+    lines = _read("constraints-minimum.txt").lower().splitlines()
+    minimum = dict(line.split("==") for line in lines)
+    assert {Requirement(line).name.lower() for line in own} <= set(minimum)
+    for wanted in map(Requirement, (*own, *(line for each in extras for line in each))):
+        name = wanted.name.lower()
+        versions = [version for pinned, version in pins if pinned == name]
+        assert versions, wanted
+        assert all(version in wanted.specifier for version in versions), wanted
+        [least] = [s.version for s in wanted.specifier if s.operator == ">="]
+        assert Version(minimum.get(name, least)) == Version(least), wanted
 
 
 # Plain hosts, for real
@@ -389,30 +344,22 @@ def test_hosts__stop_ends_nothing_that_it_did_not_start(host):
 @pytest.mark.cluster
 def test_kubernetes__its_commands_and_variables_make_a_tls_cluster(tmp_path):
     make_certificates(tmp_path / "tls", "127.0.0.1")
-    variables = {
-        name: value.replace("/tls/", f"{tmp_path}/tls/")
-        for name, value in _variables("dask.env").items()
-    }
-    variables |= {"PATH": PATH, "COMMAND": "dsel demo --quiet --seed 0"}
+    variables = {"PATH": PATH, "COMMAND": "dsel demo --quiet --seed 0"}
+    for name, value in _variables("dask.env").items():
+        variables[name] = value.replace("/tls/", f"{tmp_path}/tls/")
     options = {"cwd": tmp_path, "env": environment(**variables)}
-    port = free_port()
-    local = f"tls://127.0.0.1:{port}"
+    port = str(free_port())
     scheduler, worker, job = (
-        [word.replace("tls://dsel-scheduler:8786", local) for word in words]
-        for words in (
-            CONTAINERS["scheduler"]["args"],
-            CONTAINERS["worker"]["args"],
-            CONTAINERS["job"]["command"],
-        )
-    )
-    scheduler = [word.replace("0.0.0.0", "127.0.0.1") for word in scheduler]
-    scheduler[scheduler.index("--dashboard-address") + 1] = "127.0.0.1:0"
-    scheduler += ["--port", str(port)]
+        [word.replace("tls://dsel-scheduler:8786", f"tls://127.0.0.1:{port}")
+         for word in CONTAINERS[name][key]]
+        for name, key in (("scheduler", "args"), ("worker", "args"), ("job", "command"))
+    )  # fmt: skip
+    local = {"tls://0.0.0.0": "tls://127.0.0.1", ":8787": "127.0.0.1:0"}
+    scheduler = [local.get(word, word) for word in scheduler] + ["--port", port]
     started = [subprocess.Popen(words, **options) for words in (scheduler, worker)]
     try:
-        done = subprocess.run(
-            job, capture_output=True, text=True, timeout=120, **options
-        )
+        given = {"capture_output": True, "text": True, "timeout": 120, **options}
+        done = subprocess.run(job, **given)
         assert "Error at most" in done.stdout, done.stderr
     finally:
         for process in started:

@@ -15,17 +15,10 @@ LEAD_WORDS = ["Guarantee:", "Assumes:", "Source:"]
 SEAMS = {"dsel.criteria", "dsel.criteria.base"}
 
 
-def _rooms():
-    found = pkgutil.iter_modules(dsel.__path__, "dsel.")
-    return [importlib.import_module(info.name) for info in found if info.ispkg]
-
-
 def _public(room):
-    """Functions and classes in the room's `__all__`, by their dotted name."""
-    for name in getattr(room, "__all__", []):
-        value = getattr(room, name)
-        if inspect.isfunction(value) or inspect.isclass(value):
-            yield pytest.param(value, id=f"{room.__name__}.{name}")
+    """Functions and classes in a room's `__all__`."""
+    names = (getattr(room, name) for name in getattr(room, "__all__", []))
+    return [each for each in names if inspect.isfunction(each) or inspect.isclass(each)]
 
 
 def _is_record(value):
@@ -35,13 +28,15 @@ def _is_record(value):
     return issubclass(value, tuple) or dataclasses.is_dataclass(value)
 
 
-PUBLIC = [case for room in _rooms() for case in _public(room)]
-FUNCTIONS = [case for case in PUBLIC if inspect.isfunction(case.values[0])]
+ROOMS = [each for each in pkgutil.iter_modules(dsel.__path__, "dsel.") if each.ispkg]
+PUBLIC = [
+    value for room in ROOMS for value in _public(importlib.import_module(room.name))
+]
 FORMULAS = [
-    case
-    for room in ("dsel.bounds", "dsel.criteria")
-    for case in _public(importlib.import_module(room))
-    if case.values[0].__module__ not in SEAMS and not _is_record(case.values[0])
+    value
+    for room in (dsel.bounds, dsel.criteria)
+    for value in _public(room)
+    if value.__module__ not in SEAMS and not _is_record(value)
 ]
 
 
@@ -52,26 +47,21 @@ def _section(docstring, title):
     return found.group(1) if found else ""
 
 
-@pytest.mark.parametrize("value", PUBLIC)
-def test_public_names__have_a_docstring(value):
-    assert value.__doc__
-    assert value.__doc__.strip()
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_public_functions__describe_every_parameter(function):
-    described = _section(function.__doc__, "Parameters")
-    parameters = inspect.signature(function).parameters
-    missing = [
+@pytest.mark.parametrize("value", PUBLIC, ids=lambda value: value.__name__)
+def test_public_names__have_a_docstring_that_describes_every_parameter(value):
+    assert (value.__doc__ or "").strip()
+    parameters = inspect.signature(value).parameters
+    if inspect.isclass(value) or len(parameters) == 1:
+        return  # of a single one the summary line speaks
+    described = _section(value.__doc__, "Parameters")
+    assert [
         name
         for name in parameters
-        if len(parameters) > 1  # of a single one the summary line speaks
-        and not re.search(rf"^[*\w, ]*\b{name}\b", described, re.MULTILINE)
-    ]
-    assert missing == []
+        if not re.search(rf"^[*\w, ]*\b{name}\b", described, re.MULTILINE)
+    ] == []
 
 
-@pytest.mark.parametrize("value", FORMULAS)
+@pytest.mark.parametrize("value", FORMULAS, ids=lambda value: value.__name__)
 def test_bounds_and_criteria__state_guarantee_assumptions_and_source(value):
     notes = _section(value.__doc__, "Notes")
     assert [word for word in LEAD_WORDS if word not in notes] == []

@@ -26,66 +26,50 @@ def _blocks(page, language="python"):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-@pytest.fixture
-def reader(tmp_path, monkeypatch):
-    """Return the names that a reader has, in a folder with a pool."""
+def _read(page, tmp_path, monkeypatch):
+    """Run a page in a folder with a pool; return the names that its reader has then."""
     monkeypatch.chdir(tmp_path)
     X, y = make_classification(350, 4, random_state=0)
-    dsel.write_pool(X[300:], "pool.zarr")
-    widths, regularizations = np.array([1.0, 2.0]), np.array([1e-3, 1e-2])
-    return {
-        "X": X[:300],
-        "y": y[:300],
-        "widths": widths,
-        "regularizations": regularizations,
-    }
+    known = {"dsel": dsel, "SVC": SVC, "X": X[:300], "y": y[:300]}
+    known["pool"] = dsel.write_pool(X[300:], "pool.zarr")
+    known["widths"] = np.array([1.0, 2.0])
+    known["regularizations"] = np.array([1e-3, 1e-2])
+    for block in _blocks(page):
+        exec(block, known)
+    return known
 
 
-def test_readme__runs_as_it_stands(reader, capsys):
-    reader |= {"dsel": dsel, "SVC": SVC, "pool": dsel.open_pool("pool.zarr")}
-    for block in _blocks(README):
-        exec(block, reader)
-
+def test_readme__runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    reader = _read(README, tmp_path, monkeypatch)
     assert _blocks(README, "text")[1] in capsys.readouterr().out
     assert reader["choice"].certificate.certified
     assert set(reader["outcome"].models) == {"one_fold", "all_rows"}
     assert set(reader["search"].results_.dims) >= {"width", "regularization"}
 
 
-def test_readme__bounds_are_those_of_plan_bound():
-    shown = re.findall(
-        r"^\| ([\d,]+) \| (0\.\d+) \| (0\.\d+ \| .*) \|$", README.read_text(), re.M
-    )
-    certificates = ["one_fold", "all_rows", "cv_bound", "held_out_fifth"]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page__runs_as_it_stands(page, tmp_path, monkeypatch):
+    known = dict(CRITERIA)
+    _read(page, tmp_path, monkeypatch)
+    for name in set(CRITERIA) - set(known):
+        del CRITERIA[name]
 
+
+def test_readme__bounds_are_those_of_plan_bound():
+    row = r"^\| ([\d,]+) \| (0\.\d+) \| (0\.\d+ \| .*) \|$"
+    shown = re.findall(row, README.read_text(), re.MULTILINE)
+    certificates = ["one_fold", "all_rows", "cv_bound", "held_out_fifth"]
     assert len(shown) == 3
     for labels, error, cells in shown:
-        n_labeled = int(labels.replace(",", ""))
-        plan = dsel.plan_bound(n_labeled, 100_000, n_candidates=100, error=float(error))
+        sizes = (int(labels.replace(",", "")), 100_000)
+        plan = dsel.plan_bound(*sizes, n_candidates=100, error=float(error))
         bounds = plan.bound.sel(certificate=certificates, n_folds=5).values
-        assert [float(cell) for cell in cells.split(" | ")] == pytest.approx(
-            bounds, abs=5e-4
-        )
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_page__runs_as_it_stands(reader, page):
-    pool = dsel.open_pool("pool.zarr")
-    reader |= {"dsel": dsel, "SVC": SVC, "pool": pool}
-    known = dict(CRITERIA)
-    try:
-        for block in _blocks(page):
-            exec(block, reader)
-    finally:
-        for name in set(CRITERIA) - set(known):
-            del CRITERIA[name]
+        found = [float(cell) for cell in cells.split(" | ")]
+        assert found == pytest.approx(bounds, abs=5e-4)
 
 
 @pytest.mark.cluster
 def test_readme__shows_what_the_demo_prints(tmp_path):
     demo = [sys.executable, "-m", "dsel", "demo", "--quiet", "--workers", "1"]
-    done = subprocess.run(
-        demo, capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-
+    done = subprocess.run(demo, capture_output=True, text=True, cwd=tmp_path)
     assert _blocks(README, "text")[0] in done.stdout

@@ -54,7 +54,7 @@ from dsel.least_squares.losses import (
     select_least_squares,
     why_unusable,
 )
-from dsel.results.store import CUBE, Store, open_store
+from dsel.results.store import CUBE, Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
@@ -118,7 +118,7 @@ class Search(RegressorMixin, BaseEstimator):
             if out is not None:
                 told = {**inputs, "versions": sorted(installed_versions().items())}
                 plan = {name: str(value) for name, value in told.items()}
-                opened = open_store(out, kind="least-squares", plan=plan)
+                opened = Store(out, kind="least-squares", plan=plan)
                 store = stack.enter_context(opened)
             cube = make_loss_cube(
                 *grid, evaluate(store), n_rows,

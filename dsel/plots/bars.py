@@ -20,8 +20,7 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
-from dsel.results.certificate import params_text
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import CertifiedReport, params_text
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent

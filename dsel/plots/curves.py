@@ -12,7 +12,7 @@ from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK, new_axes, tidy
-from dsel.results.cube import check_cube
+from dsel.results.cube import evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ def plot_loss_curves(
     >>> ax.get_xlabel()
     'regularization'
     """
-    check_cube(results)
+    evidence(results)  # raises where it is no cube
     if names.REGULARIZATION not in results.dims:
         raise ValueError(
             "`results` must be those of a LeastSquaresSearch; `plot_surface` draws a "

@@ -4,6 +4,7 @@ import io
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -21,9 +22,8 @@ from dsel.plots import (
 )
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import params_text
-from dsel.results.certified_report import COLUMNS
-from dsel.results.cube import check_cube, evidence
+from dsel.results.certificate import COLUMNS, params_text
+from dsel.results.cube import evidence
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.results.texts import about_percent, confidence, in_percent, shortened
 from dsel.search.select import first_criterion, select, terms_of
@@ -68,11 +68,22 @@ def report_html(results: xr.Dataset) -> str:
     >>> report_html(plan.run().results)[:15]
     '<!DOCTYPE html>'
     """
-    check_cube(results)
-    results = results.load()
-    choice, counts = select(results), evidence(results)
-    best, status = _best(results, choice), counts[names.STATUS]
+    counts, choice = evidence(results), select(results)
+    status, params = counts[names.STATUS], all_params(results)
     n_pool = max(0, int(counts[names.N_UNLABELED]))
+    failed = np.flatnonzero(status == names.STATUS_FAILED)
+    messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
+    figures = {
+        "certificates": _svg(partial(plot_certificates, results), height=2.4),
+        "surface": _svg(partial(plot_surface, results), height=3.4),
+    }
+    with suppress(ValueError):  # of a criterion without two terms
+        figures["terms"] = _svg(partial(plot_terms, results), height=4.2)
+    report = choice.reports.get(choice.deploy)
+    if report is not None and len(report.classes) <= MOST_DRAWN:
+        height = 1.2 + 0.45 * (1 + len(report.classes))
+        draw = partial(plot_certified_report, report)
+        figures["report"] = _svg(draw, height=height)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
         trim_blocks=True, lstrip_blocks=True,
@@ -88,19 +99,16 @@ def report_html(results: xr.Dataset) -> str:
             "folds": results.sizes.get(names.FOLD, 0),
             "candidates": int(counts[names.N_CANDIDATES]),
             "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
-            "failed": int(np.sum(status == names.STATUS_FAILED)),
+            "failed": len(failed),
         },
-        has_pool=n_pool > 0,
-        certificates=_svg(partial(plot_certificates, results), height=2.4),
-        reports=list(choice.reports.values()),
         columns=["", *COLUMNS],
-        report=_report(choice),
         sure=confidence(choice.delta),
         loss=shortened(choice.certificate.loss, 400),
-        surface=_svg(partial(plot_surface, results), height=3.4),
-        best=best,
-        terms=_terms(results),
-        failures=_failures(results, status),
+        figures=figures,
+        best=_best(results, choice),
+        failures=[
+            [n, params_text(params[n]), messages[n]] for n in failed[:N_ROWS].tolist()
+        ],
         provenance=sorted(
             (str(name), str(value))
             for name, value in results.attrs.items()
@@ -124,57 +132,21 @@ def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
-    """Return head, rows and marked row of the table of the best candidates."""
+def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
+    """Return heads, then rows, of the table of the best candidates."""
     table, loss = candidate_table(results), choice.certificate
-    criterion = first_criterion(results)
+    params, criterion = all_params(results), first_criterion(results)
     is_bound = terms_of(results)[0].is_guarantee
-    texts = {criterion: in_percent if is_bound else loss.about}
-    params = all_params(results)
+    texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
-    rows = [
-        [
-            number,
-            params_text(params[number]),
-            *(
-                texts.get(name, about_percent)(row[name]) if row[name] >= 0 else ""
-                for name in columns
-            ),
-        ]
-        for number, row in shown.head(N_ROWS).iterrows()
+    titles = [name.replace("_", " ") for name in columns]
+    titles = [loss.what if name == "mean loss" else name for name in titles]
+    return [["no.", "parameters", *titles]] + [
+        [n, params_text(params[n])]
+        + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
+        for n, row in shown.head(N_ROWS).iterrows()
     ]
-    numbers = [number for number, *_ in rows]
-    marked = numbers.index(choice.candidate) if choice.candidate in numbers else -1
-    titles = {"mean_loss": loss.what}
-    head = ["no.", "parameters"]
-    head += [titles.get(name, name.replace("_", " ")) for name in columns]
-    return {"head": head, "rows": rows, "marked": marked}
-
-
-def _report(choice: Choice) -> str:
-    """Return the figure of the report of what is handed over, or ""."""
-    report = choice.reports.get(choice.deploy)
-    if report is None or len(report.classes) > MOST_DRAWN:
-        return ""
-    height = 1.2 + 0.45 * (1 + len(report.classes))
-    return _svg(partial(plot_certified_report, report), height=height)
-
-
-def _terms(results: xr.Dataset) -> str:
-    """Return the figure of the bounds of all candidates; "" where they have none."""
-    try:
-        return _svg(partial(plot_terms, results), height=4.2)
-    except ValueError:
-        return ""
-
-
-def _failures(results: xr.Dataset, status: Any) -> list[list[Any]]:
-    """Return number, parameters and message of the first fits that failed."""
-    params = all_params(results)
-    failed = np.flatnonzero(status == names.STATUS_FAILED)[:N_ROWS]
-    messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
-    return [[int(n), params_text(params[n]), str(messages[n])] for n in failed]
 
 
 def _svg(draw: Callable[..., Any], *, height: float, width: float = 4.6) -> str:

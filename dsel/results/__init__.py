@@ -15,8 +15,7 @@ certified if none is violated and nothing else speaks against it.
 and `store` how it is kept, `rows` results for every row of a pool.
 """
 
-from dsel.results.certificate import Certificate, Choice
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.models import open_model, save_model
 from dsel.results.store import open_results, save_results
 

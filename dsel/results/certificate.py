@@ -1,69 +1,69 @@
-"""Certificate and choice: how wrong a model can be, and on what that rests.
+"""Certificate, choice and certified report: how wrong a model can be, and why.
 
-Both are facts, which are names and texts, in three renderings: lines, HTML and JSON.
+All three are facts, which are rows of texts, in three renderings: lines, HTML and JSON.
 An upper limit rounds up, so that what is shown is a bound, too.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from dsel import names
-from dsel.checks import check_choice, check_probability
-from dsel.results.certified_report import CertifiedReport
+from dsel.checks import check_choice
 from dsel.results.texts import (
     about_percent,
     at_most,
     confidence,
+    floor_percent,
     in_percent,
     shortened,
 )
 
 T = TypeVar("T")
+Fact = tuple[str, ...]
+"""A name, which may be empty, and a text; or a row of a table."""
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
     "A3": "your code sees only the rows that it is given",
     "A4": "no model depends on the pool rows that are counted",
     "A5": "you did not pick this plan after seeing another's results, nor change "
     "features after a look at the pool",
-    "A6": "the model that was fitted anew is the one that was counted: the estimator "
-    "is repeatable",
     "A7": "`predict` answers each row by itself",
 }
-"""What each assumption says. Folds are random by construction (A2 of the theory)."""
+"""What each assumption says. Of the theory A2 holds by construction, and
+A6 since the model that is handed over is the one that was counted."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
-"""What every certificate assumes; A4 comes with a pool, A6 with a model fitted anew."""
+"""What every certificate assumes; A4 comes with a pool."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
-STATES: Final = ("by design", "checked", DECLARED, VIOLATED)
 
 CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
 """Criteria that bound the error; numbers of all others are estimates."""
 ONE_FOLD: Final = "one_fold"
+"""The model that never saw one of the folds."""
 ALL_ROWS: Final = "all_rows"
-DEPLOYMENTS: Final = (ONE_FOLD, ALL_ROWS)
-"""The model that never saw one of the folds, and the model of all labeled rows."""
+"""The model of all labeled rows."""
 LOST: Final = (
     "the results lost their attribute `assumptions`, which says what was checked; "
     "select from what the run or `open_results` returned"
+)
+COLUMNS: Final = ("recall", "at least", "precision", "at least", "rows")
+"""Heads of the table of a certified report, after that of the classes."""
+NOTHING: Final = (
+    "At least 0.0 %: too few rows or answers of the class were seen to say anything"
 )
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumption and how far it can be trusted.
-
-    Examples
-    --------
-    >>> Assumption("A1", "violated", "the rows come in groups").is_violated
-    True
-    """
+    """One assumption and how far it can be trusted."""
 
     name: str
     """A key of `STATEMENTS`."""
@@ -71,10 +71,6 @@ class Assumption:
     """``by design``, ``checked`` by dsel, ``declared`` by the user, or ``violated``."""
     reason: str = ""
     """What was checked, who declared it, or what breaks it."""
-
-    def __post_init__(self) -> None:
-        check_choice(self.name, "name", tuple(STATEMENTS))
-        check_choice(self.state, "state", STATES)
 
     @property
     def statement(self) -> str:
@@ -92,36 +88,22 @@ class Assumption:
 
 
 def full_list(
-    known: Iterable[Assumption] = (),
-    *,
-    has_pool: bool = True,
-    is_refitted: bool = False,
+    known: Iterable[Assumption] = (), *, has_pool: bool = True
 ) -> tuple[Assumption, ...]:
-    """Return all that a certificate assumes, in order; what is not known is declared.
-
-    A number that reads the pool assumes A4, and one about a model that was fitted anew
-    A6.
-
-    Examples
-    --------
-    >>> [each.name for each in full_list([Assumption("A4", "by design")])]
-    ['A1', 'A3', 'A4', 'A5', 'A7']
-    """
+    """Return all that a certificate assumes; what is not known is declared."""
     by_name = {each.name: each for each in known}
-    wanted = {*ALWAYS, *by_name}
-    wanted |= {"A4"} if has_pool else set()
-    wanted |= {"A6"} if is_refitted else set()
+    wanted = {*ALWAYS, *by_name, *["A4"] * has_pool}
     return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
 
 
 def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
     """Return the list that stands in a cube; empty where its attributes were lost."""
-    return attribute(
-        cube,
-        names.ASSUMPTIONS,
-        lambda text: tuple(Assumption(**each) for each in json.loads(text)),
-        (),
-    )
+
+    def read(text: str) -> tuple[Assumption, ...]:
+        listed = (Assumption(**each) for each in json.loads(text))
+        return tuple(each for each in listed if each.statement)
+
+    return attribute(cube, names.ASSUMPTIONS, read, ())
 
 
 def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T) -> T:
@@ -141,12 +123,12 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
 class Told:
     """What is told by facts in several renderings; equal where its JSON is."""
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Return names and texts, which all renderings show; some have no name."""
+    def facts(self) -> Sequence[Fact]:
+        """Return the rows of texts that all renderings show."""
         raise NotImplementedError
 
     def to_json(self) -> str:
-        """Return what `from_json` takes, with all digits."""
+        """Return all fields, with all digits."""
         return json.dumps(vars(self), default=_as_json)
 
     # Parts that are NaN are equal; as floats they would not be.
@@ -160,16 +142,7 @@ class Told:
         return as_lines(self.facts())
 
     def _repr_html_(self) -> str:
-        """Return facts as HTML without colours, for light and dark ground."""
-        left = 'style="text-align: left"'
-        rows = [
-            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>\n"
-            if name
-            else f'<tr><td colspan="2" {left}>{escape(text)}</td></tr>\n'
-            for name, text in self.facts()
-        ]
-        head = f"<div><strong>{type(self).__name__}</strong><table>\n"
-        return f"{head}{''.join(rows)}</table></div>"
+        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -182,15 +155,9 @@ class Certificate(Told):
     >>> made = Certificate(0.1507, 0.05, "nested", "one_fold", share=share)
     >>> made
     Certificate(error <= 15.1 %, 95 % sure, criterion='nested', deploy='one_fold')
-    >>> print(made)
+    >>> print(made.headline())
     Error at most 15.1 % (95 % sure): the model of four fifths of the labels
-    By       nested
-    Assumes  A1, declared: labeled rows and pool rows are independent draws from one population
-    Assumes  A3, declared: your code sees only the rows that it is given
-    Assumes  A4, declared: no model depends on the pool rows that are counted
-    Assumes  A5, declared: you did not pick this plan after seeing another's results, nor change features after a look at the pool
-    Assumes  A7, declared: `predict` answers each row by itself
-    """  # noqa: E501
+    """
 
     unclipped: float
     """The number as computed; above 1 where it says nothing, inf where a fit failed."""
@@ -227,25 +194,17 @@ class Certificate(Told):
     largest: float = 1.0
     """The largest value of the loss; 1 for a rate."""
 
-    def __post_init__(self) -> None:
-        check_probability(self.delta, "delta")
-        check_choice(self.deploy, "deploy", DEPLOYMENTS)
-
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the certificate that `to_json` wrote."""
-        told = json.loads(text)
-        told["assumptions"] = tuple(Assumption(**each) for each in told["assumptions"])
-        return cls(**told | {"objections": tuple(told["objections"])})
+        told = _fields(json.loads(text))
+        listed = tuple(Assumption(**each) for each in told.pop("assumptions"))
+        return cls(**told, assumptions=listed)
 
     @property
     def bound(self) -> float:
         """The bound as reported, at most the largest loss; NaN where there is none."""
-        return (
-            self.unclipped
-            if isnan(self.unclipped)
-            else min(self.largest, self.unclipped)
-        )
+        return min(self.unclipped, self.largest)  # in this order NaN stays
 
     @property
     def certified(self) -> bool:
@@ -260,10 +219,8 @@ class Certificate(Told):
             reasons.append(f"{self.criterion} has no number")
         if set(ALWAYS) - {each.name for each in self.assumptions}:
             reasons.append(LOST)
-        return (*reasons, *(
-            f"{each.name} is violated: {each.reason}"
-            for each in self.assumptions if each.is_violated
-        ))  # fmt: skip
+        violated = [each for each in self.assumptions if each.is_violated]
+        return (*reasons, *(f"{e.name} is violated: {e.reason}" for e in violated))
 
     @property
     def model(self) -> str:
@@ -304,9 +261,9 @@ class Certificate(Told):
         """Return a limit of the loss as text, or an estimate where it is of none."""
         if self.criterion not in CERTIFICATES:
             return self.about(value)
-        if not self.is_cost:
-            return in_percent(value)
-        return at_most(value, decimals=self._decimals)
+        if self.is_cost:
+            return at_most(value, decimals=self._decimals)
+        return in_percent(value)
 
     def about(self, value: float) -> str:
         """Return what is no limit as text: rates in percent, costs as they are."""
@@ -316,7 +273,7 @@ class Certificate(Told):
     def _decimals(self) -> int:
         return 3 - min(0, floor(log10(self.largest)))  # more where costs are small
 
-    def facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
         origin = [self.criterion]
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
@@ -329,7 +286,7 @@ class Certificate(Told):
                 f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
                 f"rows, and so many fewer are taken as seen"
             )
-        facts = [("", self.headline()), ("By", "; ".join(origin))]
+        facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
         facts += [("But", reason) for reason in self.reasons[1:]]
         if self.certified and self.says_nothing:
             advice = "with more labeled rows or fewer candidates; see plan_bound"
@@ -348,6 +305,97 @@ class Certificate(Told):
             f"{confidence(self.delta)} % sure, criterion={self.criterion!r}, "
             f"deploy={self.deploy!r}{reasons})"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedReport(Told):
+    """Recall and precision of every class and the error of one model, with limits.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` all limits hold at once, those of
+    the report of the other deployment among them.
+    Assumes: what the certificate of the search lists; classes that were named before
+    the labels were seen.
+    Source: :func:`dsel.bounds.binomial_tail_inversion` for each fold, the functions of
+    ``dsel.bounds.by_class`` for the model of all rows, and the union bound over all
+    numbers.
+
+    Examples
+    --------
+    >>> made = CertifiedReport(
+    ...     0.05, "the model of all labels", ("fraud", "ok"), (80, 1920), (0.86, 0.99),
+    ...     (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031)
+    >>> print(made)
+    Certified report (95 % sure, all numbers at once): the model of all labels
+            recall  at least  precision  at least   rows
+    fraud   86.0 %    71.2 %     90.0 %    74.9 %     80
+    ok      99.0 %    97.0 %     98.0 %    96.0 %  1,920
+    Error about 1.2 %, at most 3.1 %
+    """
+
+    delta: float
+    """Probability with which any of the numbers may fail."""
+    model: str
+    """The model that it is about, in words."""
+    classes: tuple[Any, ...]
+    rows: tuple[int, ...]
+    """Labeled rows of each class."""
+    recall: tuple[float, ...]
+    """Estimates, of the models of all folds, as those of precision and error are."""
+    recall_at_least: tuple[float, ...]
+    precision: tuple[float, ...]
+    precision_at_least: tuple[float, ...]
+    error: float
+    error_at_most: float
+    remarks: tuple[str, ...] = ()
+    """Why limits are no guarantee; empty where they are one."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a frame of numbers in [0, 1], a row for each class."""
+        columns = [
+            "recall",
+            "recall_at_least",
+            "precision",
+            "precision_at_least",
+            "rows",
+        ]
+        return pd.DataFrame(
+            {name: getattr(self, name) for name in columns},
+            index=pd.Index(self.classes, name="class"),
+        )
+
+    def facts(self) -> list[Fact]:
+        """Return the line above the table, the table, and the lines below it."""
+        below = [("", line) for line in self.feet()]
+        return [("", self.head()), ("", *COLUMNS), *self.cells(), *below]
+
+    def head(self) -> str:
+        """Return the line above the table."""
+        if self.remarks:
+            return f"No guarantee, since {self.remarks[0]}: {self.model}"
+        sure = f"{confidence(self.delta)} % sure, all numbers at once"
+        return f"Certified report ({sure}): {self.model}"
+
+    def cells(self) -> list[Fact]:
+        """Return the texts of each class: its name, then what `COLUMNS` name."""
+        columns = (
+            map(str, self.classes),
+            map(about_percent, self.recall),
+            map(floor_percent, self.recall_at_least),
+            map(about_percent, self.precision),
+            map(floor_percent, self.precision_at_least),
+            (f"{n:,}" for n in self.rows),
+        )
+        return list(zip(*columns, strict=True))
+
+    def feet(self) -> list[str]:
+        """Return the lines below the table."""
+        seen, limit = about_percent(self.error), in_percent(self.error_at_most)
+        lines = [f"Error about {seen}, at most {limit}"]
+        if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
+            lines.append(NOTHING)
+        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -390,6 +438,16 @@ class Choice(Told):
     reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
     """The certified report of each deployment, where the plan declared it."""
 
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the choice that `to_json` wrote."""
+        told = _fields(json.loads(text))
+        for deploy, each in told["certificates"].items():
+            told["certificates"][deploy] = Certificate.from_json(json.dumps(each))
+        for deploy, each in told["reports"].items():
+            told["reports"][deploy] = CertifiedReport(**_fields(each))
+        return cls(**told)
+
     def report(self, deploy: str | None = None) -> CertifiedReport:
         """Return the certified report of a deployment, by default what is handed over.
 
@@ -424,7 +482,7 @@ class Choice(Told):
         """Fold that the model was trained without; None for that of all rows."""
         return self.certificate.fold
 
-    def facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; most have no name."""
         lines = [f"Chosen: {params_text(self.params)}", self.certificate.headline()]
         for deploy, other in self.certificates.items():
@@ -443,31 +501,13 @@ class Choice(Told):
             percent = self.certificate.amount(self.held_out_fifth)
             smallest = min(each.bound for each in self.certificates.values())
             is_smaller = self.held_out_fifth < smallest
-            advice = "the smallest number: it does as well"
-            line = f"A held-out fifth would give about {percent}"
-            lines.append(f"{line}, {advice}" if is_smaller else line)
+            advice = ", the smallest number: it does as well" if is_smaller else ""
+            lines.append(f"A held-out fifth would give about {percent}{advice}")
         return [
             *(("", line) for line in lines),
             *(("But", reason) for reason in self.certificate.reasons[1:]),
             *(("Note", remark) for remark in self.remarks),
         ]
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the choice that `to_json` wrote."""
-        told = json.loads(text)
-        told["remarks"] = tuple(told["remarks"])
-        told["certificates"] = {
-            deploy: Certificate.from_json(json.dumps(each))
-            for deploy, each in told["certificates"].items()
-        }
-        told["reports"] = {
-            deploy: CertifiedReport.from_dict(each)
-            for deploy, each in told.get("reports", {}).items()
-        }
-        choice = cls(**told)
-        str(choice)  # raises where a part is of a wrong kind
-        return choice
 
     def __repr__(self) -> str:
         return (
@@ -491,12 +531,26 @@ def params_text(params: Mapping[str, Any]) -> str:
     return ", ".join(shown) or "the only candidate"
 
 
-def as_lines(facts: Iterable[tuple[str, str]]) -> str:
-    """Return facts, which are names and texts, as lines; some have no name."""
-    return "\n".join(f"{name:8} {text}" if name else text for name, text in facts)
+def as_lines(facts: Iterable[Fact]) -> str:
+    """Return facts as lines: texts behind their names, tables in columns."""
+    facts = list(facts)
+    table = [row for row in facts if len(row) > 2]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for name, *texts in facts:
+        if len(texts) > 1:
+            cells = map(str.rjust, texts, widths[1:])
+            lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
+        else:
+            lines.append(f"{name:8} {texts[0]}" if name else texts[0])
+    return "\n".join(lines)
+
+
+def _fields(told: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, (Told, Assumption, CertifiedReport)):
+    if isinstance(value, (Told, Assumption)):
         return vars(value)
     return value.item() if isinstance(value, np.generic) else str(value)

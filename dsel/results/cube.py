@@ -178,26 +178,13 @@ def make_cube(
     `splits` into the next; counts are integers, -1 where nothing was counted. The cube
     has these and no other, but ``status`` and ``n_candidates``; texts and times that
     are empty are left out, since texts cannot be averaged. `attributes` are provenance.
-
-    Examples
-    --------
-    >>> axes = grid_axes({"C": [1, 10]})
-    >>> cube = make_cube(axes, {"fold": 2}, {"fold_errors": [[1, 0], [2, -1]]})
-    >>> cube.fold_errors.values.tolist()
-    [[1.0, 0.0], [2.0, nan]]
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
         names.N_CANDIDATES: axes.n_candidates,
         **values,
     }
-    sizes = {**axes.sizes, **splits}
-    data = {
-        spec.name: _variable(spec.name, _dims(spec, axes.sizes, splits), array, sizes)
-        for spec in names.VARIABLES
-        if (array := given.get(spec.name)) is not None
-        and not _is_empty(spec.kind, np.asarray(array))
-    }
+    data = _variables(given, axes.sizes, splits)
     coords: dict[str, Any] = dict(axes.coords)
     for dim, size in splits.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
@@ -219,21 +206,15 @@ def make_pair_cube(
     `rows` of the first and of the second fold of each pair. The coordinate ``fold``
     over ``pair`` and ``side`` is the fold that they are on.
     """
-    sides = (names.PAIR, names.SIDE)
-    sizes = {**axes.sizes, names.PAIR: len(pairs), names.SIDE: 2}
-    data = {
-        name: _variable(name, dims, array, sizes)
-        for name, dims, array in (
-            (names.FOLD_ERRORS, (*axes.sizes, *sides), errors),
-            (names.FOLD_ROWS, sides, rows),
-            (names.FIT_SECONDS, (*axes.sizes, names.PAIR), fit_seconds),
-        )
-    }
+    pair, side = {names.PAIR: len(pairs)}, {names.SIDE: 2}
+    counts = {names.FOLD_ERRORS: errors, names.FOLD_ROWS: rows}
+    data = _variables(counts, axes.sizes, pair | side)
+    data |= _variables({names.FIT_SECONDS: fit_seconds}, axes.sizes, pair)
     coords = {
         **axes.coords,
         names.PAIR: np.arange(len(pairs)),
         names.SIDE: np.arange(2),
-        names.FOLD: (sides, np.array(pairs, dtype=np.int64).reshape(-1, 2)),
+        names.FOLD: (tuple(pair | side), np.array(pairs, np.int64).reshape(-1, 2)),
     }
     return xr.Dataset(data, coords, _provenance({}))
 
@@ -246,21 +227,19 @@ def with_criteria(
     `terms` have, by criterion, ``estimate``, ``label_term`` and ``disagreement_term``,
     (n_candidates,) each; `delta_shares` are the candidates' shares of `delta`.
     """
-    n, n_candidates = len(terms), cube[names.STATUS].size
-    added = {
+    n, status = len(terms), cube[names.STATUS]
+    said = {
         name: np.array([getattr(each, name) for each in terms.values()])
         for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
     }
-    shares = np.broadcast_to(delta_shares, n_candidates)
-    added |= {names.DELTA_SHARE: np.tile(shares, n), names.DELTA: np.full(n, delta)}
-    sizes = {**cube[names.STATUS].sizes, names.CRITERION: n}
-    variables = {
-        name: _variable(
-            name, _dims(names.BY_NAME[name], candidate_dims(cube), ()), array, sizes
-        )
-        for name, array in added.items()
-        if name == names.ESTIMATE or not np.isnan(array).all()  # what a criterion has
+    said = {  # of terms, only what a criterion has
+        name: numbers
+        for name, numbers in said.items()
+        if name == names.ESTIMATE or not np.isnan(numbers).all()
     }
+    shares = np.tile(np.broadcast_to(delta_shares, status.size), n)
+    said |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
+    variables = _variables(said, status.sizes, {names.CRITERION: n})
     coords = {names.CRITERION: np.array(list(terms), dtype=object)}
     return cube.assign_coords(coords).assign(variables)
 
@@ -271,67 +250,37 @@ def in_file(name: Any) -> dict[str, Any]:
     return {"dtype": "int64", "_FillValue": names.UNCOUNTED} if is_count else {}
 
 
-def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Return what criteria read of a cube, by the names of its variables.
+def evidence(cube: Any) -> dict[str, NDArray[Any]]:
+    """Return what criteria read of a results cube, by the names of its variables.
 
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened
-    into the first axis, the other dimensions are as they are. Raises ValueError where a
-    count is no whole number, or is negative.
+    into the first axis, the other dimensions are as they are. Raises TypeError where it
+    is no Dataset, ValueError where it is no results cube, a variable has the wrong
+    dimensions or type, or a count is no whole number, or is negative.
     """
-    status = cube[names.STATUS]
-    found: dict[str, NDArray[Any]] = {}
-    for spec in names.VARIABLES:
-        is_read = spec.kind in ("count", "number", "flag") and spec.name in cube
-        if not is_read or names.CRITERION in spec.dims:
-            continue
-        values = cube[spec.name].values
-        if names.CANDIDATES in spec.dims:
-            values = values.reshape(status.size, *values.shape[status.ndim :])
-        if spec.kind != "number":
-            unset, most = names.UNCOUNTED, np.inf
-            if spec.kind == "flag":
-                unset = most = names.STATUS_MISSING
-            lacking = np.isnan(values)
-            counted = np.where(lacking, 0, values)
-            is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
-            if is_wrong.any():
-                raise ValueError(
-                    f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a "
-                    f"whole number in [0, {most:g}], and NaN where nothing was counted."
-                )
-            values = np.where(lacking, unset, counted).astype(np.int64)
-        found[spec.name] = values
-    return found
-
-
-def check_cube(results: Any) -> None:
-    """Raise unless `results` is a results cube; values are not read.
-
-    TypeError where it is no Dataset, ValueError where ``status`` is missing, or a
-    variable has the wrong dimensions or type.
-    """
-    if not isinstance(results, xr.Dataset):
+    if not isinstance(cube, xr.Dataset):
         raise TypeError(
             f"`results` must be an xarray.Dataset from a run or `open_results`, got "
-            f"{type(results).__name__}."
+            f"{type(cube).__name__}."
         )
-    if names.STATUS not in results.data_vars:
+    if names.STATUS not in cube.data_vars:
         raise ValueError(
             f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
             f"or `open_results` returned, with all its variables."
         )
-    dims = candidate_dims(results)
-    if not dims or not results[names.STATUS].size:
+    candidates, n = candidate_dims(cube), cube[names.STATUS].size
+    if not candidates or not n:
         raise ValueError(
             "`results` has no dimension of candidates, or none along it; select whole "
             "candidates as lists, such as results.isel(C=[0])."
         )
     halves = (names.REPEAT, names.HALF)
-    splits = halves if names.REPEAT in results.dims else (names.FOLD,)
+    splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
+    found: dict[str, NDArray[Any]] = {}
     for spec in names.VARIABLES:
-        if spec.name not in results.data_vars:
+        if spec.name not in cube.data_vars:
             continue
-        array, expected = results[spec.name], _dims(spec, dims, splits)
+        array, expected = cube[spec.name], _dims(spec, candidates, splits)
         if array.dims != expected:
             raise ValueError(
                 f"`results` has {spec.name} over {array.dims}, expected {expected}; "
@@ -342,6 +291,30 @@ def check_cube(results: Any) -> None:
                 f"`results` has {spec.name} of type {array.dtype}, expected "
                 f"{'texts' if spec.kind == 'text' else 'numbers'}."
             )
+        if spec.kind in ("text", "seconds") or names.CRITERION in spec.dims:
+            continue
+        values = (
+            array.values if spec.kind == "number" else _integers(spec, array.values)
+        )
+        if names.CANDIDATES in spec.dims:
+            values = values.reshape(n, *values.shape[len(candidates) :])
+        found[spec.name] = values
+    return found
+
+
+def _integers(spec: names.Variable, values: NDArray[Any]) -> NDArray[np.int64]:
+    unset, most = names.UNCOUNTED, np.inf
+    if spec.kind == "flag":
+        unset = most = names.STATUS_MISSING
+    lacking = np.isnan(values)
+    counted = np.where(lacking, 0, values)
+    is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
+    if is_wrong.any():
+        raise ValueError(
+            f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a whole "
+            f"number in [0, {most:g}], and NaN where nothing was counted."
+        )
+    return np.where(lacking, unset, counted).astype(np.int64)
 
 
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
@@ -367,12 +340,6 @@ def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _is_empty(kind: str, array: NDArray[Any]) -> bool:
-    if kind == "text":
-        return not np.any(array != "")
-    return kind == "seconds" and bool(np.isnan(array).all())
-
-
 def _dims(
     spec: names.Variable, candidates: Iterable[str], splits: Iterable[str]
 ) -> tuple[str, ...]:
@@ -385,20 +352,29 @@ def _dims(
     return tuple(own for dim in spec.dims for own in parts.get(dim, (dim,)))
 
 
-def _variable(
-    name: str, dims: tuple[str, ...], values: ArrayLike, sizes: Mapping[Any, int]
-) -> xr.Variable:
-    """Return a variable in its type, with what people and programs read of it."""
-    array = np.reshape(values, [sizes[dim] for dim in dims])
-    spec = names.BY_NAME[name]
-    attrs: dict[str, Any] = {"long_name": spec.long_name}
-    if spec.kind == "text":
-        return xr.Variable(dims, array.astype(object), attrs)
-    attrs["units"] = "s" if spec.kind == "seconds" else "1"
-    if spec.kind == "flag":
-        attrs["flag_values"] = list(range(len(names.STATES)))
-        attrs["flag_meanings"] = " ".join(names.STATES)
-        return xr.Variable(dims, array.astype(np.int8), attrs)
-    if spec.kind == "count":
-        array = np.where(array == names.UNCOUNTED, np.nan, array)
-    return xr.Variable(dims, array.astype(np.float64), attrs)
+def _variables(
+    given: Mapping[str, ArrayLike],
+    candidates: Mapping[Any, int],
+    splits: Mapping[str, int],
+) -> dict[str, xr.Variable]:
+    """Return variables in their types and shapes, with what people read of them."""
+    sizes = {**candidates, **splits}
+    made = {}
+    for spec in names.VARIABLES:
+        if spec.name not in given:
+            continue
+        dims = _dims(spec, candidates, splits)
+        array = np.reshape(given[spec.name], [sizes[dim] for dim in dims])
+        attrs: dict[str, Any] = {"long_name": spec.long_name}
+        if spec.kind != "text":
+            attrs["units"] = "s" if spec.kind == "seconds" else "1"
+        if spec.kind == "flag":
+            attrs["flag_values"] = list(range(len(names.STATES)))
+            attrs["flag_meanings"] = " ".join(names.STATES)
+        if spec.kind == "count":
+            array = np.where(array == names.UNCOUNTED, np.nan, array)
+        kind = {"text": object, "flag": np.int8}.get(spec.kind, np.float64)
+        is_empty = (array == "") if spec.kind == "text" else np.isnan(array)
+        if not (spec.kind in ("text", "seconds") and is_empty.all()):
+            made[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
+    return made

@@ -20,7 +20,7 @@ import xarray as xr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from dsel.results.cube import check_cube, evidence, in_file
+from dsel.results.cube import evidence, in_file
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
@@ -89,8 +89,7 @@ def save_results(
     ...     open_results(place).identical(cube)
     True
     """
-    check_cube(results)
-    evidence(results)  # counts become integers in the file, and must be some
+    evidence(results)  # raises where it is no cube
     with replacing(place, storage_options, CUBE) as where:
         write_dataset(where, CUBE, results)
 
@@ -137,7 +136,7 @@ def open_results(
     except ValueError:  # it may have been replaced while it was read
         cube = read_dataset(where, CUBE, final)
     try:
-        check_cube(cube)
+        evidence(cube)
     except ValueError as error:
         raise ValueError(
             f"the cube at {where} is not what dsel wrote there: {error}"
@@ -223,21 +222,42 @@ def _with_texts(dataset: xr.Dataset, change: Callable[[Any], Any]) -> xr.Dataset
 
 
 class Store(AbstractContextManager["Store"]):
-    """What a plan keeps in its place; it ends like a file that is closed."""
+    """What a plan keeps in its place; one that ended is only read.
 
-    def __init__(self, place: Place, head: str) -> None:
-        self.place = place
+    `out` is empty or belongs to this plan; `kind` is which of dsel's systems keeps its
+    results there, and `plan` has tokens of all that its counts and certificates depend
+    on. Raises what `claim` raises, and ValueError where the outcome is damaged.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as out:
+    ...     with Store(out, kind="search", plan={"seed": "7"}) as store:
+    ...         store.append("fit/0", {"errors": [3, 4]})
+    ...     Store(out, kind="search", plan={"seed": "7"}).records
+    {'fit/0': {'errors': [3, 4]}}
+    """
+
+    def __init__(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        kind: str,
+        plan: Mapping[str, str],
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
         """Records by key, those of earlier runs included; of two the first counts."""
-        self._head = head
+        self._head = claim(self.place, kind, plan)
         self._lines: list[str] = []
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
         self._began = time.monotonic()
-        for theirs, records in read_journal(place):
-            if theirs == head:  # and not of another plan that came at the same time
+        for head, records in read_journal(self.place):
+            if head == self._head:  # and not of another plan that came at the same time
                 self.records = records | self.records
-        self._final = read_outcome(place)
+        self._final = read_outcome(self.place)
         self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
         if self._final is None:
             self._write()  # says before work starts that nothing can be written
@@ -287,20 +307,16 @@ class Store(AbstractContextManager["Store"]):
         """What `save_outcome` was given first, by this run or another."""
         return None if self._final is None else self._final["said"]
 
-    @property
-    def _files(self) -> Mapping[str, Any]:
-        return self._final or self._kept
-
     def save(self, name: str, dataset: xr.Dataset) -> None:
         """Keep a Dataset, `CUBE` or `PAIRS`, in the place of an earlier one."""
         self._kept["datasets"][name] = write_dataset(self.place, name, dataset)
 
     def dataset(self, name: str) -> xr.Dataset | None:
         """Return a Dataset; None where none was kept, or it must be made anew."""
-        try:
-            return read_dataset(self.place, name, self._files["datasets"].get(name))
-        except (FileNotFoundError, ValueError):
-            return None
+        final = (self._final or self._kept)["datasets"].get(name)
+        with suppress(FileNotFoundError, ValueError):
+            return read_dataset(self.place, name, final)
+        return None
 
     def save_model(self, name: str, model: Any) -> None:
         """Keep a fitted model as skops, to be found when the outcome was saved."""
@@ -312,7 +328,8 @@ class Store(AbstractContextManager["Store"]):
         Raises KeyError where none was kept, ValueError where it is damaged, or has
         types that are not trusted.
         """
-        return read_model(self.place, self._files["models"][name], ())
+        file = (self._final or self._kept)["models"][name]
+        return read_model(self.place, file, ())
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Make certificates and choice final; return those that are.
@@ -328,34 +345,7 @@ class Store(AbstractContextManager["Store"]):
         return said
 
 
-def open_store(
-    out: str | os.PathLike[str],
-    *,
-    kind: str,
-    plan: Mapping[str, str],
-    storage_options: Mapping[str, Any] | None = None,
-) -> Store:
-    """Open the store of a plan, made if it is not there; one that ended is only read.
-
-    `out` is empty or belongs to this plan; `kind` is which of dsel's systems keeps its
-    results there, and `plan` has tokens of all that its counts and certificates depend
-    on. Raises what `claim` raises, and ValueError where the outcome is damaged.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as out:
-    ...     with open_store(out, kind="search", plan={"seed": "7"}) as store:
-    ...         store.append("fit/0", {"errors": [3, 4]})
-    ...     open_store(out, kind="search", plan={"seed": "7"}).records
-    {'fit/0': {'errors': [3, 4]}}
-    """
-    place = Place(out, storage_options=storage_options)
-    return Store(place, claim(place, kind, plan))
-
-
 def _plain(value: Any) -> Any:
-    """Return what JSON takes for arrays and numbers of numpy."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise TypeError(f"a record holds numbers and texts, got {type(value).__name__}.")

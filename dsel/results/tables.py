@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from dsel import names
-from dsel.results.cube import GridAxes, candidate_dims, check_cube, evidence
+from dsel.results.cube import GridAxes, candidate_dims, evidence
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
@@ -57,7 +57,7 @@ def content_token(cube: xr.Dataset) -> str:
 
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
-    check_cube(cube)
+    evidence(cube)  # raises where it is no cube
     return parameters(cube).assign(**_judged(cube))
 
 

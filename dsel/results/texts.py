@@ -9,8 +9,10 @@ EXACT: Final = Context(prec=800)
 """Holds every float and its percentage."""
 
 
-def at_most(limit: float, *, decimals: int) -> str:
-    """Return an upper limit as text, never below it, at most a last digit above.
+def at_most(
+    limit: float, *, decimals: int, shift: int = 0, rounding: str = ROUND_CEILING
+) -> str:
+    """Return an upper limit, times ten to the `shift`, as text that is never below it.
 
     The limit is taken as its shortest decimal text: 0.07 stays 0.07 although no float
     is exactly that.
@@ -20,7 +22,10 @@ def at_most(limit: float, *, decimals: int) -> str:
     >>> at_most(0.2546496, decimals=3), at_most(0.07, decimals=3)
     ('0.255', '0.070')
     """
-    return _rounded(limit, 0, decimals)
+    if not isfinite(limit):
+        return f"{limit:g}"
+    exact = Decimal(repr(float(limit))).scaleb(shift, EXACT)
+    return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"
 
 
 def in_percent(rate: float) -> str:
@@ -28,43 +33,20 @@ def in_percent(rate: float) -> str:
 
     Examples
     --------
-    >>> in_percent(0.1501), in_percent(0.15)
-    ('15.1 %', '15.0 %')
+    >>> in_percent(0.1501), about_percent(0.1501), floor_percent(0.1509)
+    ('15.1 %', '15.0 %', '15.0 %')
     """
-    return f"{_rounded(rate, 2, 1)} %"
+    return f"{at_most(rate, decimals=1, shift=2)} %"
 
 
 def about_percent(rate: float) -> str:
-    """Return what is no limit in percent, with as many digits as a limit.
-
-    Examples
-    --------
-    >>> about_percent(0.1501)
-    '15.0 %'
-    """
+    """Return what is no limit in percent, with as many digits as a limit."""
     return f"{100 * rate:.1f} %"
 
 
-def shortened(text: str, width: int = 60) -> str:
-    """Return a text of many costs as one that can be read.
-
-    Examples
-    --------
-    >>> shortened("cost({('fraud', 'ok'): 50.0, ('ok', 'fraud'): 1.0})", 40)
-    "cost({('fraud', 'ok'): 50.0, ...)"
-    """
-    return shorten(text, width, placeholder=" ...)")
-
-
 def floor_percent(rate: float) -> str:
-    """Return a lower limit in percent with one digit.
-
-    Examples
-    --------
-    >>> floor_percent(0.1509)
-    '15.0 %'
-    """
-    return f"{_rounded(rate, 2, 1, ROUND_FLOOR)} %"
+    """Return a lower limit in percent with one digit."""
+    return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)} %"
 
 
 def confidence(delta: float) -> str:
@@ -76,15 +58,10 @@ def confidence(delta: float) -> str:
     ('95', '99.9999')
     """
     # What 1 - delta is rounded down by, delta is rounded up by.
-    missing = Decimal(_rounded(delta, 2, 4))
+    missing = Decimal(at_most(delta, decimals=4, shift=2))
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
 
 
-def _rounded(
-    value: float, shift: int, decimals: int, rounding: str = ROUND_CEILING
-) -> str:
-    """Return `value` times ten to the `shift`, rounded up to so many decimals."""
-    if not isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(repr(float(value))).scaleb(shift, EXACT)
-    return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"
+def shortened(text: str, width: int = 60) -> str:
+    """Return a text of many costs as one that can be read."""
+    return shorten(text, width, placeholder=" ...)")

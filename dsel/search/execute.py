@@ -34,11 +34,10 @@ from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.losses import ByClass, ClassCounts
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
-from dsel.results.store import CUBE, PAIRS, open_store
+from dsel.results.store import CUBE, PAIRS, Store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.submission import Executor, make_executor
@@ -182,7 +181,7 @@ def execute(
         store = None
         if out is not None:
             identity = {**plan.identity, **run.tokens_of_rows()}
-            store = stack.enter_context(open_store(
+            store = stack.enter_context(Store(
                 out, kind="search", plan=identity, storage_options=storage_options
             ))  # fmt: skip
             cube = store.dataset(CUBE)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsel.candidates import takes_nan
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.lazy import lazily
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import CertifiedReport
 from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
 

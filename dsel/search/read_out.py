@@ -28,8 +28,7 @@ from dsel.losses import (
     Precision,
     Recall,
 )
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.certified_report import CertifiedReport
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.texts import floor_percent
 
 FEW: Final = 0.05
@@ -111,35 +110,27 @@ def read_report(
     of_folds = binomial_tail_inversion(
         counts.errors, counts.rows, delta=first / counts.n_folds
     )
-    fold_numbers: dict[str, list[float]] = {"recall": [], "precision": []}
-    full_numbers: dict[str, list[float]] = {"recall": [], "precision": []}
-    estimates: dict[str, list[float]] = {"recall": [], "precision": []}
-    for label in classes:
-        for name, each in (
-            ("recall", Recall((label,))), ("precision", Precision((label,)))
-        ):  # fmt: skip
-            mine = of_classes(by_class, counts, each)
-            limits = each.limits(mine, first)
-            fold_numbers[name].append(1.0 - float(limits[main.fold]))
-            estimates[name].append(1.0 - each.rate(mine.pooled))
-            if has_pool:
-                sums = each.all_rows(mine, limits, (1.0 - LABEL_SHARE) * share)
-                full_numbers[name].append(max(0.0, 1.0 - float(sums.min())))
+
+    def rates(each: Loss) -> tuple[float, float, float]:
+        """Return what is estimated, and certified of the best fold's and full model."""
+        mine = of_classes(by_class, counts, each)
+        limits, full = each.limits(mine, first), nan
+        if has_pool:
+            sums = each.all_rows(mine, limits, (1.0 - LABEL_SHARE) * share)
+            full = max(0.0, 1.0 - float(sums.min()))
+        return 1.0 - each.rate(mine.pooled), 1.0 - float(limits[main.fold]), full
+
     rows = tuple(counts.pooled.sum(axis=1)[: len(classes)].tolist())
-
-    def report(
-        numbers: dict[str, list[float]], error_at_most: float
-    ) -> CertifiedReport:
-        return CertifiedReport(
-            delta, "", classes, rows,
-            tuple(estimates["recall"]), tuple(numbers["recall"]),
-            tuple(estimates["precision"]), tuple(numbers["precision"]),
-            error.estimate, min(1.0, error_at_most),
-        )  # fmt: skip
-
-    reports = {ONE_FOLD: report(fold_numbers, float(of_folds[main.fold]))}
-    if has_pool:
-        reports[ALL_ROWS] = report(full_numbers, error.all_rows)
+    recall, *recall_limits = zip(*(rates(Recall((c,))) for c in classes), strict=True)
+    precision, *limits = zip(*(rates(Precision((c,))) for c in classes), strict=True)
+    at_most = (float(of_folds[main.fold]), error.all_rows)
+    reports = {
+        deploy: CertifiedReport(
+            delta, "", classes, rows, recall, recall_limits[which], precision,
+            limits[which], error.estimate, min(1.0, at_most[which]),
+        )
+        for which, deploy in enumerate((ONE_FOLD, ALL_ROWS)[: 1 + has_pool])
+    }  # fmt: skip
     return main, reports
 
 

@@ -18,7 +18,7 @@ from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import BEST_FOLD, FIRST_FOLD, Criterion, Terms
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
-from dsel.results.cube import check_cube, evidence, with_criteria
+from dsel.results.cube import evidence, with_criteria
 from dsel.results.tables import all_params, content_token
 from dsel.search.pruning import ROUNDING
 
@@ -76,7 +76,7 @@ def select(
     {'n_neighbors': 9}
     """
     results = getattr(results, "results", results)
-    check_cube(results)
+    evidence(results)  # raises where it is no cube
     choice = attribute(results, CHOICE, Choice.from_json, None)
     if criterion is None and delta is None and choice is not None:
         if str(results.attrs.get(TOKEN)) == content_token(results):
@@ -181,13 +181,12 @@ def terms_of(
 
     Raises ValueError where the counts that it needs were not made.
     """
-    check_cube(cube)
+    counts = evidence(cube)
     if names.REGULARIZATION in cube.dims:
         raise ValueError(
             "`results` are of a least-squares search, which bounds nothing: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
-    counts = evidence(cube)
     rule = get_criterion(criterion or first_criterion(cube))
     kind = "certificate" if rule.is_guarantee else "criterion"
     reads_splits = rule.by_halves or names.FOLD_ERRORS in rule.needs

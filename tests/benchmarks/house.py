@@ -7,7 +7,6 @@ own, methods too. The fit is ``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, poo
 with defaults, the second in its process, so that imports and compilation do not count.
 """
 
-import argparse
 import ast
 import json
 import os
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import threading
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,28 +23,21 @@ COLUMNS = ("lines", "modules", "classes", "functions")
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def count_module(path):
-    """Return the counts of one file, and its test functions."""
-    source = path.read_text()
-    nodes = list(ast.walk(ast.parse(source)))
-    functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
-    return Counter(
-        lines=len(source.splitlines()),
-        modules=1,
-        classes=sum(isinstance(node, ast.ClassDef) for node in nodes),
-        functions=len(functions),
-        tests=sum(each.name.startswith("test_") for each in functions),
-    )
-
-
 def count_rooms(root):
     """Return the counts of every room of dsel, of the papers, and of the tests."""
-    rooms = {}
+    rooms = defaultdict(Counter)
     for top in ("dsel", "examples/papers", "tests"):
         for path in sorted((root / top).rglob("*.py")):
-            parts = path.relative_to(root).parts
-            room = "/".join(parts[:-1][:2])
-            rooms.setdefault(room, Counter()).update(count_module(path))
+            source, parts = path.read_text(), path.relative_to(root).parts
+            nodes = list(ast.walk(ast.parse(source)))
+            functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
+            rooms["/".join(parts[:-1][:2])] += Counter(
+                lines=len(source.splitlines()),
+                modules=1,
+                classes=sum(isinstance(node, ast.ClassDef) for node in nodes),
+                functions=len(functions),
+                tests=sum(each.name.startswith("test_") for each in functions),
+            )
     return rooms
 
 
@@ -55,10 +47,8 @@ def public_names(root):
     for path in sorted((root / "dsel").rglob("__init__.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
-                found[".".join(path.parent.relative_to(root).parts)] = {
-                    each.value for each in node.value.elts
-                }
-    return found.pop("dsel"), {name for each in found.values() for name in each}
+                found[path.parent] = {each.value for each in node.value.elts}
+    return found.pop(root / "dsel"), set().union(*found.values())
 
 
 def told_of(root, names):
@@ -113,14 +103,8 @@ def show(title, counts):
     print(f"| {title} | {' | '.join(f'{counts[name]:,}' for name in COLUMNS)} |")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
-    parser.add_argument("--one-fit", action="store_true")
-    options = parser.parse_args()
-    if options.one_fit:
-        return one_fit()
-    root = options.folder.resolve()
+def main(folder=ROOT):
+    root = Path(folder).resolve()
     rooms = count_rooms(root)
     print(f"| room | {' | '.join(COLUMNS)} |")
     print(f"| --- | {' | '.join('---:' for _ in COLUMNS)} |")
@@ -131,27 +115,24 @@ def main():
     for title, some in (("dsel and examples/papers", house), ("tests", tests)):
         show(f"**{title}**", sum(some.values(), Counter()))
     first, others = public_names(root)
-    everything = first | others
-    n_tests = sum(counts["tests"] for counts in tests.values())
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     fit = subprocess.run(
-        [sys.executable, __file__, "--one-fit"], capture_output=True, text=True,
-        check=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
+        [sys.executable, __file__, "--one-fit"], capture_output=True, check=True,
+        cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
     )  # fmt: skip
     facts = {
-        "test functions": n_tests,
+        "test functions": sum(counts["tests"] for counts in tests.values()),
         "of them through public names only": rooms["tests/contract"]["tests"],
         "public names of dsel": len(first),
-        "public names of dsel and its rooms": len(everything),
-        "of them told of": len(told_of(root, everything)),
+        "public names of dsel and its rooms": len(first | others),
+        "of them told of": len(told_of(root, first | others)),
         **json.loads(fit.stdout.splitlines()[-1]),
         "runtime dependencies": len(project["dependencies"]),
     }
     print("\n| | |\n| --- | ---: |")
     for name, number in facts.items():
         print(f"| {name} | {number:,} |")
-    return None
 
 
 if __name__ == "__main__":
-    main()
+    one_fit() if "--one-fit" in sys.argv else main(*sys.argv[1:])

@@ -202,11 +202,6 @@ def answers(place):
     return place
 
 
-def planned(n_labeled=100, **options):
-    options = {"n_candidates": 3, "error": 0.1, **options}
-    return dsel.plan_bound(n_labeled, 100, **options)
-
-
 def lda(kind, X=X, labels=None):
     return runs.fit_lda(kind, X, Y, POOL, labels)
 
@@ -241,9 +236,8 @@ OTHERS = [
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError, "cv"),
     (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`procedure` function"),
-    (lambda _: planned(0), ValueError, "`n_labeled` 0"),
-    (lambda _: planned(error=1.5), ValueError, "`error` 1.5"),
-    (lambda _: planned(delta=5), ValueError, "`delta` 5"),
+    (lambda _: dsel.plan_bound(0, 9, n_candidates=3, error=0.1), ValueError,
+     "`n_labeled` 0"),
     (lambda _: runs.nonconformity_model("often").fit(X, Y), ValueError,
      "`ties` 'random' 'literal' 'often'"),
     (lambda _: runs.nonconformity_model(validation_size=60).fit(X, Y), ValueError,

@@ -16,7 +16,7 @@ from dsel.least_squares import (
     select_least_squares,
 )
 from dsel.results import open_results
-from dsel.results.cube import check_cube
+from dsel.results.cube import evidence
 from tests.executors import Killed, faulty_threads
 
 WIDTHS = [0.3, 1.0]
@@ -46,7 +46,7 @@ def without_times(cube):
 def test_fit__makes_the_cube(table):
     search = searched(table)
     cube = search.results_
-    check_cube(cube)
+    evidence(cube)
     assert list(cube.sizes.values()) == [2, 3, 5, 4]
     assert cube["fold_loss_sum"].dims == ("width", "regularization", "fold")
     assert cube["fold_loss_sum"].dtype == np.float64

@@ -12,9 +12,8 @@ from dsel.results.cube import grid_axes, make_cube, with_criteria
 def terms(start=0.0):
     """Return what a criterion says: estimates counting up from `start`."""
     estimate = np.arange(6) + start
-    return SimpleNamespace(
-        estimate=estimate, label_term=estimate / 2, disagreement_term=estimate / 2
-    )
+    half = estimate / 2
+    return SimpleNamespace(estimate=estimate, label_term=half, disagreement_term=half)
 
 
 @pytest.fixture
@@ -27,21 +26,15 @@ def cube(axes, rng):
     errors = rng.integers(0, 80, (6, 5))
     errors[3, 2] = -1
     values = {
-        "fold_errors": errors,
-        "fold_rows": np.full(5, 20),
-        "fold_answers": np.full((6, 5), 80),
-        "train_rows": np.full(5, 80),
+        "fold_errors": errors, "fold_rows": np.full(5, 20),
+        "fold_answers": np.full((6, 5), 80), "train_rows": np.full(5, 80),
         "status": np.array([0, 0, 1, 2, 3, 0]),
         "message": ["", "", "", "it raised", "", ""],
-        "fit_seconds": rng.random((6, 5)),
-        "n_labeled": 100,
-        "n_unlabeled": 1000,
-        "n_classes": 2,
-        "equal_rows": 3,
-        "outer_candidate": np.arange(5),
+        "fit_seconds": rng.random((6, 5)), "n_labeled": 100, "n_unlabeled": 1000,
+        "n_classes": 2, "equal_rows": 3, "outer_candidate": np.arange(5),
         "outer_errors": np.arange(5),
         "outer_disagreements": np.array([1, 2, 3, 4, -1]),
-    }
+    }  # fmt: skip
     made = make_cube(
         axes, {"fold": 5}, values,
         assumptions=full_list([Assumption("A4", "by design", "half of the pool")]),

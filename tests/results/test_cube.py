@@ -8,28 +8,23 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
 from dsel.results.certificate import assumptions_of
-from dsel.results.cube import check_cube, evidence, grid_axes, make_cube, make_pair_cube
-from dsel.results.tables import (
-    all_params,
-    candidate_table,
-    content_token,
-    cv_results,
+from dsel.results.cube import evidence, grid_axes, make_cube, make_pair_cube
+from dsel.results.tables import all_params, candidate_table, content_token, cv_results
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"gamma": [1.0, 0.1], "C": 2.0 ** np.arange(4), "kernel": ["rbf"]},
+        [{"C": [1, 2], "kernel": ["linear"]}, {"gamma": [0.1, None]}],
+        {},
+    ],
 )
-
-GRIDS = {
-    "product": {"gamma": [1.0, 0.1], "C": 2.0 ** np.arange(4), "kernel": ["rbf"]},
-    "list": [{"C": [1, 2], "kernel": ["linear"]}, {"gamma": [0.1, None]}],
-    "nothing to set": {},
-}
-
-
-@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS.keys())
 def test_grid_axes__numbers_in_parameter_grid_order(grid):
     axes = grid_axes(grid)
     assert list(axes.candidates) == list(ParameterGrid(grid))
     assert "np." not in str(axes.candidates)
-    cube = make_cube(axes, {"fold": 2}, {})
-    shown = all_params(cube)
+    shown = all_params(make_cube(axes, {"fold": 2}, {}))
     assert [set(each) for each in shown] == [set(each) for each in axes.candidates]
     if len(axes.sizes) > 1:
         assert shown == list(axes.candidates)
@@ -51,7 +46,7 @@ def test_grid_axes__numbers_in_parameter_grid_order(grid):
 def test_grid_axes__shows_numbers_as_they_are_and_the_rest_as_text(values, shown, kind):
     axes = grid_axes({"criterion": values})
     dim, coordinate = axes.coords["param_criterion"]
-    assert [*axes.sizes] == [dim] == ["param_criterion"]
+    assert axes.sizes == {dim: len(values)} == {"param_criterion": len(values)}
     assert coordinate.tolist() == shown
     assert coordinate.dtype.kind == kind
     assert [each["criterion"] for each in axes.candidates] == values
@@ -63,9 +58,6 @@ def test_grid_axes__of_a_list_has_parameters_along_candidate():
     np.testing.assert_array_equal(axes.coords["C"][1], [1.0, 2.0, np.nan])
     assert axes.coords["kernel"][1].tolist() == ["rbf", "rbf", ""]
     assert axes.coords["flag"][1].tolist() == ["", "", "True"]
-
-
-def test_grid_axes__takes_estimators():
     estimators = [LogisticRegression(C=2.0), DecisionTreeClassifier()]
     axes = grid_axes(estimators)
     texts = ["LogisticRegression(C=2.0)", "DecisionTreeClassifier()"]
@@ -112,23 +104,14 @@ def test_make_cube__has_the_variables_that_were_given(cube):
     assert cube.estimate.sel(criterion="nested").values.ravel().tolist() == [*range(6)]
     assert {cube[name].dtype.kind for name in cube.variables} <= set("fiO")
     assert set(cube.data_vars) <= names.RESERVED
-    check_cube(cube)
-
-
-def test_make_cube__counts_what_was_not_counted_as_nan(cube):
     assert np.isnan(cube.fold_errors.values[1, 1, 2])
-    assert cube.outer_disagreements.values.tolist()[:4] == [1, 2, 3, 4]
-    assert np.isnan(cube.outer_disagreements.values[4])
+    np.testing.assert_array_equal(cube.outer_disagreements, [1, 2, 3, 4, np.nan])
 
 
 def test_make_cube__takes_halves_of_repeats(axes):
-    values = {
-        "fold_errors": np.ones((6, 3, 2), dtype=int),
-        "fold_rows": np.full((3, 2), 5),
-        "disagreements": np.ones((6, 3), dtype=int),
-    }
-    cube = make_cube(axes, {"repeat": 3, "half": 2}, values)
-    check_cube(cube)
+    counts = {"fold_errors": np.ones((6, 3, 2), int), "fold_rows": np.full((3, 2), 5)}
+    counts["disagreements"] = np.ones((6, 3), int)
+    cube = make_cube(axes, {"repeat": 3, "half": 2}, counts)
     assert cube.fold_errors.dims == ("C", "kernel", "repeat", "half")
     assert evidence(cube)["disagreements"].shape == (6, 3)
 
@@ -151,13 +134,9 @@ def test_evidence__is_integers_of_flat_candidates(cube):
     assert found["fold_errors"][3, 2] == -1
     assert found["equal_rows"] == 3
     assert "estimate" not in found
-
-
-def test_evidence__of_a_cube_that_was_grown_has_no_counts_there(cube):
-    grown = cube.reindex(C=[1, 10, 5])
-    check_cube(grown)
-    assert evidence(grown)["status"].tolist() == [0, 0, 1, 2, 3, 3]
-    assert evidence(grown)["fold_errors"][4:].max() == -1
+    grown = evidence(cube.reindex(C=[1, 10, 5]))  # where nothing was counted
+    assert grown["status"].tolist() == [0, 0, 1, 2, 3, 3]
+    assert grown["fold_errors"][4:].max() == -1
 
 
 def test_content_token__changes_with_counts_and_order(cube):
@@ -176,21 +155,17 @@ def test_assumptions__stand_in_the_cube_until_attributes_are_lost(cube):
     assert assumptions_of(cube.drop_attrs()) == ()
 
 
-def test_candidates__are_shown_by_their_parameters(cube):
+def test_candidate_table__has_parameters_and_errors_by_answers(cube):
     assert all_params(cube)[3] == {"C": 10, "kernel": "linear"}
     assert all_params(cube.isel(C=1, fold=0))[0] == {"C": 10, "kernel": "rbf"}
-    assert all_params(make_cube(grid_axes({}), {"fold": 2}, {})) == [{}]
-
-
-def test_candidate_table__has_errors_by_answers(cube):
     table = candidate_table(cube)
-    rates = evidence(cube)["fold_errors"] / 80
     assert table.columns[:4].tolist() == ["C", "kernel", "status", "cv_error"]
-    assert np.isnan(table.nested[3]) == np.isnan(table.C[3]) == False  # noqa: E712
     assert table.status.tolist()[:4] == ["done", "done", "pruned", "failed"]
     assert table.nested_label_term.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
     bare = candidate_table(cube.drop_dims("criterion"))
-    assert bare.cv_error[0] == pytest.approx(rates[0].mean())
+    assert bare.cv_error[0] == pytest.approx(
+        evidence(cube)["fold_errors"][0].mean() / 80
+    )
     assert np.isnan(bare.cv_error[3])
 
 
@@ -201,8 +176,10 @@ def test_cv_results__is_what_scikit_learn_has(cube, axes):
     assert found["rank_test_score"][3] == 6
     assert found["param_C"].tolist() == [1, 1, 10, 10, 100, 100]
     assert found["mean_fit_time"].shape == (6,)
-    listed = grid_axes([{"C": [1.0]}, {"kernel": ["rbf"]}])
-    counted = {"fold_errors": [[1, 1], [0, 0]], "fold_rows": [9, 9]}
+    listed = grid_axes([{"C": [1.0], "size": [(1, 2)]}, {"kernel": ["rbf"]}])
+    counted = {"fold_errors": [[1, 1], [0, 0]], "fold_rows": [10, 10]}
     found = cv_results(make_cube(listed, {"fold": 2}, counted), listed)
+    assert found["mean_test_score"].tolist() == [0.9, 1.0]
     assert found["param_kernel"].tolist() == [None, "rbf"]
     assert found["param_C"].tolist() == [1.0, None]
+    assert found["param_size"].tolist() == [(1, 2), None]

@@ -16,11 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
+from dsel.errors import StoreMismatchError
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.results import open_model, open_results, save_model, save_results
 from dsel.results.models import TRUSTED
 from dsel.results.place import seal, unseal
-from dsel.results.store import open_store
+from dsel.results.store import Store
 
 pytest.importorskip("skops")
 
@@ -35,9 +36,8 @@ def rows(rng):
     return X, np.where(X[:, 0] > 0, "yes", "no")
 
 
-@pytest.fixture
-def store(tmp_path):
-    return open_store(tmp_path / "run", kind="search", plan={"cv": "5"})
+def open_run(tmp_path):
+    return Store(tmp_path / "run", kind="search", plan={"cv": "5"})
 
 
 @pytest.mark.parametrize("url", [False, True], ids=["folder", "url"])
@@ -45,22 +45,22 @@ def test_open_model__predicts_as_the_saved_one(rows, tmp_path, url):
     place = f"memory://{uuid.uuid4().hex}" if url else tmp_path
     X, y = rows
     for C in (1.0, 2.0):
-        model = make_pipeline(
-            SimpleImputer(add_indicator=True), StandardScaler(), SVC(C=C)
-        )
-        save_model(model.fit(X, y), place)
+        imputer = SimpleImputer(add_indicator=True)
+        model = make_pipeline(imputer, StandardScaler(), SVC(C=C)).fit(X, y)
+        save_model(model, place)
     opened = open_model(place)
     assert opened[-1].C == 2.0
-    np.testing.assert_array_equal(
-        opened.decision_function(X), model.decision_function(X)
-    )
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(opened.decision_function(X), scores)
 
 
-def test_open_model__builds_our_own_estimators(rows, tmp_path, rng):
-    X, y = rows
-    model = SemiSupervisedLDA().fit(X, y, rng.normal(size=(300, 3)))
+def test_save_model__lies_beside_a_cube_and_takes_our_own(rows, cube, tmp_path, rng):
+    model = SemiSupervisedLDA().fit(*rows, rng.normal(size=(300, 3)))
+    save_results(cube, tmp_path)
     save_model(model, tmp_path)
-    np.testing.assert_array_equal(open_model(tmp_path).predict(X), model.predict(X))
+    assert open_results(tmp_path).identical(cube)
+    answers = open_model(tmp_path).predict(rows[0])
+    np.testing.assert_array_equal(answers, model.predict(rows[0]))
 
 
 @pytest.mark.parametrize("name", [name for name in TRUSTED if name.startswith("dsel")])
@@ -71,25 +71,18 @@ def test_trusted__are_estimators_of_ours(name):
     assert isinstance(found, type)
 
 
-def test_save_model__lies_beside_a_cube(rows, cube, tmp_path):
-    save_results(cube, tmp_path)
-    save_model(LogisticRegression().fit(*rows), tmp_path)
-    assert open_results(tmp_path).identical(cube)
-    assert open_model(tmp_path).predict(rows[0]).shape == (60,)
-
-
-def test_store__gives_the_models_of_its_outcome(rows, store):
-    other = open_store(str(store.place), kind="search", plan={"cv": "5"})
-    for C, each in ((1.0, store), (2.0, other)):
+def test_store__gives_the_models_of_its_outcome(rows, tmp_path):
+    first, other = open_run(tmp_path), open_run(tmp_path)
+    for C, each in ((1.0, first), (2.0, other)):
         each.save_model("one_fold", LogisticRegression(C=C).fit(*rows))
         each.save_model("all_rows", LogisticRegression(C=C + 5).fit(*rows))
-    store.save_outcome({"deploy": "all_rows"})
-    other.save_outcome({"deploy": "all_rows"})
+    for each in (first, other):
+        each.save_outcome({"deploy": "all_rows"})
     assert other.load_model("one_fold").C == 1.0
     with pytest.raises(KeyError):
         other.load_model("vote")
-    assert open_model(str(store.place)).C == 6.0
-    assert open_model(str(store.place), name="one_fold").C == 1.0
+    assert open_model(tmp_path / "run").C == 6.0
+    assert open_model(tmp_path / "run", name="one_fold").C == 1.0
 
 
 def test_open_model__asks_before_it_builds_what_nobody_trusts(rows, tmp_path):
@@ -98,8 +91,8 @@ def test_open_model__asks_before_it_builds_what_nobody_trusts(rows, tmp_path):
     name = f"{Squares.__module__}.Squares"
     with pytest.raises(ValueError, match=f"nobody said to trust: {name}; if you know"):
         open_model(tmp_path)
-    opened = open_model(tmp_path, trusted=[name])
-    np.testing.assert_array_equal(opened.predict(rows[0]), model.predict(rows[0]))
+    answers = open_model(tmp_path, trusted=[name]).predict(rows[0])
+    np.testing.assert_array_equal(answers, model.predict(rows[0]))
 
 
 FOREIGN = ["dsel.mcpl.estimators.np", "dsel.results.place.shutil", "dsel.no.thing"]
@@ -134,30 +127,23 @@ def _put(module, last, node):
     return node
 
 
-@pytest.mark.parametrize("harm", ["cut", "no_model"])
-def test_open_model__is_one_line_where_it_is_damaged(rows, tmp_path, harm):
-    save_model(LogisticRegression().fit(*rows), tmp_path)
-    [file] = (tmp_path / "models").iterdir()
-    file.write_bytes(file.read_bytes()[:-1] if harm == "cut" else seal(b"no model"))
-    with pytest.raises(ValueError, match=r"is damaged; run the same command") as raised:
-        open_model(tmp_path)
-    assert "\n" not in str(raised.value)
-
-
-def test_open_model__says_where_there_is_none(cube, tmp_path, store):
+def test_models__are_refused_in_one_line(rows, cube, tmp_path, monkeypatch):
+    model = LogisticRegression().fit(*rows)
     save_results(cube, tmp_path / "cube")
-    store.save_outcome({"deploy": "one_fold"})
+    open_run(tmp_path).save_outcome({"deploy": "one_fold"})
     for place in ("cube", "run", "nothing"):
         with pytest.raises(FileNotFoundError, match=r"holds no model .* it has none"):
             open_model(tmp_path / place)
-
-
-def test_save_model__leaves_the_place_of_a_plan_alone(rows, store):
-    with pytest.raises(ValueError, match="holds another plan"):
-        save_model(LogisticRegression().fit(*rows), str(store.place))
-
-
-def test_save_model__names_the_extra_that_is_missing(rows, tmp_path, monkeypatch):
+    with pytest.raises(StoreMismatchError, match="holds another plan"):
+        save_model(model, tmp_path / "run")
+    save_model(model, tmp_path / "kept")
+    with pytest.raises(TypeError, match="`trusted` must list full names of types, got"):
+        open_model(tmp_path / "kept", trusted="a.Type")
+    [file] = (tmp_path / "kept" / "models").iterdir()
+    for harmed in (file.read_bytes()[:-1], seal(b"no model")):
+        file.write_bytes(harmed)
+        with pytest.raises(ValueError, match=r"^.* is damaged; run the same .*$"):
+            open_model(tmp_path / "kept")
     monkeypatch.setitem(sys.modules, "skops", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
-        save_model(LogisticRegression().fit(*rows), tmp_path)
+        save_model(model, tmp_path / "kept")

@@ -8,14 +8,13 @@ from dsel.data import open_pool
 from dsel.results import rows as pool_rows
 from dsel.results.rows import read_rows, write_rows
 
-FIELDS = {"sum": ((), "float64", np.nan)}
+
+def write(pool, place, task=lambda X, rows: {"sum": X.sum(axis=1)}):
+    fields = {"sum": ((), "float64", np.nan)}
+    write_rows(pool, place, task, fields, block_rows=9, attributes={})
 
 
-def _sum(X, rows):
-    return {"sum": X.sum(axis=1)}
-
-
-def _read(place):
+def read(place):
     parts = list(read_rows(place, "sum"))
     assert [start for start, _ in parts] == [0, 100, 200, 300]
     return np.concatenate([values for _, values in parts])
@@ -35,21 +34,16 @@ def rows(tmp_path):
 
 @pytest.fixture
 def place(rows, tmp_path):
-    write_rows(
-        open_pool(rows), tmp_path / "sums", _sum, FIELDS, block_rows=9, attributes={}
-    )
+    (tmp_path / "sums").mkdir()  # an empty folder will do
+    write(open_pool(rows), tmp_path / "sums")
     return tmp_path / "sums"
 
 
-def test_read_rows__gives_what_was_written(place, rows):
-    np.testing.assert_array_equal(_read(place), rows[:].sum(axis=1))
-
-
-def test_read_rows__of_a_pool_without_whole_chunks_of_rows(rows, tmp_path):
-    pool = open_pool(rows).excluding(np.arange(90, 220))
-    write_rows(pool, tmp_path / "sums", _sum, FIELDS, block_rows=9, attributes={})
-    found = _read(tmp_path / "sums")
-    np.testing.assert_array_equal(np.flatnonzero(np.isnan(found)), np.arange(90, 220))
+def test_read_rows__gives_what_was_written(place, rows, tmp_path):
+    np.testing.assert_array_equal(read(place), rows[:].sum(axis=1))
+    write(open_pool(rows).excluding(np.arange(90, 220)), tmp_path / "part")
+    left_out = np.flatnonzero(np.isnan(read(tmp_path / "part")))
+    np.testing.assert_array_equal(left_out, np.arange(90, 220))
 
 
 @pytest.mark.parametrize("harm", ["missing", "changed"])
@@ -59,7 +53,7 @@ def test_read_rows__names_a_chunk_that_is_damaged(place, harm):
     content[len(content) // 2] ^= 1
     chunk.write_bytes(content) if harm == "changed" else chunk.unlink()
     with pytest.raises(ValueError, match=r"sum, rows 100 to 199.*delete it and write"):
-        _read(place)
+        read(place)
 
 
 @pytest.mark.parametrize(
@@ -69,49 +63,29 @@ def test_read_rows__names_a_chunk_that_is_damaged(place, harm):
         ("pool.zarr", FileNotFoundError, "pool.zarr holds no results for rows"),
         ("", ValueError, "`path` must name a place"),
         ("https://host/sums?sig=1", ValueError, "`path` must not hold a query"),
+        ("cut", ValueError, "cut was not written to the end; delete it"),
     ],
 )
 def test_read_rows__says_what_is_no_such_place(
     rows, tmp_path, monkeypatch, path, error, message
 ):
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        write(open_pool(rows), "cut", lambda X, rows: 1 / 0)
     with pytest.raises(error, match=message):
-        _read(path)
+        read(path)
 
 
-def test_read_rows__says_that_writing_was_cut_short(rows, tmp_path):
-    def fails(X, rows):
-        raise RuntimeError("stopped")
-
-    with pytest.raises(RuntimeError, match="stopped"):
-        write_rows(
-            open_pool(rows), tmp_path / "s", fails, FIELDS, block_rows=9, attributes={}
-        )
-    with pytest.raises(ValueError, match=r"s was not written to the end; delete it"):
-        _read(tmp_path / "s")
-
-
-def test_read_rows__names_a_field_that_is_missing(place):
-    with pytest.raises(ValueError, match="`name` must be one of 'sum', got 'other'"):
-        list(read_rows(place, "other"))
-
-
-def test_write_rows__refuses_a_place_that_others_have(rows, tmp_path):
+def test_rows__are_refused_in_one_line(place, rows, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    arguments = {"block_rows": 9, "attributes": {}}
-    for place, message in [
-        (tmp_path / "mine", "must be an empty place .*notes.txt is there"),
-        (tmp_path / "pool.zarr" / "sums", "lies in the pool"),
+    for error, words, at in [
+        (ValueError, "must be an empty place .*notes.txt is there", tmp_path / "mine"),
+        (ValueError, "lies in the pool", tmp_path / "pool.zarr" / "sums"),
+        (FileExistsError, "choose another one", place),
     ]:
-        with pytest.raises(ValueError, match=message):
-            write_rows(open_pool(rows), place, _sum, FIELDS, **arguments)
+        with pytest.raises(error, match=words):
+            write(open_pool(rows), at)
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["notes.txt"]
-
-
-def test_write_rows__takes_an_empty_folder_once(rows, tmp_path):
-    (tmp_path / "empty").mkdir()
-    arguments = (open_pool(rows), tmp_path / "empty", _sum, FIELDS)
-    write_rows(*arguments, block_rows=9, attributes={})
-    with pytest.raises(FileExistsError, match="choose another one"):
-        write_rows(*arguments, block_rows=9, attributes={})
+    with pytest.raises(ValueError, match="`name` must be one of 'sum', got 'other'"):
+        list(read_rows(place, "other"))

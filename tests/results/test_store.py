@@ -7,9 +7,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import uuid
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +24,8 @@ from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
 from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
-from dsel.results.store import CUBE, open_store, write_dataset
+from dsel.results.store import CUBE, Store, write_dataset
+from tests.clusters import wait_until
 from tests.object_store import BUCKET
 
 PLAN = {"data": "d1", "cv": "5"}
@@ -33,7 +33,7 @@ PLAN = {"data": "d1", "cv": "5"}
 
 def open_plan(out, options=None, **changes):
     plan = PLAN | changes
-    return open_store(out, kind="search", plan=plan, storage_options=options)
+    return Store(out, kind="search", plan=plan, storage_options=options)
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])
@@ -50,30 +50,26 @@ def opened(where):
     return open_results(where[0], storage_options=where[1])
 
 
-def test_store__keeps_records_as_json_gives_them_back(where):
+def test_store__keeps_records_cube_pairs_and_outcome(where, cube, axes):
     record = {"errors": np.array([3, 4]), "seconds": np.float64(0.1), "token": "t"}
-    with open_plan(*where) as store:
-        store.append("fit/0", record)
-        store.append("fit/0", {"errors": [9, 9]})  # the first counts
-        kept = {"fit/0": {"errors": [3, 4], "seconds": 0.1, "token": "t"}}
-        assert store.records == kept
-    assert open_plan(*where).records == kept
-
-
-def test_store__keeps_cube_pairs_and_outcome(where, cube, axes):
+    kept = {"fit/0": {"errors": [3, 4], "seconds": 0.1, "token": "t"}}
     pairs = make_pair_cube(
         axes, [(0, 1)], np.ones((6, 1, 2), int), [[5, 5]], [[1.0]] * 6
     )
-    store = open_plan(*where)
-    assert store.dataset("cube") is store.dataset("pairs") is store.outcome is None
-    store.save("cube", cube)
-    store.save("pairs", pairs)
-    said = store.save_outcome({"deploy": "one_fold", "bound": np.float64(0.1)})
+    with open_plan(*where) as store:
+        store.append("fit/0", record)
+        store.append("fit/0", {"errors": [9, 9]})  # the first counts
+        assert store.records == kept
+        assert store.dataset("cube") is store.dataset("pairs") is store.outcome is None
+        store.save("cube", cube)
+        store.save("pairs", pairs)
+        said = store.save_outcome({"deploy": "one_fold", "bound": np.float64(0.1)})
     assert said == {"deploy": "one_fold", "bound": 0.1}
     for again in (store, open_plan(*where)):
+        assert again.records == kept
         assert again.dataset("cube").identical(cube)
         assert again.dataset("pairs").identical(pairs)
-        assert again.outcome["bound"] == 0.1
+        assert again.outcome == said
     assert opened(where).identical(cube)
 
 
@@ -101,16 +97,13 @@ def test_store__of_a_finished_run_writes_nothing(tmp_path, cube):
 def test_store__writes_by_itself(tmp_path):
     store = open_plan(tmp_path)
     store.append("a", {"n": 1})
-    deadline = time.monotonic() + 30
-    while "a" not in open_plan(tmp_path).records:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: "a" in open_plan(tmp_path).records, 30, "the late write")
 
 
 KILLED = """
 import os, signal, sys
-from dsel.results.store import CUBE, open_store, write_dataset
-store = open_store(sys.argv[1], kind="search", plan={"data": "d1", "cv": "5"})
+from tests.results.test_store import open_plan
+store = open_plan(sys.argv[1])
 for n in range(300):
     store.append(str(n), {"n": n})
     if n % 50 == 49:
@@ -125,22 +118,18 @@ def test_store__of_a_killed_process_goes_on(tmp_path):
     assert open_plan(tmp_path).records == {str(n): {"n": n} for n in range(300)}
 
 
-def test_place__that_two_plans_claim_at_once_belongs_to_one(tmp_path):
-    refused = []
+def test_place__that_plans_claim_at_once_belongs_to_one(tmp_path):
+    barrier = threading.Barrier(4)
 
     def claim(cv):
         barrier.wait()
         try:
-            open_store(tmp_path / "out", kind="search", plan={"cv": cv})
+            open_plan(tmp_path / "out", cv=cv)
         except StoreMismatchError as error:
-            refused.append(str(error))
+            return str(error)
 
-    barrier = threading.Barrier(4)
-    threads = [threading.Thread(target=claim, args=(str(n),)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        refused = list(filter(None, threads.map(claim, "1234")))
     assert len(refused) == 3
     assert all("holds another plan: cv is" in text for text in refused)
 
@@ -154,33 +143,30 @@ class FullFileSystem(MemoryFileSystem):
     is_full = False
 
     def pipe_file(self, path, value, mode="overwrite", **kwargs):
-        if type(self).is_full:
+        if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
         super().pipe_file(path, value, mode=mode, **kwargs)
 
 
-@pytest.fixture
-def full():
+def test_store__names_the_place_that_is_full_and_loses_nothing(monkeypatch):
     fsspec.register_implementation("full", FullFileSystem, clobber=True)
-    yield FullFileSystem
-    FullFileSystem.is_full = False
-
-
-def test_store__names_the_place_that_is_full_and_loses_nothing(full):
     out = f"full://{uuid.uuid4().hex}"
     store = open_plan(out)
-    full.is_full = True
+    monkeypatch.setattr(FullFileSystem, "is_full", True)
     store.append("a", {"n": 1})
     with pytest.raises(OSError, match=rf"`out` {out}: No space left.*the same command"):
         store.flush()
+    wait_until(lambda: not store._timer.is_alive(), what="a late write, which fails")
+    with pytest.raises(OSError, match="No space left"):
+        store.append("b", {"n": 2})
     with pytest.raises(OSError, match="No space left"):  # before work starts
         open_plan(out)
-    full.is_full = False
-    store.flush()
-    assert open_plan(out).records == {"a": {"n": 1}}
+    monkeypatch.undo()
+    store.append("c", {"n": 3})
+    assert open_plan(out).records == {"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}}
 
 
-def test_open_store__makes_a_lost_head_anew(where):
+def test_store__makes_a_lost_head_anew(where):
     with open_plan(*where) as store:
         store.append("a", {"n": 1})
     store.place.remove(HEAD)
@@ -206,7 +192,7 @@ def test_save_results__replaces_a_cube_that_stays_whole(where, cube):
     assert len(Place(place, storage_options=options).files("cube")) == 2
 
 
-def test_open_store__names_a_bucket_that_is_not_there(storage_options):
+def test_store__names_a_bucket_that_is_not_there(storage_options):
     with pytest.raises(OSError, match=r"cannot write to `out` s3://no-such"):
         open_plan("s3://no-such-bucket/run", storage_options)
 
@@ -229,9 +215,7 @@ def test_open_results__finds_damage(tmp_path, cube, path, harm):
         store.save_outcome({})
     [file] = tmp_path.glob(path)
     damage(file, harm, 5)
-    with pytest.raises(
-        ValueError, match=r"cube at .* is damaged; run the same command"
-    ):
+    with pytest.raises(ValueError, match=r"cube at .* is damaged; run the same com"):
         open_results(tmp_path)
     assert store.dataset("cube") is None
     store.save("cube", cube)
@@ -256,6 +240,13 @@ class Gone:
         raise OSError("it was killed")
 
 
+WRITERS = st.sampled_from("ab")
+
+
+def record_of(key):
+    return {"n": key * 7, "text": "é\n" * (key % 3)}
+
+
 class StoreMachine(RuleBasedStateMachine):
     """Two writers in one place, which are killed, and files that are damaged."""
 
@@ -273,38 +264,31 @@ class StoreMachine(RuleBasedStateMachine):
             self.kill(who)
         shutil.rmtree(self.folder)
 
-    @staticmethod
-    def record(key):
-        return {"n": key * 7, "text": "é\n" * (key % 3)}
-
-    @rule(who=st.sampled_from("ab"))
+    @rule(who=WRITERS)
     def start(self, who):
         try:
             self.writers[who] = open_plan(self.out)
         except ValueError:
             self.the_same_records_or_a_clear_error()
 
-    @rule(who=st.sampled_from("ab"), keys=st.lists(st.integers(0, 20), min_size=1))
+    @rule(who=WRITERS, keys=st.lists(st.integers(0, 20), min_size=1))
     def append(self, who, keys):
         if who in self.writers:
             for key in keys:
-                self.writers[who].append(str(key), self.record(key))
+                self.writers[who].append(str(key), record_of(key))
 
-    @rule(who=st.sampled_from("ab"))
+    @rule(who=WRITERS)
     def flush(self, who):
         if who in self.writers:
             self.writers[who].flush()
             self.written = self.keys_in_files()
 
-    @rule(who=st.sampled_from("ab"))
-    def kill_one(self, who):
-        self.kill(who)
-
+    @rule(who=WRITERS)
     def kill(self, who):
         if who in self.writers:
             self.writers.pop(who).place = Gone()
 
-    @rule(who=st.sampled_from("ab"))
+    @rule(who=WRITERS)
     def end(self, who):
         if who in self.writers:
             if self.is_outcome_damaged:
@@ -349,7 +333,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert is_final or ("must be an empty place" in told and is_headless)
             return
         for key, record in found.records.items():
-            assert record == self.record(int(key))
+            assert record == record_of(int(key))
         assert set(found.records) >= self.written
         if self.outcomes:
             assert all(each == found.outcome for each in self.outcomes)
@@ -362,21 +346,12 @@ TestStore = StoreMachine.TestCase
 
 
 @pytest.mark.parametrize("line", ["5", "[]", '["0"]', "torn"])
-def test_open_store__makes_records_anew_that_it_cannot_read(line, tmp_path):
+def test_store__makes_records_anew_that_it_cannot_read(line, tmp_path):
     with open_plan(tmp_path) as store:
         store.append("0", {"errors": 1})
     head = unseal((tmp_path / HEAD).read_bytes()).decode()
-    forged = seal(f"{head}\n{line}".encode())
-    (tmp_path / JOURNAL / "z.json").write_bytes(forged)
+    (tmp_path / JOURNAL / "z.json").write_bytes(seal(f"{head}\n{line}".encode()))
     assert open_plan(tmp_path).records == {"0": {"errors": 1}}
-
-
-def test_open_results__refuses_a_whole_cube_of_another_shape(cube, tmp_path):
-    save_results(cube, tmp_path)
-    place = Place(tmp_path)
-    write_dataset(place, CUBE, cube.mean("fold"))
-    with pytest.raises(ValueError, match=r"cube at .* is not what dsel wrote there: "):
-        open_results(tmp_path)
 
 
 def strange(out, name="notes.txt", text="mine"):
@@ -385,26 +360,16 @@ def strange(out, name="notes.txt", text="mine"):
     return out
 
 
-def of_version(out, version):
-    open_plan(out).place.write({HEAD: seal(b'{"format": %d}' % version)})
-    return out
-
-
-def forged(out, name, text):
-    """Return a place in which a file holds another text, with a right checksum."""
+def ended(out, name, content):
+    """Return the place of a run that has ended, in which a file holds other bytes."""
     open_plan(out).save_outcome({})
-    (out / name).write_bytes(seal(text.encode()))
+    (out / name).write_bytes(content)
     return out
 
 
-def with_damaged_outcome(out):
-    open_plan(out).save_outcome({})
-    damage(out / OUTCOME, "cut", 20)
+def is_a_file(out):
+    out.write_text("a")
     return out
-
-
-def transposed(cube):
-    return cube.assign(fold_errors=cube.fold_errors.transpose("fold", "C", "kernel"))
 
 
 OLD = "zarr.json", '{"attributes": {"dsel_schema_version": 2}}'
@@ -412,35 +377,25 @@ A_PLACE = [
     (lambda out: strange(out), ValueError, "an empty place .*notes.txt is there"),
     (lambda out: strange(out, HEAD), ValueError, "an empty place .*dsel.json is there"),
     (lambda out: strange(out, *OLD), ValueError, "has format 2 .*by dsel 0.1"),
-    (lambda out: of_version(out, 99), ValueError, "has format 99 and this dsel reads"),
-    (with_damaged_outcome, ValueError, "is damaged, .* is not made anew"),
-    *(
-        (
-            partial(forged, name=name, text=text),
-            ValueError,
-            f"{name} in `out` .* not what dsel",
-        )
-        for name, text in [
-            (HEAD, "[]"),
-            (HEAD, "torn"),
-            (OUTCOME, "[]"),
-        ]
-    ),
-    (
-        lambda out: out.write_text("a") and out,
-        OSError,
-        "cannot write to .*: File exist",
-    ),
-    (lambda out: out.write_text("a") and out / "in", OSError, "cannot write to `out` "),
+    (lambda out: ended(out, HEAD, seal(b'{"format": 99}')), ValueError,
+     "has format 99 and this dsel reads"),
+    (lambda out: ended(out, HEAD, seal(b"[]")), ValueError,
+     f"{HEAD} in `out` .* not what dsel"),
+    (lambda out: ended(out, OUTCOME, seal(b"[]")), ValueError,
+     f"{OUTCOME} in `out` .* not what dsel"),
+    (lambda out: ended(out, OUTCOME, b"torn"), ValueError,
+     "is damaged, .* is not made anew"),
+    (is_a_file, OSError, "cannot write to .*: File exist"),
+    (lambda out: is_a_file(out) / "in", OSError, "cannot write to `out` "),
     (lambda out: {}, TypeError, "`out` must be a path or a URL"),
     (lambda out: "", ValueError, "`out` must name a place"),
     (lambda out: "s3://me:secret@b/c", ValueError, "`out` must not hold a password"),
     (lambda out: "nowhere://a/b", ValueError, "must be a path or a URL .*protocol"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "error", "words"), A_PLACE)
-def test_open_store__refuses_what_is_no_place_of_ours(make, error, words, tmp_path):
+def test_store__refuses_what_is_no_place_of_ours(make, error, words, tmp_path):
     place = make(tmp_path / "out")
     before = {file: file.read_bytes() for file in tmp_path.rglob("*.*")}
     with pytest.raises(error, match=words):
@@ -451,7 +406,8 @@ def test_open_store__refuses_what_is_no_place_of_ours(make, error, words, tmp_pa
 A_CUBE = [
     (lambda cube: 3, TypeError, "`results` must be an xarray.Dataset"),
     (lambda cube: cube[["fold_rows"]], ValueError, "it lacks status"),
-    (transposed, ValueError, "transpose or select whole candidates"),
+    (lambda cube: cube.assign(fold_errors=cube.fold_errors.transpose()), ValueError,
+     "transpose or select whole candidates"),
     (lambda cube: cube.astype(object), ValueError, "has status of type object"),
     (lambda cube: cube.assign(fold_rows=cube.fold_rows / 3), ValueError,
      "fold_rows = 6.66.*; it is a whole number"),
@@ -466,19 +422,25 @@ def test_save_results__refuses_what_is_no_cube(change, error, words, cube, tmp_p
 
 
 def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
-    store = open_plan(tmp_path / "out")
-    for words, call in {
-        "data is d1 there and d2 now; choose": lambda out: open_plan(out, data="d2"),
-        "kind is search there and audit now;": lambda out: open_store(
-            out, kind="audit", plan={}
-        ),
-        "kind is search there and results now": lambda out: save_results(cube, out),
-    }.items():
-        with pytest.raises(StoreMismatchError, match=words):
-            call(tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="has not ended; run the same command"):
-        open_results(tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="there are no results at"):
-        open_results(tmp_path / "nothing")
-    with pytest.raises(TypeError, match="holds numbers and texts, got object"):
-        store.append("a", {"n": object()})
+    out = tmp_path / "out"
+    store = open_plan(out)
+    for error, words, call in [
+        (StoreMismatchError, "data is d1 there and d2 now; choose",
+         lambda: open_plan(out, data="d2")),
+        (StoreMismatchError, "kind is search there and audit now;",
+         lambda: Store(out, kind="audit", plan={})),
+        (StoreMismatchError, "kind is search there and results now",
+         lambda: save_results(cube, out)),
+        (FileNotFoundError, "has not ended; run the same command",
+         lambda: open_results(out)),
+        (FileNotFoundError, "there are no results at",
+         lambda: open_results(tmp_path / "nothing")),
+        (TypeError, "holds numbers and texts, got object",
+         lambda: store.append("a", {"n": object()})),
+    ]:  # fmt: skip
+        with pytest.raises(error, match=words):
+            call()
+    save_results(cube, tmp_path / "cube")
+    write_dataset(Place(tmp_path / "cube"), CUBE, cube.mean("fold"))
+    with pytest.raises(ValueError, match=r"cube at .* is not what dsel wrote there: "):
+        open_results(tmp_path / "cube")

@@ -8,10 +8,8 @@ from dsel.search.plan_bound import mean_of_smallest, plan_bound
 GIVEN = {"n_candidates": 20, "error": 0.1}
 
 
-def sizes(n_labeled, n_folds):
-    return np.array(
-        [n_labeled // n_folds + (i < n_labeled % n_folds) for i in range(n_folds)]
-    )
+def planned(n_labeled, n_unlabeled, **options):
+    return plan_bound(n_labeled, n_unlabeled, **{**GIVEN, **options})
 
 
 def bound(plan, certificate, n_folds=5):
@@ -29,8 +27,7 @@ def bound(plan, certificate, n_folds=5):
 def test_plan_bound__has_the_table_of_one_fold_beside_a_fifth(
     n, error, fifth, by_folds
 ):
-    plan = plan_bound(n, 0, n_candidates=225, error=error, cv=list(by_folds))
-
+    plan = planned(n, 0, n_candidates=225, error=error, cv=list(by_folds))
     assert bound(plan, "held_out_fifth") == pytest.approx(fifth, rel=0.01)
     for k, expected in by_folds.items():
         assert bound(plan, "one_fold", k) == pytest.approx(expected, rel=0.01)
@@ -38,12 +35,10 @@ def test_plan_bound__has_the_table_of_one_fold_beside_a_fifth(
 
 def test_plan_bound__averages_what_the_bounds_give_on_draws(rng):
     n, m, k, error, d = 203, 2000, 4, 0.15, 0.05
-    rows = sizes(n, k)
+    rows = np.array([51, 51, 51, 50])
     errors, differing = rng.binomial(rows, error, (4000, k)), rng.binomial(m, d, 4000)
     case = {"n_candidates": 30, "error": error, "disagreement": d / (4 / 3) ** 0.6}
-
-    plan = plan_bound(n, m, cv=k, **case)
-
+    plan = planned(n, m, cv=k, **case)
     assert float(plan.disagreement.sel(n_folds=k)) == pytest.approx(d)
     simulated = {
         "one_fold": nested_one_fold(errors, rows, delta=0.95 * 0.05)[1],
@@ -55,93 +50,64 @@ def test_plan_bound__averages_what_the_bounds_give_on_draws(rng):
 
 
 def test_plan_bound__of_all_rows_is_hardly_above_the_smallest_sum(rng):
-    rows = sizes(600, 5)
+    rows = np.full(5, 120)
     errors = rng.binomial(rows, 0.1, (2000, 5))
     differing = rng.binomial(100_000, 0.03, (2000, 5))
-
-    plan = plan_bound(600, 100_000, disagreement=0.03, **GIVEN)
-
+    plan = planned(600, 100_000, disagreement=0.03)
     _, terms = nested_all_rows(errors, rows, differing, 100_000, delta=0.05)
     assert bound(plan, "all_rows") == pytest.approx(terms.bound.mean(), rel=0.01)
 
 
-def test_plan_bound__without_a_pool_has_numbers_of_held_out_rows_only():
-    plan = plan_bound(500, 0, **GIVEN)
-
-    known = plan.certificate[plan.bound.sel(n_folds=5).notnull().values].values
+def test_plan_bound__without_a_pool_gives_held_out_rows_all_of_delta():
+    alone, beside = planned(500, 0), planned(500, 1000)
+    known = alone.certificate[alone.bound.sel(n_folds=5).notnull().values].values
     assert set(known) == {"one_fold", "holdout", "held_out_fifth"}
-
-
-def test_plan_bound__gives_one_fold_all_of_delta_only_without_a_pool():
-    alone, beside = plan_bound(500, 0, **GIVEN), plan_bound(500, 1000, **GIVEN)
-
     assert bound(alone, "one_fold") < bound(beside, "one_fold")
 
 
 def test_plan_bound__lets_disagreement_grow_with_the_rows_unseen():
-    plan = plan_bound(600, 1000, cv=(3, 5, 10), **GIVEN)
-
+    plan = planned(600, 1000, cv=(3, 5, 10))
     d = plan.disagreement
     assert float(d.sel(n_folds=5)) == pytest.approx(0.1 / 3)
     assert float(d.sel(n_folds=3) / d.sel(n_folds=5)) == pytest.approx(2**0.6)
     assert "Guessed" in plan.attrs["remarks"][0]
-
-
-def test_plan_bound__takes_one_number_of_folds():
-    one = plan_bound(500, 1000, **GIVEN)
-
-    assert one.identical(plan_bound(500, 1000, cv=(5, 5), **GIVEN))
-
-
-def test_plan_bound__has_no_number_for_more_folds_than_rows():
-    plan = plan_bound(4, 100, cv=(2, 10), **GIVEN)
-
-    assert plan.bound.sel(certificate="cv_bound").isnull().values.tolist() == [
-        False,
-        True,
-    ]
-
-
-def test_plan_bound__says_what_share_of_the_rows_a_model_has_seen():
-    seen = plan_bound(500, 1000, cv=10, **GIVEN).seen.sel(n_folds=10)
-
     expected = [0.9, 1.0, 1.0, 1.0, 0.9, 0.8]
-    assert seen.values.tolist() == pytest.approx(expected)
+    assert plan.seen.sel(n_folds=10).values.tolist() == pytest.approx(expected)
+
+
+def test_plan_bound__has_a_row_for_each_number_of_folds_that_can_be():
+    assert planned(500, 1000).identical(planned(500, 1000, cv=(5, 5)))
+    found = planned(4, 100, cv=(2, 10)).bound.sel(certificate="cv_bound")
+    assert found.isnull().values.tolist() == [False, True]
 
 
 def test_plan_bound__says_where_a_fifth_is_smaller():
-    many = plan_bound(600, 1000, cv=20, **GIVEN)
-
-    assert "held-out fifth would give the smallest" in many.attrs["remarks"][1]
-    assert len(plan_bound(600, 1000, **GIVEN).attrs["remarks"]) == 1
+    many = planned(600, 1000, cv=20).attrs["remarks"]
+    assert "held-out fifth would give the smallest" in many[1]
+    assert len(planned(600, 1000).attrs["remarks"]) == 1
 
 
 @pytest.mark.parametrize("certificate", ["one_fold", "all_rows", "cv_bound"])
 def test_plan_bound__finds_the_labels_that_a_wanted_bound_needs(certificate):
-    plan = plan_bound(500, 20_000, wanted=0.2, **GIVEN)
-
+    plan = planned(500, 20_000, wanted=0.2)
     needed = int(plan.labels_needed.sel(certificate=certificate, n_folds=5))
-
-    enough = plan_bound(needed, 20_000, **GIVEN)
-    fewer = plan_bound(int(needed * 0.97), 20_000, **GIVEN)
+    enough, fewer = planned(needed, 20_000), planned(int(needed * 0.97), 20_000)
     assert bound(enough, certificate) <= 0.2 < bound(fewer, certificate)
 
 
 def test_plan_bound__finds_that_few_rows_are_enough():
-    plan = plan_bound(500, 1000, n_candidates=225, error=0.1, cv=2, wanted=0.9)
+    plan = planned(500, 1000, n_candidates=225, cv=2, wanted=0.9)
     needed = plan.labels_needed.sel(certificate=["one_fold", "all_rows"])
     assert needed.values.ravel().tolist() == [3, 5]
 
 
 def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
-    plan = plan_bound(2000, 100, wanted=0.17, **GIVEN)
-    needs = plan.pool_rows_needed.sel(n_folds=5)
+    needs = planned(2000, 100, wanted=0.17).pool_rows_needed.sel(n_folds=5)
     needed = int(needs.sel(certificate="all_rows"))
-
     assert int(needs.sel(certificate="one_fold")) == 0
     assert int(needs.sel(certificate="cv_bound")) == -1
-    assert bound(plan_bound(2000, needed, **GIVEN), "all_rows") <= 0.17
-    assert bound(plan_bound(2000, int(0.97 * needed), **GIVEN), "all_rows") > 0.17
+    enough, fewer = planned(2000, needed), planned(2000, int(0.97 * needed))
+    assert bound(enough, "all_rows") <= 0.17 < bound(fewer, "all_rows")
 
 
 @pytest.mark.parametrize(
@@ -149,10 +115,20 @@ def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
     [(0.1, "no bound lies below the error"), (0.12, "are both paid in full")],
 )
 def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
-    plan = plan_bound(500, 100_000, wanted=wanted, **GIVEN)
-
+    plan = planned(500, 100_000, wanted=wanted)
     assert words in plan.attrs["remarks"][-1]
     assert (plan.labels_needed.sel(certificate=["all_rows", "cv_bound"]) == -1).all()
+
+
+def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
+    given = {"n_candidates": 1, "error": 0.2}
+    whole = planned(100, 10_000, **given).bound
+    part = planned(2_000, 10_000, class_share=0.05, **given).bound
+    for name in ("one_fold", "held_out_fifth"):
+        same = part.sel(certificate=name) == whole.sel(certificate=name)
+        assert bool(same.all())
+    assert bool((part > whole).sel(certificate="all_rows").all())
+    assert part.sel(certificate="cv_bound").isnull().all()
 
 
 @pytest.mark.parametrize(
@@ -168,15 +144,15 @@ def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
         ({"cv": ()}, (TypeError, ValueError), "`cv` must"),
         ({"disagreement": 0}, ValueError, "`disagreement` must be strictly"),
         ({"wanted": 2.0}, ValueError, "`wanted` must be strictly"),
+        ({"class_share": 2.0}, ValueError, "`class_share`"),
     ],
 )
 def test_plan_bound__refuses(change, error, words):
     with pytest.raises(error, match=words):
-        plan_bound(**{"n_labeled": 100, "n_unlabeled": 100, **GIVEN, **change})
+        planned(**{"n_labeled": 100, "n_unlabeled": 100, **change})
 
 
 def test_mean_of_smallest__is_that_of_two_dice():
     die, chances = np.arange(1.0, 7.0), np.full(6, 1 / 6)
-
     assert mean_of_smallest([(die, chances, 2)]) == pytest.approx(91 / 36)
     assert mean_of_smallest([(die, chances, 1)] * 2) == pytest.approx(91 / 36)
