@@ -9,10 +9,9 @@ Vocabulary: a *width* is c of the kernel and one task, a *regularization* is lam
 a column of its answer; *losses* are sums of squared residuals; a *record* is what one
 task found, by which an interrupted search goes on.
 
-`kernel` has the matrices, `closed_form` and `two_passes` the algebra with its proofs,
-`losses` what is estimated and chosen, `estimators` the models, `search` and `streamed`
-the two searches. To add an estimate of the error: its value in the records of `search`,
-its line in `losses`.
+`closed_form` and `two_passes` have the algebra, `losses` what is estimated and chosen,
+`estimators` the models, `search` and `streamed` the two searches. To add an estimate of
+the error: its value in the records of `search`, its line in `losses`.
 """
 
 from dsel.least_squares.estimators import (

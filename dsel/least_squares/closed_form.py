@@ -19,7 +19,7 @@ The model of all rows has the dual vector G y: for RKHS the coefficients themsel
 else alpha = X' G y.
 
 An unpenalised intercept replaces G by G~ = G - (G 1)(G 1)' / (1'G 1) in all of
-this; the intercept itself is (1'G y~) / (1'G 1).
+this; the intercept itself is (1'G y) / (1'G 1).
 
 Numerics. M = Q diag(mu) Q' once, then G = Q diag(r) Q' with r = 1 / (mu + lam) for
 every lam. G_jj is a sum of positive terms; 1 - h_j would cancel where h_j is near 1.
@@ -28,16 +28,106 @@ lam for the RKHS penalty, and by that over the root of lam for the other one. A 
 Cholesky is off by as much: below n eps ||K|| no method has a digit.
 """
 
+import os
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from scipy.linalg import lapack
 
 from dsel.arrays import Floats, Integers
-from dsel.least_squares.kernel import Spectrum
+from dsel.kernels.functions import Rbf
+from dsel.kernels.reference_rows import squared_distances
 
-NEGLIGIBLE = 1e-12
+EPS: Final = float(np.finfo(np.float64).eps)
+NARROWEST: Final = 1e-150
+"""Below this width the square underflows; kernels of rows that differ are 0."""
+COPIES: Final = 4
+"""Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
+NEGLIGIBLE: Final = 1e-12
 """Share of lam below which an eigenvalue changes nothing that is promised."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A symmetric matrix M = Q diag(mu) Q' that a penalty stands for."""
+
+    vectors: Floats
+    """Q, orthogonal, shape (n, n)."""
+    values: Floats
+    """mu, shape (n,), in no particular order; what is below 0 is rounding."""
+
+    def rounding_limit(self) -> float:
+        """Return n eps max(mu): an eigenvalue below it may be 0 but for rounding."""
+        largest = float(np.max(self.values, initial=0.0))
+        return len(self.values) * EPS * largest
+
+    def is_singular(self) -> bool:
+        """Whether M may be singular but for rounding."""
+        return bool(self.values.min() <= self.rounding_limit())
+
+
+def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
+    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z, dense or CSR.
+
+    Scikit-learn's ``gamma`` is 1 / (2 c^2).
+    """
+    return _exponentiate(squared_distances(rows, centers), width)
+
+
+def gaussian_gram(distances: Floats, *, width: float) -> Floats:
+    """Return the kernel of rows with themselves from their squared distances.
+
+    It is exactly symmetric, whatever order a product summed in, with ones on the
+    diagonal.
+    """
+    gram = _exponentiate(distances, width)
+    gram = (gram + gram.T) / 2.0
+    np.fill_diagonal(gram, 1.0)
+    return gram
+
+
+def _exponentiate(distances: Floats, width: float) -> Floats:
+    width = max(width, NARROWEST)
+    with np.errstate(over="ignore", under="ignore"):
+        return Rbf(0.5 / (width * width)).values(distances)
+
+
+def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
+    """Factor M of a kernel model with one centre per row.
+
+    M = K^2 for the penalty ``"coefficients"``, K for ``"rkhs"``. The eigenvalues of K^2
+    are squared, not computed, which keeps the small ones accurate.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    return Spectrum(vectors, values**2 if penalty == "coefficients" else values)
+
+
+def whitening(centers: Floats, *, width: float) -> Floats:
+    """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
+
+    K is the kernel of the b centres with themselves; the shape is (b, r), r its
+    numerical rank.
+    """
+    gram = gaussian_gram(squared_distances(centers, centers), width=width)
+    spectrum = decompose_gram(gram, penalty="rkhs")
+    # Smaller ones are rounding: duplicate centres span fewer dimensions.
+    kept = spectrum.values > spectrum.rounding_limit()
+    return np.asarray(spectrum.vectors[:, kept] / np.sqrt(spectrum.values[kept]))
+
+
+def check_memory(n_rows: int) -> None:
+    """Raise ValueError where memory cannot hold a decomposition of n x n."""
+    needed = COPIES * 8 * n_rows**2
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise ValueError(
+            f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
+            f"{8 * n_rows**2 / 1e9:.5g} GB, its decomposition {needed / 1e9:.3g} GB, "
+            f"and this machine has {memory / 1e9:.5g} GB; take fewer centres: "
+            f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, which "
+            f"reads the rows in chunks."
+        )
 
 
 @dataclass(frozen=True)
@@ -54,8 +144,8 @@ class DualSolution:
     """G y, shape (n, n_outputs, n_lam)."""
     intercept: Floats
     """(1'G y) / (1'G 1), shape (n_outputs, n_lam); zero without an intercept."""
-    ones: Floats | None
-    """G 1, shape (n, n_lam), or None without an intercept."""
+    taken: Floats
+    """(G 1) / root(1'G 1), shape (n, n_lam); zero without an intercept."""
 
 
 def solve_dual(
@@ -79,14 +169,14 @@ def solve_dual(
     # G y = Q (r * Q'y) for all outputs and lam in one matrix product.
     filtered = inverse[:, np.newaxis, :] * (vectors.T @ (y - shift))[:, :, np.newaxis]
     values = (vectors @ filtered.reshape(len(y), -1)).reshape(filtered.shape)
-    ones, intercept = None, np.zeros(filtered.shape[1:])
-    if fit_intercept:
-        ones = vectors @ (inverse * vectors.sum(axis=0)[:, np.newaxis])
-        # G~ y = G y - G 1 (1'G y) / (1'G 1).
-        constant = values.sum(axis=0) / ones.sum(axis=0)
-        values = values - ones[:, np.newaxis, :] * constant
-        intercept = constant + shift[:, np.newaxis]
-    return DualSolution(spectrum, regularizations, inverse, values, intercept, ones)
+    # G~ y = G y - G 1 (1'G y) / (1'G 1).
+    sums = vectors.sum(axis=0)[:, np.newaxis]
+    total = (inverse * sums**2).sum(axis=0)
+    taken = fit_intercept * (vectors @ (inverse * sums)) / np.sqrt(total)
+    constant = fit_intercept * values.sum(axis=0) / total
+    values -= taken[:, np.newaxis, :] * (constant * np.sqrt(total))
+    intercept = constant + shift[:, np.newaxis]
+    return DualSolution(spectrum, regularizations, inverse, values, intercept, taken)
 
 
 def leave_one_out_residuals(solution: DualSolution) -> Floats:
@@ -96,8 +186,7 @@ def leave_one_out_residuals(solution: DualSolution) -> Floats:
     """
     # G_jj = sum_i Q_ji^2 r_i.
     diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
-    if solution.ones is not None:
-        diagonal = diagonal - solution.ones**2 / solution.ones.sum(axis=0)
+    diagonal -= solution.taken**2
     return np.asarray(solution.values / diagonal[:, np.newaxis, :])
 
 
@@ -123,10 +212,8 @@ def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
         inner = scaled @ scaled.T
         if n_null:
             inner += null / lam
-        if solution.ones is not None:
-            # The block of G~ instead of G.
-            ones = solution.ones[:, column]
-            inner -= np.outer(ones[rows], ones[rows] / ones.sum())
+        taken = solution.taken[rows, column]
+        inner -= np.outer(taken, taken)
         values = solution.values[rows, :, column]
         _, solved, info = lapack.dposv(inner, values)
         if info != 0:
@@ -146,8 +233,6 @@ def gcv_losses(solution: DualSolution) -> Floats:
     in which the factor lam between G and H cancels.
     """
     # tr G is the sum of r, as Q is orthogonal: no n x n work.
-    trace = solution.inverse.sum(axis=0)
-    if solution.ones is not None:
-        trace = trace - np.square(solution.ones).sum(axis=0) / solution.ones.sum(axis=0)
+    trace = solution.inverse.sum(axis=0) - np.square(solution.taken).sum(axis=0)
     squares = np.square(solution.values).sum(axis=(0, 1))
     return np.asarray(len(solution.values) ** 2 * squares / trace**2)

@@ -17,13 +17,13 @@ from dsel.checks import check_choice, check_integer, check_nonnegative, check_po
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.kernels.reference_rows import squared_distances
-from dsel.least_squares.closed_form import solve_dual
-from dsel.least_squares.kernel import (
+from dsel.least_squares.closed_form import (
     EPS,
     check_memory,
     decompose_gram,
     gaussian_gram,
     gaussian_kernel,
+    solve_dual,
     whitening,
 )
 

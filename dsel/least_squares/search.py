@@ -35,18 +35,17 @@ from dsel.data.splits import (
 )
 from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares.closed_form import (
+    COPIES,
     block_residuals,
+    check_memory,
+    decompose_gram,
+    gaussian_gram,
+    gaussian_kernel,
     gcv_losses,
     leave_one_out_residuals,
     solve_dual,
 )
 from dsel.least_squares.estimators import PENALTIES, KernelLeastSquares
-from dsel.least_squares.kernel import (
-    check_memory,
-    decompose_gram,
-    gaussian_gram,
-    gaussian_kernel,
-)
 from dsel.least_squares.losses import (
     ESTIMATES,
     Record,
@@ -168,21 +167,16 @@ class LeastSquaresPlan:
     """A search that has not run; print it to see what it will do."""
 
     search: Search
-    """Its parameters."""
     widths: tuple[float, ...]
-    """c of each decomposition."""
     regularizations: Floats
-    """lam, shape (n_lam,)."""
     X: Any
-    """Rows, float64, dense or CSR, shape (n, n_columns)."""
+    """Rows, float64, dense or CSR."""
     y: Floats
     """Targets, shape (n, n_outputs)."""
     extra: tuple[Any, Floats] | None
     """Fresh rows and their targets."""
     folds: tuple[Split, ...]
-    """Splits whose test rows are predicted; may be empty."""
     seed: int
-    """That folds were drawn with."""
 
     def run(
         self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
@@ -246,16 +240,15 @@ class LeastSquaresPlan:
 
     def __repr__(self) -> str:
         n, n_widths, n_lam = len(self.y), len(self.widths), len(self.regularizations)
-        lines = [
+        return (
             f"LeastSquaresPlan: {n_widths} widths x {n_lam} regularizations "
-            f"= {n_widths * n_lam} candidates, penalty {self.search.penalty!r}",
-            f"  {n} rows, {self.X.shape[1]} columns, {self.y.shape[1]} outputs",
+            f"= {n_widths * n_lam} candidates, penalty {self.search.penalty!r}\n"
+            f"  {n} rows, {self.X.shape[1]} columns, {self.y.shape[1]} outputs\n"
             f"  {n_widths} tasks: one decomposition of {n} x {n} each "
-            f"({format_bytes(8 * n**2)}; a task holds about 4 of them)",
-            f"  leave-one-out, GCV and {len(self.folds)} folds in closed form",
-            f"  chooses by {self.search.criterion!r}, an estimate; seed {self.seed}",
-        ]
-        return "\n".join(lines)
+            f"({format_bytes(8 * n**2)}; a task holds about {COPIES} of them)\n"
+            f"  leave-one-out, GCV and {len(self.folds)} folds in closed form\n"
+            f"  chooses by {self.search.criterion!r}, an estimate; seed {self.seed}"
+        )
 
 
 def evaluate_width(
@@ -345,14 +338,10 @@ class LeastSquaresSearch(Search):
         The cube over ``width``, ``regularization``, ``fold`` and ``criterion``.
     choice_ : LossChoice
         Candidate, parameters and estimate.
-    best_params_ : dict
-        ``width`` and ``regularization``.
-    best_index_ : int
-        Number of the candidate.
+    best_index_, best_params_
+        The candidate's number, and its ``width`` and ``regularization``.
     best_estimator_ : KernelLeastSquares
         The chosen model, fitted to all rows.
-    n_features_in_ : int
-        Columns of the rows.
 
     See Also
     --------
@@ -363,12 +352,10 @@ class LeastSquaresSearch(Search):
     -----
     All criteria are estimates of the squared error, noise included: none is a bound.
     The epsilon-insensitive loss and the l1 penalty of Sugiyama's slides have no closed
-    form of leave-one-out, so dsel has no solver for them: search over scikit-learn's
-    `SVR` or `Lasso` with its `GridSearchCV` instead. Ties go to the larger
-    regularization, then to the larger width.
-
-    The closed forms differ from refits by rounding: by some n eps / lambda of each sum
-    of squares, eps = 2.2e-16, as refits differ from one another.
+    form of leave-one-out: search over scikit-learn's `SVR` or `Lasso` with its
+    `GridSearchCV` instead. Ties go to the larger regularization, then to the larger
+    width. The closed forms differ from refits by rounding: by some n eps / lambda of
+    each sum of squares, eps = 2.2e-16, as refits differ from one another.
 
     Examples
     --------

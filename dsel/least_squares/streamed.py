@@ -23,8 +23,8 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import check_unmasked
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
+from dsel.least_squares.closed_form import gaussian_kernel, whitening
 from dsel.least_squares.estimators import check_centers
-from dsel.least_squares.kernel import gaussian_kernel, whitening
 from dsel.least_squares.losses import Record, why_unusable
 from dsel.least_squares.search import NUMERIC, Search
 from dsel.least_squares.two_passes import (
@@ -70,7 +70,7 @@ class StreamedLeastSquaresSearch(Search):
 
     Attributes
     ----------
-    results_, choice_, best_params_, best_index_, best_estimator_, n_features_in_
+    results_, choice_, best_index_, best_params_, best_estimator_
         As in `LeastSquaresSearch`; the cube has one fold, in which every row is held
         out in its turn.
     centers_ : ndarray
@@ -82,8 +82,7 @@ class StreamedLeastSquaresSearch(Search):
 
     Notes
     -----
-    All criteria are estimates of the squared error, noise included: none is a bound.
-    The centres stay where they are when a row is left out.
+    No estimate is a bound. The centres stay where they are when a row is left out.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dsel.arrays import Floats
-from dsel.least_squares.kernel import EPS
+from dsel.least_squares.closed_form import EPS
 
 SMALLEST_GAP = 1e-12
 """Where 1 - h is below this it is rounding: the residual is not defined."""

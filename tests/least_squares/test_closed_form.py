@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from dsel.kernels.reference_rows import squared_distances
-from dsel.least_squares import kernel
+from dsel.least_squares import closed_form
 from dsel.least_squares.closed_form import (
+    Spectrum,
     block_residuals,
+    decompose_gram,
     gcv_losses,
     leave_one_out_residuals,
     solve_dual,
+    whitening,
 )
-from dsel.least_squares.kernel import Spectrum, decompose_gram, whitening
 from dsel.least_squares.two_passes import count_losses, count_moments, solve_moments
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
@@ -28,7 +30,7 @@ def spectrum_of(design):
 
 
 def gaussian_gram(rows, *, width):
-    return kernel.gaussian_gram(squared_distances(rows, rows), width=width)
+    return closed_form.gaussian_gram(squared_distances(rows, rows), width=width)
 
 
 def loo_losses(solution):
