@@ -180,8 +180,6 @@ class SemiSupervisedLDA(_GaussianClassifier):
         it.
     solver_status_
         ``"converged"``, or why the gap is larger than `tol`.
-    n_features_in_
-        Number of features d.
 
     See Also
     --------
@@ -191,12 +189,10 @@ class SemiSupervisedLDA(_GaussianClassifier):
     Notes
     -----
     The optimum is found by the fully corrective Frank-Wolfe method in the space of
-    class masses and class sums. The pool is divided into eight parts, whose labelings
-    get weights of their own; a read of the pool returns K (d + 1) numbers for each
-    part, and soft labels are never stored. Where no positive gain can be certified, for
-    example because the pool has the same statistics as the labeled rows, the supervised
-    estimate is returned, with a gain of 0. Log-likelihoods can only be compared between
-    fits on the same features.
+    class masses and class sums; soft labels are never stored. Where no positive gain
+    can be certified, for example because the pool has the same statistics as the
+    labeled rows, the supervised estimate is returned, with a gain of 0.
+    Log-likelihoods can only be compared between fits on the same features.
 
     References
     ----------
@@ -288,12 +284,8 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
 
     Attributes
     ----------
-    classes_, priors_, means_, covariance_, coef_, intercept_, n_features_in_
-        As in `SemiSupervisedLDA`.
-
-    See Also
-    --------
-    SemiSupervisedLDA : Uses a pool, and is never less likely.
+    classes_, priors_, means_, covariance_, coef_, intercept_
+        As in `SemiSupervisedLDA`, which uses a pool and is never less likely.
 
     Examples
     --------
@@ -311,10 +303,8 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
 
         Parameters
         ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
+        X, y
+            As for `SemiSupervisedLDA`.
 
         Raises
         ------
@@ -363,13 +353,11 @@ class OracleLDA(MaximumLikelihoodLDA):
         Raises
         ------
         ValueError
-            Where a pool comes without labels or with another number of them, a label
-            of it is not in `y`, or the covariance is singular.
+            Where a row of the pool has no label, or one that is not in `y`, or the
+            covariance is singular.
         """
         moments, opened = self._labeled(X, y), self._opened(pool)
         if opened is not None:
-            if pool_labels is None:
-                raise ValueError("`pool_labels` must be given where there is a `pool`.")
             labels = np.asarray(pool_labels)
             n_stored = int(opened.boundaries[-1])
             if labels.shape != (n_stored,):

@@ -146,16 +146,16 @@ def test_fit__a_killed_run_goes_on_to_the_same_model(
 
 def test_fit__refuses_the_store_of_other_rows(table, tmp_path):
     X, y = table
-    options = {"n_centers": 8, "random_state": 0}
-    StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y, out=tmp_path)
+
+    def fit(X, y, **options):
+        search = StreamedLeastSquaresSearch(WIDTHS, LAMS, random_state=0, **options)
+        search.fit(X, y, out=tmp_path)
+
+    fit(X, y, n_centers=8)
     with pytest.raises(StoreMismatchError, match="labeled"):
-        StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(
-            X[1:], y[1:], out=tmp_path
-        )
+        fit(X[1:], y[1:], n_centers=8)
     with pytest.raises(StoreMismatchError, match="centers"):
-        StreamedLeastSquaresSearch(WIDTHS, LAMS, n_centers=9, random_state=0).fit(
-            X, y, out=tmp_path
-        )
+        fit(X, y, n_centers=9)
 
 
 @pytest.mark.cluster

@@ -105,58 +105,39 @@ def changed(array, column, values):
 
 FEW = [0, 1, 12, 24]
 REFUSED = {
-    "tol": (lambda X, y, U: (X, y, U), {"tol": 0.0}, "`tol` must be positive"),
-    "ridge": (lambda X, y, U: (X, y, U), {"ridge": -1.0}, "`ridge` must be >= 0"),
-    "word": (lambda X, y, U: (X, y, U), {"ridge": "much"}, "`ridge` must be a number"),
-    "passes": (lambda X, y, U: (X, y, U), {"max_passes": 0}, "`max_passes`"),
-    "few": (lambda X, y, U: (X[FEW], y[FEW], U), {}, "at least 6 .* `ridge`"),
-    "constant": (lambda X, y, U: (changed(X, 1, 7.3), y, U), {}, "column 1 is the"),
-    "constant in each class": (
-        lambda X, y, U: (changed(X, 1, np.where(y == "a", 0.1, 0.3)), y, U),
-        {},
-        "is singular",
-    ),
-    "one class": (lambda X, y, U: (X, y == "d", U), {}, "at least two classes"),
-    "narrow": (lambda X, y, U: (X, y, U[:, :2]), {}, "has 2 columns but `X` has 3"),
-    "names": (
-        lambda X, y, U: (pd.DataFrame(X, columns=list("abc")), y,
-                         pd.DataFrame(U, columns=list("acd"))),
-        {},
-        "lacks the column 'b' of `X`, but has 'd'",
-    ),
-    "gaps": (lambda X, y, U: (X, y, changed(U, 1, np.nan)), {}, "finite"),
-    "large": (lambda X, y, U: (X, y, U * 1e200), {}, "values that can be squared"),
+    "tol": ({"tol": 0.0}, {}, "`tol` must be positive"),
+    "ridge": ({"ridge": -1.0}, {}, "`ridge` must be >= 0"),
+    "word": ({"ridge": "much"}, {}, "`ridge` must be a number"),
+    "passes": ({"max_passes": 0}, {}, "`max_passes`"),
+    "few": ({}, {"X": lambda X: X[FEW], "y": lambda y: y[FEW]},
+            "at least 6 .* `ridge`"),
+    "constant": ({}, {"X": lambda X: changed(X, 1, 7.3)}, "column 1 is the"),
+    "constant in classes": ({}, {"X": lambda X: changed(X, 1, np.arange(36) < 12)},
+                            "is singular"),
+    "one class": ({}, {"y": lambda y: y == "d"}, "at least two classes"),
+    "narrow": ({}, {"pool": lambda U: U[:, :2]}, "has 2 columns but `X` has 3"),
+    "names": ({}, {"X": lambda X: pd.DataFrame(X, columns=list("abc")),
+                   "pool": lambda U: pd.DataFrame(U, columns=list("acd"))},
+              "lacks the column 'b' of `X`, but has 'd'"),
+    "gaps": ({}, {"pool": lambda U: changed(U, 1, np.nan)}, "finite"),
+    "large": ({}, {"pool": lambda U: U * 1e200}, "values that can be squared"),
+    "labels": ({}, {"pool_labels": ["a"] * 899 + ["z"]},
+               "got 'z'; a class without labeled rows"),
+    "no labels": ({}, {"pool_labels": None}, "one label for each of the 900 rows"),
+    "word of the oracle": ({"ridge": "much"}, {"pool_labels": ["a"] * 900},
+                           "`ridge` must be a number"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_fit__refuses(rows, case):
-    change, params, words = REFUSED[case]
+    params, changes, words = REFUSED[case]
+    arguments = dict(zip(("X", "y", "pool"), rows, strict=True))
+    for name, change in changes.items():
+        arguments[name] = change(arguments[name]) if callable(change) else change
+    Estimator = OracleLDA if "pool_labels" in changes else SemiSupervisedLDA
     with pytest.raises((TypeError, ValueError), match=words):
-        SemiSupervisedLDA(**params).fit(*change(*rows))
-
-
-@pytest.mark.parametrize(
-    ("params", "labels", "words"),
-    [
-        ({}, ["a"] * 899 + ["z"], "got 'z'; a class without labeled rows"),
-        ({"ridge": "much"}, ["a"] * 900, "`ridge` must be a number"),
-    ],
-)
-def test_oracle__refuses(rows, params, labels, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        OracleLDA(**params).fit(*rows, labels)
-
-
-def test_maximum_likelihood__has_divisor_n(rows):
-    X, y, _ = rows
-    model = MaximumLikelihoodLDA().fit(X, y)
-    codes = np.searchsorted(model.classes_, y)
-    found = model.priors_, model.means_, model.covariance_
-    for one, other in zip(
-        found, definition.weighted_fit(X, np.eye(3)[codes]), strict=True
-    ):
-        np.testing.assert_allclose(one, other)
+        Estimator(**params).fit(**arguments)
 
 
 def test_oracle__is_the_fit_to_all_labels(rows, rng):

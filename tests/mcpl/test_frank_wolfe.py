@@ -1,38 +1,32 @@
 """Fully corrective Frank-Wolfe on functions with known minima."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from dsel.mcpl.frank_wolfe import (
     CONVERGED,
     OUT_OF_PASSES,
     Hull,
     minimize_over_polytope,
-    minimize_quadratic_on_simplices,
 )
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Half the squared distance from a centre; around a point."""
+    """Half the squared distance from a centre."""
 
     centre: np.ndarray
-    gradient: np.ndarray | None = None
 
     def expand(self, point):
-        return Quadratic(self.centre, point - self.centre)
-
-    @property
-    def value(self):
-        return 0.5 * float(np.sum(self.gradient**2))
-
-    def curvature(self, directions):
-        return directions
+        gradient = point - self.centre
+        return SimpleNamespace(
+            value=0.5 * float(np.sum(gradient**2)),
+            gradient=gradient,
+            curvature=lambda directions: directions,
+        )
 
 
 def minimize_over_box(centre, *, tol, max_passes=200, n_parts=1):
@@ -65,44 +59,3 @@ def test_minimize_over_polytope__gap_bounds_the_distance_to_the_minimum(rng):
     assert found.status == OUT_OF_PASSES
     assert found.n_passes == 5
     assert found.lower <= least <= found.value
-
-
-def test_without_idle__keeps_the_keys_of_its_vertices():
-    parts, weights = np.zeros(3, dtype=np.intp), np.array([0.0, 0.5, 0.5])
-    kept = Hull(np.eye(3), parts, np.array([4, 7, 9]), weights).without_idle()
-    assert kept.keys.tolist() == [7, 9]
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 2))
-def test_minimize_quadratic_on_simplices__agrees_with_slsqp(seed, size, n_parts):
-    rng = np.random.default_rng(seed)
-    parts = np.arange(size) % n_parts
-    members = parts == np.arange(n_parts)[:, None]
-    root = rng.normal(size=(size, size))
-    hessian, linear = root @ root.T + 0.1 * np.eye(size), 3 * rng.normal(size=size)
-    start = (np.arange(size) < n_parts).astype(float)
-    found = minimize_quadratic_on_simplices(hessian, linear, start, parts=parts)
-
-    def value(w):
-        return 0.5 * w @ hessian @ w + linear @ w
-
-    reference = minimize(
-        value,
-        start,
-        jac=lambda w: hessian @ w + linear,
-        bounds=[(0, 1)] * size,
-        constraints={"type": "eq", "fun": lambda w: members @ w - 1},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    assert value(found) <= reference.fun + 1e-8
-    assert found.min() >= 0.0
-    np.testing.assert_allclose(members @ found, 1.0)
-
-
-def test_minimize_quadratic_on_simplices__takes_a_singular_matrix():
-    hessian, linear = np.ones((3, 3)), np.array([1.0, 0.0, 0.5])
-    found = minimize_quadratic_on_simplices(
-        hessian, linear, np.full(3, 1 / 3), parts=np.zeros(3, dtype=np.intp)
-    )
-    np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=1e-9)

@@ -10,7 +10,6 @@ from dsel.errors import GuaranteeWarning
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.mcpl.contrast import lda_contrast
 from dsel.mcpl.gaussian import moments_of, supervised_fit
-from dsel.mcpl.pool_passes import chunk_class_sums
 from tests.mcpl import definition
 
 
@@ -132,14 +131,3 @@ def test_contrast__derivatives_are_those_of_differences(rng, ridge):
     assert here.gradient @ along == pytest.approx(slope, rel=1e-6)
     bend = (above.gradient - below.gradient) / (2 * step)
     np.testing.assert_allclose(here.curvature(along[None])[0], bend, atol=1e-8)
-
-
-def test_chunk_class_sums__cuts_are_row_numbers_of_the_pool(rng):
-    U, rows = rng.normal(size=(100, 3)), np.arange(1000, 1100)
-    scores = rng.normal(size=(2, 4))
-    whole, shares = (
-        chunk_class_sums(U, rows, functions=[scores], origin=np.zeros(3), cuts=cuts)[0]
-        for cuts in ([], [0, 1017, 1060])
-    )
-    assert shares[:, :, 0].sum(axis=1).tolist() == [0, 17, 43, 40]
-    np.testing.assert_allclose(shares.sum(axis=0), whole[0])

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 from dsel.errors import FitFailedWarning
@@ -46,15 +45,6 @@ def test_plan_search__a_singular_candidate_fails_alone(rows):
     with pytest.warns(FitFailedWarning, match="1 of 2 candidates"):
         outcome = plan((X, y, pool), {"ridge": [0.0, 1.0]}).run()
     assert outcome.choice.params == {"ridge": 1.0}
-
-
-def test_plan_search__reads_a_sparse_pool_as_a_dense_one(rows):
-    X, y, pool = rows
-    dense, csr = (
-        plan((X, y, given)).run() for given in (pool, sparse.csr_matrix(pool))
-    )
-    np.testing.assert_array_equal(dense.results.fold_errors, csr.results.fold_errors)
-    np.testing.assert_allclose(dense.model.means_, csr.model.means_)
 
 
 @dataclass(frozen=True)
