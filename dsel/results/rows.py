@@ -1,7 +1,6 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
 from dsel.stores import (
     BAD_HEADER,
@@ -36,7 +35,6 @@ CHUNK_ROWS: Final = 2**18
 WAY_OUT: Final = "delete it and write it again"
 COMPLETE: Final = "complete"
 """Attribute of the group: whether every row is there."""
-
 RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 """Takes a block and its row numbers, returns one array a field, rows first."""
 
@@ -55,13 +53,9 @@ def write_rows(
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
 
     Rows stand at their global numbers; those that the pool's filters leave out keep the
-    fill value. One process writes, so no two writers share a chunk, and what a span
-    returns is dropped once it is written. `fields` are shape of one row, dtype and fill
-    value by name; the task gets `block_rows` rows at once, with missing values if it
-    may.
-
-    Raises FileExistsError where results for rows or other zarr data are there,
-    ValueError where anything else is, or the place lies in a pool.
+    fill value. One process writes, so no two writers share a chunk. `fields` are shape
+    of one row, dtype and fill value by name; the task gets `block_rows` rows at once,
+    with missing values if it may.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
     if isinstance(store, LocalStore):
@@ -86,19 +80,17 @@ def write_rows(
         for name, (row_shape, dtype, fill) in fields.items()
     }
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
-    work = task, block_rows, allow_nan
-    tasks = (
+    tasks = [
         Task(f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span))
         for span in pool.spans(SPAN_ROWS)
-    )
-    with closing(make_executor(work, resolve_client(client))) as executor:
-        for finished in completed(executor, tasks):
-            rows, values = finished.result()
-            first, stop = int(rows[0]), int(rows[-1]) + 1
-            is_whole = len(rows) == stop - first
-            for name, array in arrays.items():
-                array.oindex[slice(first, stop) if is_whole else rows] = values[name]
-            empty.difference_update((rows // CHUNK_ROWS).tolist())
+    ]
+    work = task, block_rows, allow_nan
+    for rows, values in records_in_order(work, tasks, resolve_client(client)):
+        first, stop = int(rows[0]), int(rows[-1]) + 1
+        place = slice(first, stop) if len(rows) == stop - first else rows
+        for name, array in arrays.items():
+            array.oindex[place] = values[name]
+        empty.difference_update((rows // CHUNK_ROWS).tolist())
     for array in arrays.values():
         for chunk in empty:  # all of its rows are left out
             array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
@@ -156,7 +148,6 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def _store(path: Any, *, read_only: bool = False) -> Store:
-    """Return the zarr store at a path or URL."""
     place = Place(path, name="path")
     if place.folder is not None:
         return LocalStore(place.folder, read_only=read_only)
