@@ -69,13 +69,8 @@ class ResultsAccessor:
     ) -> xr.DataArray:
         """Return a criterion's number for every candidate, at any delta.
 
-        The arguments are those of `dsel.select`.
-
-        Returns
-        -------
-        xarray.DataArray
-            Over the grid's dimensions, unclipped; NaN where a candidate was pruned
-            and inf where it failed.
+        The arguments are those of `dsel.select`. Numbers are unclipped; NaN where a
+        candidate was pruned and inf where it failed.
         """
         from dsel.search.select import terms_of
 
@@ -90,12 +85,9 @@ class ResultsAccessor:
     def table(self) -> pd.DataFrame:
         """Return one row for each candidate.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Parameters, ``status``, ``cv_error`` (mean error on the held-out folds), and
-            for each criterion of the search its estimate, under its own name, with the
-            two terms that it is made up of. NaN where nothing was counted.
+        It has parameters, ``status``, ``cv_error`` (mean error on the held-out folds),
+        and for each criterion of the search its estimate, under its own name, with the
+        two terms that it is made up of. NaN where nothing was counted.
         """
         from dsel.results.tables import candidate_table
 

@@ -26,23 +26,25 @@ def rows():
     return np.random.default_rng(1).normal(size=(20_000, 4)).astype(np.float32)
 
 
+@pytest.fixture
+def where(storage_options):
+    return {"storage_options": storage_options}
+
+
 @pytest.fixture(scope="module")
 def pool(rows, storage_options):
-    place = f"{BUCKET}/pool.zarr"
-    return dsel.write_pool(
-        rows, place, chunk_rows=3_000, storage_options=storage_options
-    )
+    options = {"chunk_rows": 3_000, "storage_options": storage_options}
+    return dsel.write_pool(rows, f"{BUCKET}/pool.zarr", **options)
 
 
 def count(X, rows):
     return np.array([len(rows), int(rows.sum()), int((X > 0).sum())])
 
 
-def test_pool__at_a_url_is_that_of_a_path(rows, pool, tmp_path, storage_options):
-    place, where = tmp_path / "pool.zarr", {"storage_options": storage_options}
+def test_pool__at_a_url_is_that_of_a_path(rows, pool, tmp_path, where):
+    place = tmp_path / "pool.zarr"
     assert (pool.reduce(count, np.add) == count(rows, np.arange(len(rows)))).all()
-    again = dsel.open_pool(f"{BUCKET}/pool.zarr", **where)
-    assert again.token == pool.token
+    assert dsel.open_pool(f"{BUCKET}/pool.zarr", **where).token == pool.token
     # Options are for one of the two places.
     copy = dsel.write_pool(f"{BUCKET}/pool.zarr", place, **where)
     assert copy.n_rows == len(rows)
@@ -51,11 +53,11 @@ def test_pool__at_a_url_is_that_of_a_path(rows, pool, tmp_path, storage_options)
     assert SECRET not in shown
 
 
-def test_write_pool__interrupted_leaves_nothing_at_a_url(rows, storage_options):
+def test_write_pool__interrupted_leaves_nothing_at_a_url(rows, where):
     def stop(done, total):
         raise KeyboardInterrupt
 
-    place, where = f"{BUCKET}/c.zarr", {"storage_options": storage_options}
+    place = f"{BUCKET}/c.zarr"
     with pytest.raises(KeyboardInterrupt):
         dsel.write_pool(rows, place, chunk_rows=1000, on_progress=stop, **where)
     with pytest.raises(ValueError, match="is no pool"):
@@ -63,34 +65,29 @@ def test_write_pool__interrupted_leaves_nothing_at_a_url(rows, storage_options):
     assert dsel.write_pool(rows, place, **where).n_rows == len(rows)
 
 
-def _plan(table, pool):
-    model = LogisticRegression()
-    options = {"certificate": "cv_bound", "cv": 3, "random_state": 0, "prune": False}
-    return dsel.plan_search(model, GRID, *table, pool, **options)
-
-
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_run__gives_the_counts_of_memory_and_goes_on(
-    table, rows, pool, storage_options
-):
-    where = {"out": f"{BUCKET}/run", "storage_options": storage_options}
-    expected = counts_of(_plan(table, rows).run().results)
+def test_run__gives_the_counts_of_memory_and_goes_on(table, rows, pool, where):
+    def counts(rows, *client, **where):
+        options = {"certificate": "cv_bound", "cv": 3, "random_state": 0}
+        plan = dsel.plan_search(
+            LogisticRegression(), GRID, *table, rows, prune=False, **options
+        )
+        return counts_of(plan.run(*client, **where).results)
+
+    expected, out = counts(rows), f"{BUCKET}/run"
     with connect(workers=2) as client:
-        found = counts_of(_plan(table, pool).run(client, **where).results)
-        again = counts_of(_plan(table, pool).run(client, **where).results)
-    assert found == expected
-    assert again == expected
-    kept = dsel.open_results(where["out"], storage_options=storage_options)
+        for _ in range(2):
+            assert counts(pool, client, out=out, **where) == expected
+    kept = dsel.open_results(out, **where)
     assert counts_of(kept) == expected
     assert SECRET not in str(kept.attrs)
 
 
-def test_search__keeps_results_and_model_in_the_store(table, pool, storage_options):
-    search = dsel.SemiSupervisedSearchCV(
-        LogisticRegression(), GRID, cv=3, random_state=0
-    )
-    where = {"out": f"{BUCKET}/search", "storage_options": storage_options}
+def test_search__keeps_results_and_model_in_the_store(table, pool, where):
+    options = {"cv": 3, "random_state": 0}
+    search = dsel.SemiSupervisedSearchCV(LogisticRegression(), GRID, **options)
+    where |= {"out": f"{BUCKET}/search"}
     first = search.fit(*table, pool, **where).best_estimator_
     again = search.fit(*table, pool, **where).best_estimator_
     assert (first.coef_ == again.coef_).all()
@@ -98,21 +95,19 @@ def test_search__keeps_results_and_model_in_the_store(table, pool, storage_optio
 
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_select__reads_and_writes_urls(
-    table, pool, storage_options, tmp_path, monkeypatch
-):
-    source = tmp_path / "table.npz"
+def test_select__reads_and_writes_urls(table, pool, where, tmp_path, monkeypatch):
+    source, place = tmp_path / "table.npz", f"{BUCKET}/selected"
     np.savez(source, X=table[0], y=table[1])
-    place = f"{BUCKET}/selected"
     words = ["select", str(source), "--pool", f"{BUCKET}/pool.zarr", "--out", place]
     words += ["--model", "logistic", "--workers", "1", "--cv", "3"]
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", storage_options["key"])
+    options = where["storage_options"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", options["key"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", storage_options["endpoint_url"])
+    monkeypatch.setenv("AWS_ENDPOINT_URL", options["endpoint_url"])
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert SECRET not in done.output
-    kept = dsel.open_results(place, storage_options=storage_options)
+    kept = dsel.open_results(place, **where)
     assert kept.n_labeled == 200
     assert str(dsel.select(kept).certificate.headline()) in done.output
 

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,36 +36,18 @@ TOLD: Final = (names.ASSUMPTIONS, "choice")
 """Attributes that the page tells in words."""
 
 
+def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    """Write the page about a search to a file, replaced if it is there; return it."""
+    target = Path(path)
+    target.write_text(report_html(results), encoding="utf-8")
+    return target
+
+
 def report_html(results: xr.Dataset) -> str:
     """Return a page about a search as HTML that loads nothing from elsewhere.
 
-    Parameters
-    ----------
-    results
-        Cube of a search.
-
-    Returns
-    -------
-    str
-        An HTML document, the same each time for the same cube.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Where matplotlib is not installed.
-    ValueError
-        Where the cube cannot answer.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> import dsel
-    >>> X, y = load_iris(return_X_y=True)
-    >>> grid = {"n_neighbors": [1, 5]}
-    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
-    >>> report_html(plan.run().results)[:15]
-    '<!DOCTYPE html>'
+    It is the same each time for the same cube. Raises ModuleNotFoundError where
+    matplotlib is not installed, ValueError where the cube cannot answer.
     """
     counts, choice = evidence(results), select(results)
     status, params = counts[names.STATUS], all_params(results)
@@ -74,16 +55,15 @@ def report_html(results: xr.Dataset) -> str:
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
     figures = {
-        "certificates": _svg(partial(plot_certificates, results), height=2.4),
-        "surface": _svg(partial(plot_surface, results), height=3.4),
+        "certificates": _svg(plot_certificates, results, height=2.4),
+        "surface": _svg(plot_surface, results, height=3.4),
     }
     with suppress(ValueError):  # of a criterion without two terms
-        figures["terms"] = _svg(partial(plot_terms, results), height=4.2)
+        figures["terms"] = _svg(plot_terms, results, height=4.2)
     report = choice.reports.get(choice.deploy)
     if report is not None and len(report.classes) <= MOST_DRAWN:
         height = 1.2 + 0.45 * (1 + len(report.classes))
-        draw = partial(plot_certified_report, report)
-        figures["report"] = _svg(draw, height=height)
+        figures["report"] = _svg(plot_certified_report, report, height=height)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
         trim_blocks=True, lstrip_blocks=True,
@@ -117,21 +97,6 @@ def report_html(results: xr.Dataset) -> str:
     )
 
 
-def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write the page about a search to a file.
-
-    Parameters
-    ----------
-    results
-        Cube of a search.
-    path
-        The file, replaced if it is there; it is returned.
-    """
-    target = Path(path)
-    target.write_text(report_html(results), encoding="utf-8")
-    return target
-
-
 def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     """Return heads, then rows, of the table of the best candidates."""
     table, loss = candidate_table(results), choice.certificate
@@ -149,12 +114,8 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     ]
 
 
-def _svg(draw: Callable[..., Any], *, height: float, width: float = 4.6) -> str:
-    """Return what `draw` puts on a fresh pair of axes, its `ax`, as an SVG element.
-
-    Texts and axes have the page's own text colour, so a dark page can show it too. The
-    width is that of a telephone, where letters can be read without scrolling.
-    """
+def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
+    """Return a figure as an SVG element in the colour of the text around it."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -163,8 +124,9 @@ def _svg(draw: Callable[..., Any], *, height: float, width: float = 4.6) -> str:
             "a report needs matplotlib, which is not installed; "
             "pip install 'dsel[report]'."
         ) from error
+    width = 4.6  # of a telephone, where letters can be read without scrolling
     figure = Figure(figsize=(width, height), layout="constrained")
-    draw(ax=figure.add_subplot())
+    plot(what, ax=figure.add_subplot())
     file = io.StringIO()
     # The salt makes the page the same each time.
     with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):

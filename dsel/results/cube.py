@@ -30,6 +30,12 @@ UNSET: Final = object()
 """Stands where a candidate does not set a parameter that others set."""
 
 
+LACKING: Final = {names.LABEL_TERM, names.DISAGREEMENT_TERM} | {
+    each.name for each in names.VARIABLES if each.kind in ("text", "seconds")
+}
+"""Variables that a cube lacks where they have no value; texts cannot be averaged."""
+
+
 class GridAxes(NamedTuple):
     """The candidates of a grid, numbered in scikit-learn's ``ParameterGrid`` order."""
 
@@ -176,8 +182,8 @@ def make_cube(
 
     `values` are variables by name, candidates flattened into the first axis and
     `splits` into the next; counts are integers, -1 where nothing was counted. The cube
-    has these and no other, but ``status`` and ``n_candidates``; texts and times that
-    are empty are left out, since texts cannot be averaged. `attributes` are provenance.
+    has these and no other, but ``status`` and ``n_candidates``, and none of `LACKING`
+    that is empty. `attributes` are provenance.
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
@@ -231,11 +237,6 @@ def with_criteria(
     said = {
         name: np.array([getattr(each, name) for each in terms.values()])
         for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
-    }
-    said = {  # of terms, only what a criterion has
-        name: numbers
-        for name, numbers in said.items()
-        if name == names.ESTIMATE or not np.isnan(numbers).all()
     }
     shares = np.tile(np.broadcast_to(delta_shares, status.size), n)
     said |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
@@ -375,6 +376,6 @@ def _variables(
             array = np.where(array == names.UNCOUNTED, np.nan, array)
         kind = {"text": object, "flag": np.int8}.get(spec.kind, np.float64)
         is_empty = (array == "") if spec.kind == "text" else np.isnan(array)
-        if not (spec.kind in ("text", "seconds") and is_empty.all()):
+        if spec.name not in LACKING or not is_empty.all():
             made[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
     return made

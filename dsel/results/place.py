@@ -162,11 +162,10 @@ def stamp() -> str:
 
 def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield head and records of each whole file; those of others are made anew."""
-    for content in place.read_all(f"{JOURNAL}/{name}" for name in place.files(JOURNAL)):
-        with suppress(TypeError, ValueError):
-            if (body := unseal(content)) is not None:
-                head, *lines = body.decode().split("\n")
-                yield head, dict(map(json.loads, lines))
+    files = [f"{JOURNAL}/{name}" for name in place.files(JOURNAL)]
+    for body in filter(None, map(unseal, place.read_all(files))):
+        head, *lines = body.decode().split("\n")
+        yield head, dict(map(json.loads, lines))
 
 
 def read_head(place: Place) -> dict[str, Any] | None:
