@@ -23,7 +23,6 @@ from dsel.results.texts import (
     confidence,
     floor_percent,
     in_percent,
-    shortened,
 )
 
 T = TypeVar("T")
@@ -141,6 +140,9 @@ class Told:
     def __str__(self) -> str:
         return as_lines(self.facts())
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
+
     def _repr_html_(self) -> str:
         return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
@@ -151,12 +153,9 @@ class Certificate(Told):
 
     Examples
     --------
-    >>> share = "four fifths of the labels"
-    >>> made = Certificate(0.1507, 0.05, "nested", "one_fold", share=share)
-    >>> made
-    Certificate(error <= 15.1 %, 95 % sure, criterion='nested', deploy='one_fold')
-    >>> print(made.headline())
-    Error at most 15.1 % (95 % sure): the model of four fifths of the labels
+    >>> share = "half the labels"
+    >>> Certificate(0.1507, 0.05, "nested", "one_fold", share=share)
+    Certificate(Error at most 15.1 % (95 % sure): the model of half the labels; nested)
     """
 
     unclipped: float
@@ -296,15 +295,6 @@ class Certificate(Told):
     def reading(self) -> str:
         """Return the certificate in plain words, an assumption a line."""
         return str(self)
-
-    def __repr__(self) -> str:
-        sign = "<=" if self.certified else "~"
-        reasons = "" if self.certified else f", reasons={list(self.reasons)}"
-        return (
-            f"Certificate({shortened(self.loss)} {sign} {self.amount(self.bound)}, "
-            f"{confidence(self.delta)} % sure, criterion={self.criterion!r}, "
-            f"deploy={self.deploy!r}{reasons})"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -508,12 +498,6 @@ class Choice(Told):
             *(("But", reason) for reason in self.certificate.reasons[1:]),
             *(("Note", remark) for remark in self.remarks),
         ]
-
-    def __repr__(self) -> str:
-        return (
-            f"Choice(candidate {self.candidate}: {params_text(self.params)}; "
-            f"{self.certificate!r})"
-        )
 
 
 def params_text(params: Mapping[str, Any]) -> str:

@@ -104,19 +104,14 @@ def grid_axes(grid: Any) -> GridAxes:
 def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     """Return the products that a grid is made of, or raise where it is none."""
     grids = [grid] if isinstance(grid, Mapping) else grid
-    if not isinstance(grids, Sequence) or isinstance(grids, str):
+    if not is_list(grids) or not all(isinstance(each, Mapping) for each in grids):
         raise TypeError(
             f"`param_grid` must be a dict of parameter values, a list of such dicts or "
-            f"a list of estimators, got {type(grid).__name__}."
+            f"a list of estimators, got {as_text(grid):.60}."
         )
-    if not grids:
+    if not len(grids):
         raise ValueError("`param_grid` is empty; give at least one candidate.")
     for each in grids:
-        if not isinstance(each, Mapping):
-            raise TypeError(
-                f"`param_grid` must hold dicts of parameter values, or estimators "
-                f"only, got {as_text(each)}."
-            )
         for parameter, values in each.items():
             if not is_list(values):
                 raise TypeError(

@@ -22,7 +22,7 @@ from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
 from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
-from dsel.results.store import CUBE, Store, write_dataset
+from dsel.results.store import Store
 from tests.clusters import wait_until
 from tests.object_store import BUCKET
 
@@ -410,7 +410,3 @@ def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
     ]:  # fmt: skip
         with pytest.raises(error, match=words):
             call()
-    save_results(cube, tmp_path / "cube")
-    write_dataset(Place(tmp_path / "cube"), CUBE, cube.mean("fold"))
-    with pytest.raises(ValueError, match=r"cube at .* is not what dsel wrote there: "):
-        open_results(tmp_path / "cube")
