@@ -14,7 +14,6 @@ STARTED = pytest.StashKey[float]()
 MARKERS = {
     "slow": "takes minutes; run with --runslow",
     "cluster": "starts Dask workers; run with --runcluster",
-    "gpu": "needs a GPU; run with --rungpu",
 }
 
 # How long an example takes says how busy the machine is, not whether it holds.

@@ -45,3 +45,20 @@ class Sleeper(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+class Drawn(ClassifierMixin, BaseEstimator):
+    """A random linear model, from a generator of its own; `scale` is for the grid."""
+
+    def __init__(self, generator=None, scale=1.0):
+        self.generator = generator
+        self.scale = scale
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        generator = self.generator or np.random.default_rng()
+        self.weights_ = generator.normal(size=(X.shape[1], len(self.classes_)))
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X @ self.weights_).argmax(axis=1)]

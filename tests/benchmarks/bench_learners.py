@@ -5,7 +5,7 @@
 Both sides get the same candidates, labeled rows and number of jobs, one after the
 other in one process, and processes of either have begun before anything is timed. The
 default search makes about 1.6 times the fits, each on three quarters of the rows, and
-has no pool here: a pass over one is what `bench_pool_pass` times. Figures are medians;
+has no pool here: a pass over one is what `bench_scale` times. Figures are medians;
 processor time is that of this process and of all that it has started.
 """
 

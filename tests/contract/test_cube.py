@@ -133,29 +133,6 @@ def test_cube__says_where_it_comes_from(run):
     assert names == ["A1", "A3", "A4", "A5", "A7"]
 
 
-def test_cube__of_a_list_has_one_dimension_of_candidates():
-    grid = [{"C": [1.0, 8.0]}, {"kernel": ["linear"]}]
-    run = runs.run_search(SVC(), grid, X, Y, POOL, certificate="cv_bound", cv=3)
-    assert run.results["fold_errors"].dims == ("candidate", "fold")
-    assert run.results["candidate"].values.tolist() == [0, 1, 2]
-    assert run.choice.candidate in (0, 1, 2)
-
-
-def test_cube__grid_values_may_be_texts_and_none():
-    grid = {"criterion": ["gini", "entropy"], "max_depth": [2, None]}
-    rows = (runs.TREES[0], grid, X, Y, POOL)
-    run = runs.run_search(*rows, certificate="cv_bound", cv=3)
-    assert run.results["fold_errors"].dims == ("param_criterion", "max_depth", "fold")
-    assert run.choice.params["criterion"] in ("gini", "entropy")
-
-
-def test_accessor__selects_and_makes_a_table(run):
-    assert run.results.dsel.select() == run.choice
-    table = run.results.dsel.table()
-    assert len(table) == 8
-    assert {"C", "gamma", "status"} <= {*table.columns, *table.index.names}
-
-
 def test_cube__has_no_variable_without_a_value(cube):
     assert [name for name in cube.data_vars if not cube[name].notnull().any()] == []
     assert ("message" in cube) == (cube is cube_of("failed"))

@@ -54,6 +54,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import dsel
+from tests.estimators import Drawn
 
 pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
 
@@ -92,22 +93,6 @@ class Wrapper(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.fitted_.predict(X)
-
-
-class Drawn(ClassifierMixin, BaseEstimator):
-    """A random linear model, from a generator of its own."""
-
-    def __init__(self, generator=None):
-        self.generator = generator
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        generator = self.generator or np.random.default_rng()
-        self.weights_ = generator.normal(size=(X.shape[1], len(self.classes_)))
-        return self
-
-    def predict(self, X):
-        return self.classes_[(X @ self.weights_).argmax(axis=1)]
 
 
 ROUNDED = FunctionTransformer(np.round)

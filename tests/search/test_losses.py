@@ -8,12 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import classification_report, confusion_matrix
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    ParameterGrid,
-    StratifiedKFold,
-)
-from sklearn.naive_bayes import GaussianNB
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -228,17 +223,6 @@ def test_loss__a_failed_predict_misses_every_row_of_its_part():
     assert (found.results.fold_loss_mean.sel(depth=3) == 1).all()
     assert (found.results.fold_loss_mean.sel(depth=4) < 0.6).all()
     assert found.choice.params == {"depth": 4}
-
-
-def test_threshold__is_chosen_by_cost_as_any_other_parameter():
-    learner = FixedThresholdClassifier(GaussianNB(), pos_label="ok")
-    grid = {"threshold": [0.1, 0.3, 0.5, 0.9]}
-    dear, cheap = (
-        losses.cost({("fraud", "ok"): cost, ("ok", "fraud"): 51 - cost})
-        for cost in (50, 1)
-    )
-    chosen = [plan(learner, grid, loss=loss).run().choice for loss in (dear, cheap)]
-    assert chosen[0].params["threshold"] > chosen[1].params["threshold"]
 
 
 def test_certify_selection__takes_a_loss_and_a_report():

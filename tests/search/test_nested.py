@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.runtime.local import LocalExecutor
+from tests.estimators import Drawn
 from tests.executors import FaultyExecutor
 
 X, Y = make_classification(
@@ -41,24 +42,6 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
         if self.depth == 3 and np.isin(np.asarray(X)[:, 0], self.rows).any():
             raise ValueError("a category that only one fold holds")
         return self.tree_.predict(X)
-
-
-class Unseeded(ClassifierMixin, BaseEstimator):
-    """Draws without a seed: no two fits give the same model."""
-
-    def __init__(self, rate=0.1):
-        self.rate = rate
-
-    def fit(self, X, y):
-        tree = DecisionTreeClassifier(max_depth=4, random_state=0)
-        self.tree_, self.classes_ = tree.fit(X, y), np.unique(y)
-        self.salt_ = np.random.default_rng().integers(2**31)
-        return self
-
-    def predict(self, X):
-        codes = self.tree_.predict(X)
-        bits = np.abs(np.asarray(X)[:, 0] * 1e6).astype(np.int64) + self.salt_
-        return np.where(bits % 97 < 97 * self.rate, self.classes_[0], codes)
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
@@ -112,7 +95,7 @@ def test_exact__chooses_as_the_exhaustive_search():
 
 
 def test_outcome__unseeded_models_are_those_that_were_counted():
-    outcome = plan(Unseeded(), {"rate": [0.05, 0.2]}).run()
+    outcome = plan(Drawn(), {"scale": [1.0, 2.0]}).run()
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
     rows = outcome.choice and plan().layout.folds[fold].test_rows
@@ -134,7 +117,7 @@ def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
 
 
 def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
-    learner, grid = Unseeded(), {"rate": [0.3, 0.4]}
+    learner, grid = Drawn(), {"scale": [1.0, 2.0]}
     first = plan(learner, grid).run(out=tmp_path / "a")
     again = plan(learner, grid).run(out=tmp_path / "a")
     assert again.certificates == first.certificates
