@@ -24,16 +24,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import zarr
 from click.testing import CliRunner
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file
 
 import dsel
 from dsel.cli import main as dsel_main
+from tests.tables import NUMERIC, TABLES, write
 
-NUMERIC = ("npz", "npy", "svm", "zarr", "group")
-TABLES = ("csv", "csv.gz", "tsv", "parquet", "folder")
 FEW, GRID = ["--model", "logistic", "--cv", "2"], ["--grid", "C=1"]
 MOST_SECONDS = 60
 VERDICT = re.compile("^(?:Error at most|No guarantee|The bound says)", re.MULTILINE)
@@ -137,32 +134,6 @@ def with_texts(rng, frame, y):
     elif what == "gaps" and n:
         y, wrong = y.astype(object).where(np.arange(n) != n - 1), "missing"
     return frame, y, wrong
-
-
-def write(kind, place, frame, y):
-    """Write a table in some format; return the path."""
-    path, X = Path(f"{place}.{kind}"), frame.to_numpy()
-    table = frame if y is None else frame.assign(label=y.to_numpy())
-    if kind == "folder":
-        path.mkdir()
-        table.to_parquet(path / "0.parquet")
-    elif kind == "parquet":
-        table.to_parquet(path)
-    elif kind in TABLES:
-        table.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
-    elif kind == "npz":
-        np.savez(path, X=X, y=y)
-    elif kind == "npy":
-        np.save(path, X)
-    elif kind == "svm":
-        dump_svmlight_file(X, y, str(path), zero_based=False)
-    elif kind == "group":
-        group = zarr.create_group(path)
-        group.create_array("X", data=X)
-        group.create_array("y", data=y.to_numpy())
-    else:
-        dsel.write_pool(X, path, chunk_rows=25)
-    return path
 
 
 # Damage

@@ -26,6 +26,7 @@ from tests.contract.runs import (
     digits,
     run_search,
 )
+from tests.tables import write
 
 pytestmark = pytest.mark.contract
 
@@ -35,24 +36,16 @@ NAMES = [f"pixel {number}" for number in range(64)]
 FRAME, POOL_FRAME = (pd.DataFrame(rows, columns=NAMES) for rows in (X, POOL))
 
 
-def npy(pool, folder):
-    np.save(folder / "pool.npy", pool)
-    return folder / "pool.npy"
+def written(kind):
+    """Return a function that writes a pool in some format."""
+    return lambda pool, folder: write(
+        kind, folder / "pool", pd.DataFrame(pool, columns=NAMES)
+    )
 
 
 def zarr_path(pool, folder):
     zarr.create_array(folder / "pool.zarr", data=pool, chunks=(130, 64))
     return str(folder / "pool.zarr")
-
-
-def parquet(pool, folder):
-    """Write a folder of three files, of row groups of 100 rows."""
-    (folder / "pool").mkdir()
-    frame = pool if hasattr(pool, "columns") else pd.DataFrame(pool, columns=NAMES)
-    for number, part in enumerate(np.array_split(np.arange(len(pool)), 3)):
-        path = folder / "pool" / f"{number}.parquet"
-        frame.iloc[part].to_parquet(path, row_group_size=100)
-    return folder / "pool"
 
 
 def chunked(pool, seed):
@@ -70,11 +63,11 @@ ARRAYS = {
     "still others": lambda pool, _: chunked(pool, 1),
     "xarray": lambda pool, _: xr.DataArray(pool, dims=("row", "pixel")),
     "CSR": lambda pool, _: sparse.csr_array(pool),
-    "npy": npy,
+    "npy": written("npy"),
     "zarr": zarr_path,
     "zarr array": lambda pool, folder: zarr.open_array(zarr_path(pool, folder)),
-    "write_pool": lambda pool, f: dsel.write_pool(pool, f / "w.zarr", chunk_rows=77),
-    "open_pool": lambda pool, folder: dsel.open_pool(npy(pool, folder)),
+    "write_pool": written("zarr"),
+    "open_pool": lambda pool, f: dsel.open_pool(written("npy")(pool, f)),
 }
 FRAMES = {
     "pandas": lambda pool, _: pd.DataFrame(pool, columns=NAMES),
@@ -83,7 +76,7 @@ FRAMES = {
     "Dask frame": lambda pool, _: dd.from_pandas(
         pd.DataFrame(pool, columns=NAMES), npartitions=4
     ),
-    "Parquet": parquet,
+    "Parquet": written("folder"),
 }
 POOLS = ARRAYS | FRAMES
 
@@ -140,7 +133,7 @@ def test_pool__columns_of_text_reach_the_pipeline(kind, tmp_path):
     learner = make_pipeline(columns, TREES[0])
     grid = {"decisiontreeclassifier__max_depth": [1, 3]}
     held = {
-        "Parquet": lambda: parquet(pool, tmp_path),
+        "Parquet": lambda: write("folder", tmp_path / "pool", pool),
         "Dask frame": lambda: dd.from_pandas(pool, npartitions=3),
         "polars": lambda: pl.from_pandas(pool),
     }[kind]()
@@ -149,21 +142,6 @@ def test_pool__columns_of_text_reach_the_pipeline(kind, tmp_path):
 
 
 # What else takes a pool
-
-
-def test_open_pool__knows_rows_and_columns(tmp_path):
-    opened = dsel.open_pool(parquet(POOL, tmp_path))
-    assert (opened.n_rows, opened.n_columns) == (600, 64)
-    assert list(opened.columns) == NAMES
-    assert dsel.open_pool(POOL).n_rows == 600
-
-
-def test_write_pool__a_table_of_text_becomes_a_pool(tmp_path):
-    table = tmp_path / "table.csv"
-    POOL_FRAME.assign(label="unknown").to_csv(table, index=False)
-    written = dsel.write_pool(table, tmp_path / "pool.zarr", target="label")
-    assert (written.n_rows, written.n_columns) == (600, 64)
-    assert (zarr.open_array(tmp_path / "pool.zarr", mode="r")[:] == POOL).all()
 
 
 @pytest.mark.parametrize("kind", ["Dask array", "zarr", "CSR"])

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from contextlib import redirect_stdout
-from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -17,19 +16,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import zarr
 from click.testing import CliRunner
 from sklearn import datasets
 from sklearn.svm import SVC
 
 import dsel
 from dsel.cli import main as dsel_main
+from tests.tables import NUMERIC, write
 
 pytestmark = pytest.mark.contract
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 IN_PYTHON = re.search(r"```python\n(search = .*?)```", README, re.DOTALL)[1]
 IN_A_SHELL = re.search(r"```sh\n(dsel pool build .*?)```", README, re.DOTALL)[1]
-TARGET, FOREST = "--target label", "forest --grid n_estimators=5,10"
+FOREST = "forest --grid n_estimators=5,10"
 DATA = Path(os.environ.get("DSEL_DATA", "nowhere"))
 
 
@@ -87,41 +86,21 @@ def in_a_shell(changed):
     return said[-2]
 
 
-def csv(labeled, pool, ending="csv", target="pool.zarr"):
-    names = {"pool.zarr": target}
-    for name, rows in (("labeled", labeled), ("unlabeled", pool)):
-        names[f"{name}.csv"] = f"{name}.{ending}"
-        sep = "\t" if "tsv" in ending else ","
-        rows.to_csv(f"{name}.{ending}", index=False, sep=sep)
-    return in_a_shell(names)
+def in_files(labeled, pool, kind="csv", target="pool.zarr"):
+    """Run README's lines on files of some kind; a pool is built of texts only."""
+    y, name = labeled.pop("label"), "labeled.csv"
+    if kind in NUMERIC:
+        y, name = y.astype("category").cat.codes, "labeled.csv --target label"
+    of_labeled = {"folder": "parquet"}.get(kind, kind)
+    changed = {name: str(write(of_labeled, "labeled", labeled, y))}
+    if kind in ("csv", "csv.gz", "tsv"):
+        changed |= {"unlabeled.csv": str(write(kind, "unlabeled", pool))}
+        return in_a_shell(changed | {"pool.zarr": target})
+    of_pool = {"group": "zarr"}.get(kind, kind)
+    return in_a_shell(changed | {"pool.zarr": str(write(of_pool, "pool", pool))})
 
 
-def parquet(labeled, pool, n_parts=1):
-    labeled.to_parquet("labeled.parquet")
-    Path("pool").mkdir()
-    for part in range(n_parts):
-        pool[part::n_parts].to_parquet(f"pool/{part}.parquet")
-    place = "pool" if n_parts > 1 else "pool/0.parquet"
-    return in_a_shell({"labeled.csv": "labeled.parquet", "pool.zarr": place})
-
-
-def svmlight(labeled, pool):
-    y = labeled.pop("label").astype("category").cat.codes
-    datasets.dump_svmlight_file(labeled, y, "labeled.svm")
-    datasets.dump_svmlight_file(pool, np.zeros(len(pool)), "pool.svm")
-    return in_a_shell({f"labeled.csv {TARGET}": "labeled.svm", "pool.zarr": "pool.svm"})
-
-
-def zarr_arrays(labeled, pool):
-    group = zarr.create_group("labeled.zarr")
-    y = labeled.pop("label").astype("category").cat.codes
-    group.create_array("y", data=y.to_numpy())
-    group.create_array("X", data=labeled.to_numpy())
-    dsel.write_pool(pool.to_numpy(), "pool.zarr")
-    return in_a_shell({f"labeled.csv {TARGET}": "labeled.zarr"})
-
-
-def frames(labeled, pool, of=lambda rows: rows):
+def in_memory(labeled, pool, of):
     y = labeled.pop("label").to_numpy()
     known = {"dsel": dsel, "SVC": SVC, "X": of(labeled), "y": y, "pool": of(pool)}
     with redirect_stdout(StringIO()) as said:
@@ -131,31 +110,36 @@ def frames(labeled, pool, of=lambda rows: rows):
 
 BOUND = "Error at most "
 TABLES = {
-    "digits, CSV": (own, "digits", csv, BOUND),
-    "digits, svmlight": (own, "digits", svmlight, BOUND),
-    "iris, gzipped CSV": (own, "iris", partial(csv, ending="csv.gz"), BOUND),
-    "iris, pandas": (own, "iris", frames, BOUND),
-    "wine, TSV": (own, "wine", partial(csv, ending="tsv"), BOUND),
-    "wine, folder": (own, "wine", partial(parquet, n_parts=3), BOUND),
-    "wine, polars": (own, "wine", partial(frames, of=pl.from_pandas), BOUND),
-    "cancer, zarr": (own, "breast_cancer", zarr_arrays, BOUND),
-    "cancer, categories": (with_categories, "breast_cancer", parquet, BOUND),
-    "diabetes, CSV": (own, "diabetes", csv, "different labels in 221 rows"),
-    "adult, CSV": (real, "adult", partial(csv, target="pool.parquet"), BOUND),
-    "adult, to zarr": (real, "adult", csv, "a path that ends in .parquet"),
-    "letter, CSV": (real, "letter", csv, BOUND),
-    "magic, folder": (real, "magic", partial(parquet, n_parts=3), BOUND),
-    "news, Parquet": (documents, "newsgroups5", parquet, "column 'text' holds 300 dif"),
-}
-"""Who reads it, its name, who writes it and runs README's lines, and their end."""
+    "digits, CSV": (own, "digits", {}, BOUND),
+    "digits, svmlight": (own, "digits", {"kind": "svm"}, BOUND),
+    "iris, gzipped CSV": (own, "iris", {"kind": "csv.gz"}, BOUND),
+    "iris, pandas": (own, "iris", {"of": pd.DataFrame}, BOUND),
+    "wine, TSV": (own, "wine", {"kind": "tsv"}, BOUND),
+    "wine, folder": (own, "wine", {"kind": "folder"}, BOUND),
+    "wine, polars": (own, "wine", {"of": pl.from_pandas}, BOUND),
+    "cancer, zarr": (own, "breast_cancer", {"kind": "group"}, BOUND),
+    "cancer, categories": (
+        with_categories, "breast_cancer", {"kind": "parquet"}, BOUND,
+    ),
+    "diabetes, CSV": (own, "diabetes", {}, "different labels in 221 rows"),
+    "adult, CSV": (real, "adult", {"target": "pool.parquet"}, BOUND),
+    "adult, to zarr": (real, "adult", {}, "a path that ends in .parquet"),
+    "letter, CSV": (real, "letter", {}, BOUND),
+    "magic, folder": (real, "magic", {"kind": "folder"}, BOUND),
+    "news, Parquet": (
+        documents, "newsgroups5", {"kind": "parquet"}, "column 'text' holds 300 dif",
+    ),
+}  # fmt: skip
+"""Who reads it, its name, how README's lines get it, and their end."""
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_readme__does_with_a_table(name, tmp_path, monkeypatch):
-    read, source, run, words = TABLES[name]
+    read, source, given, words = TABLES[name]
     if read in (real, documents) and not list(DATA.glob(f"{source}.*")):
         pytest.skip("DSEL_DATA names no folder that has it")
     frame = read(source).sample(frac=1, random_state=0)
     n_labeled = min(300, len(frame) // 2)
     monkeypatch.chdir(tmp_path)
-    assert words in run(frame[:n_labeled], frame[n_labeled:].drop(columns="label"))
+    rows = frame[:n_labeled].copy(), frame[n_labeled:].drop(columns="label")
+    assert words in (in_memory if "of" in given else in_files)(*rows, **given)
