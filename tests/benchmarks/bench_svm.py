@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import dsel
 from dsel.data.cache import ByteCache, process_cache
-from dsel.data.splits import Split, random_folds
+from dsel.data.splits import fold_splits, random_folds
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.runtime.tasks import single_threaded
@@ -47,16 +47,7 @@ def digits():
 
 
 def splits_of(n_rows, k):
-    fold = random_folds(n_rows, k, seed=SEED)
-    parts = [
-        Split(
-            i, f"fold-{i}", np.flatnonzero(fold != i), np.flatnonzero(fold == i),
-            counts_train=False,
-        )
-        for i in range(k)
-    ]  # fmt: skip
-    rows = np.arange(n_rows)
-    return [*parts, Split(k, "full", rows, rows[:0], counts_train=False)]
+    return fold_splits(random_folds(n_rows, k, seed=SEED))
 
 
 def fitted(X, y, grid, k, *, tol=1e-3):

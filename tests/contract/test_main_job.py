@@ -119,14 +119,7 @@ def test_nested__without_a_pool_the_bound_is_that_of_the_best_fold(cv):
     assert certificate.certified
 
 
-# Other learners, other labels
-
-
-def test_run__labels_of_any_kind_give_the_same_counts():
-    words = np.array(["class " + str(label) for label in Y])
-    named = run_search(*SVMS, X, words, POOL, cv=3)
-    assert counts_of(named) == counts_of(run_search(*SVMS, X, Y, POOL, cv=3))
-    assert {*named.models["all_rows"].predict(POOL[:200])} <= {*words}
+# Other learners
 
 
 def test_run__a_list_of_estimators_is_a_grid_of_one_dimension():

@@ -143,14 +143,6 @@ def test_lda__without_a_pool_is_that_of_scikit_learn(kind):
     assert (model.predict(pool) == reference.predict(pool)).all()
 
 
-def test_lda__learns_from_one_half_of_the_pool_and_is_counted_on_the_other():
-    X, y, pool, _ = runs.three_classes()
-    rows = (runs.SemiSupervisedLDA(), {"ridge": [0.1, 1.0]}, X, y, pool)
-    run = runs.run_search(*rows, certificate="cv_bound", cv=3)
-    assert 1300 < float(run.results["pool_rows"].isel(ridge=0).sum()) < 1700
-    assert run.certificate.bound < 1
-
-
 # Any selection procedure
 
 
