@@ -30,13 +30,13 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
     out. One difference in eight rows may be a tie, which rounding decides.
     """
     counts, rows = fitted.counts, split.train_rows[:ASKED]
-    column = fitted.splits.index(split.number)
+    column, which = fitted.splits.index(split.number), [np.array(split.number)]
     done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
     if not len(done):
         return
 
     def ask(some: Integers) -> Any:
-        return fitted.predict(X[some], [np.array(split.number)])[0][done]
+        return fitted.predict(X[some], which)[0][done]
 
     try:
         together = ask(rows)

@@ -143,7 +143,10 @@ class LinearStack(FittedClassifiers):
         dtype = np.float32 if is_single else np.float64
         with np.errstate(over="ignore", invalid="ignore"):
             scores, largest = self._products(X, positions, dtype)
-            codes, margins = _decide(scores, axis=2), _margins(scores)
+            codes, margins = _decide(scores, axis=2), np.abs(scores[:, :, 0])
+            if scores.shape[2] > 1:  # how far the largest is ahead of the next one
+                top = np.partition(scores, -2, axis=2)
+                margins = top[:, :, -1] - top[:, :, -2]
         if not np.isfinite(margins.max(initial=0.0)):  # what overflows is in doubt
             margins = np.where(np.isfinite(margins), margins, 0.0)
         # One number for all rows, which is quick; then each row's own where it matters.
@@ -152,8 +155,9 @@ class LinearStack(FittedClassifiers):
         if not len(rows):
             return codes
         X, margins = X[rows], margins[:, :, rows]
-        doubtful = margins <= self._rounding(positions, _largest_of_rows(X), dtype)
-        where = np.argwhere(doubtful)
+        sizes = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
+        sizes = np.ravel(sizes.toarray() if issparse(X) else sizes)
+        where = np.argwhere(margins <= self._rounding(positions, sizes, dtype))
         for start in range(0, len(where), RECOMPUTED_AT_ONCE):
             c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
             some = X[r].toarray() if issparse(X) else X[r]
@@ -176,22 +180,8 @@ class LinearStack(FittedClassifiers):
         return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
 
 
-def _largest_of_rows(X: Any) -> Floats:
-    """Return the largest absolute value of each row."""
-    largest = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
-    return np.ravel(largest.toarray() if issparse(X) else largest)
-
-
 def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:
     """Return class codes: the first of the largest, or whether a lone score is > 0."""
     if scores.shape[axis] == 1:
         return np.asarray(np.take(scores, 0, axis=axis) > 0)
     return np.asarray(np.argmax(scores, axis=axis))
-
-
-def _margins(scores: NDArray[Any]) -> NDArray[Any]:
-    """Return the distance to the nearest tie; the classes are on axis 2."""
-    if scores.shape[2] == 1:
-        return np.asarray(np.abs(scores[:, :, 0]))
-    top = np.partition(scores, -2, axis=2)
-    return np.asarray(top[:, :, -1] - top[:, :, -2])

@@ -1,7 +1,6 @@
 """Fitting the machines of a group of candidates, one training set after another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -28,20 +27,6 @@ SHARE: Final = 0.6
 """Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
 
 
-@dataclass(frozen=True)
-class LabeledKernel:
-    """One kernel over labeled rows, which every C and all splits share."""
-
-    labeled: RowsByClass
-    kernel: Kernel
-    reference: ReferenceRows
-    """The rows, prepared for the base of the kernel."""
-    gram: NDArray[np.float32]
-    """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
-    diagonal: Floats
-    """Kernel of all rows with themselves, which libsvm keeps without rounding."""
-
-
 def check_limit(n_rows: int, limit: int) -> None:
     """Raise MemoryError where a task does not hold the kernel matrix of all rows."""
     needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
@@ -51,49 +36,6 @@ def check_limit(n_rows: int, limit: int) -> None:
             f"rows and what is made of it, {needed:,} bytes, got {limit:,}; give each "
             f"worker thread more memory, or use at most {most:,} labeled rows."
         )
-
-
-def labeled_kernel(
-    labeled: RowsByClass, kernel: Kernel, budget: Cache
-) -> LabeledKernel:
-    """Compute a kernel over labeled rows.
-
-    `budget` limits the matrices and keeps the base that other kernels share. Raises
-    ValueError where a kernel value is too large, or cannot be computed.
-    """
-    n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
-    reference: ReferenceRows = budget.get(
-        f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
-    )
-    base = None
-    if 12 * n_rows**2 <= 0.8 * budget.limit:  # base and matrix
-        base = budget.get(f"svm-base-{key}", lambda: reference.base_of(reference.rows))
-
-    def make() -> NDArray[np.float32]:
-        gram = np.empty((n_rows, n_rows), dtype=np.float32)
-        # All exponentials: to compute half of them and mirror that takes as long.
-        step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
-            if base is not None:
-                block = base[rows]
-            else:
-                block = reference.base_of(reference.rows[rows])
-                if kernel.base == DISTANCES:  # as where the base is made in one piece
-                    places = np.arange(len(block))
-                    block[places, start + places] = 0.0
-            gram[rows] = kernel.values(block)
-        return gram
-
-    gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make)
-    largest = 1.0 if kernel.base == DISTANCES else float(np.abs(gram).max(initial=0.0))
-    if not largest <= np.finfo(np.float32).max:
-        raise ValueError(
-            f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
-            f"scale the features."
-        )
-    own = np.diagonal(labeled.rows).copy() if labeled.n_values else reference.lengths
-    return LabeledKernel(labeled, kernel, reference, gram, kernel.diagonal(own))
 
 
 class GroupFit:
@@ -115,7 +57,9 @@ class GroupFit:
         weights = family.fit_params.get(f"{prefix}sample_weight")
         weights = np.ones(len(y)) if weights is None else weights
         self.sample_weight = np.asarray(weights, dtype=np.float64)
-        self.kernel: LabeledKernel | None = None
+        self.kernel: Any = None
+        self.gram: Any = None
+        """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
         self.as_given: RowsByClass | None = None
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
@@ -151,13 +95,11 @@ class GroupFit:
         places = labeled.places_of(train)
         by_place = np.argsort(places)
         kernel = resolve_kernel(svc, labeled.rows[places[by_place]])
-        last = self.kernel
-        if not last or last.labeled is not labeled or last.kernel != kernel:
-            self.kernel = last = None  # let go of the old matrix before the new one
-            self.kernel = last = labeled_kernel(labeled, kernel, self.budget)
+        if kernel != self.kernel or labeled is not self.labeled:
+            self._compute_kernel(kernel, labeled)
         by_place = by_place[weights[by_place] > 0]
         machines, gaps = self._solve(
-            last, split, places[by_place], weights[by_place], of_classes
+            split, places[by_place], weights[by_place], of_classes
         )
         duals, errors, refused = lay_out(machines, labeled), [], []
         for place, part in enumerate(split.tests):
@@ -167,7 +109,7 @@ class GroupFit:
                     raise seen
                 if tests and len(part):
                     seen = usable(seen, svc.kernel)
-                errors.append(self._count_errors(last, duals, part, seen))
+                errors.append(self._count_errors(duals, part, seen))
             except Exception as error:  # all rows of the part are wrong
                 errors.append(np.full(len(self.places), len(part)))
                 refused.append(error)
@@ -181,13 +123,53 @@ class GroupFit:
                 )
         return machines, labeled, refused
 
+    def _compute_kernel(self, kernel: Kernel, labeled: RowsByClass) -> None:
+        """Compute a kernel over labeled rows, which every C and all splits share.
+
+        Raises ValueError where a kernel value is too large, or cannot be computed.
+        """
+        self.kernel = self.gram = None  # let go of the old matrix before the new one
+        budget, base = self.budget, None
+        n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
+        reference: ReferenceRows = budget.get(
+            f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
+        )
+        if 12 * n_rows**2 <= 0.8 * budget.limit:  # base and matrix
+            base = budget.get(
+                f"svm-base-{key}", lambda: reference.base_of(reference.rows)
+            )
+
+        def make() -> NDArray[np.float32]:
+            gram = np.empty((n_rows, n_rows), dtype=np.float32)
+            # All exponentials: to compute half of them and mirror that takes as long.
+            step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
+            for start in range(0, n_rows, step):
+                rows = slice(start, start + step)
+                if base is not None:
+                    block = base[rows]
+                else:
+                    block = reference.base_of(reference.rows[rows])
+                    if kernel.base == DISTANCES:  # as where it is made in one piece
+                        places = np.arange(len(block))
+                        block[places, start + places] = 0.0
+                gram[rows] = kernel.values(block)
+            return gram
+
+        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make)
+        largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
+        if not largest <= np.finfo(np.float32).max:
+            raise ValueError(
+                f"kernel values must be below 3.4e38, got {largest:.3g} for "
+                f"{kernel!r}; scale the features."
+            )
+        own = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
+        self.kernel, self.labeled, self.reference = kernel, labeled, reference
+        self.gram = gram
+        self.diagonal = kernel.diagonal(own)
+        """Kernel of all rows with themselves, which libsvm keeps without rounding."""
+
     def _solve(
-        self,
-        kernel: LabeledKernel,
-        split: Split,
-        places: Integers,
-        weights: Floats,
-        of_classes: Floats,
+        self, split: Split, places: Integers, weights: Floats, of_classes: Floats
     ) -> tuple[Machines, Floats]:
         """Solve all pairs of classes for every C; return what gaps are left, too.
 
@@ -196,11 +178,11 @@ class GroupFit:
         """
         from dsel.families.svm import smo
 
-        numbers = kernel.labeled.numbers[places]
+        numbers = self.labeled.numbers[places]
         present, firsts = np.unique(self.y[numbers], return_index=True)
         starts = np.append(firsts, len(places))
         coefs, offsets, steps, gaps = smo.solve_pairs(
-            kernel.gram, places, starts, weights, kernel.diagonal[places],
+            self.gram, places, starts, weights, self.diagonal[places],
             self.C_values, float(self.svc.tol), int(self.svc.max_iter),
         )  # fmt: skip
         is_new = np.ones(len(self.candidates), dtype=np.bool_)
@@ -209,8 +191,8 @@ class GroupFit:
         kept = coefs.any(axis=(1, 2))
         return Machines(
             split=split.number,
-            rows_of=kernel.labeled.origin,
-            kernel=kernel.kernel,
+            rows_of=self.labeled.origin,
+            kernel=self.kernel,
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
             present=present,
@@ -224,33 +206,27 @@ class GroupFit:
         ), gaps.max(axis=0, initial=0.0)
 
     def _count_errors(
-        self, kernel: LabeledKernel, duals: DecisionWeights, part: Integers, seen: Any
+        self, duals: DecisionWeights, part: Integers, seen: Any
     ) -> Integers:
         """Return the errors on some labeled rows, (n_candidates,).
 
         `seen` are the rows as the machines see them, or None where they are among the
         rows of the kernel.
         """
-        machines = duals.machines
-        models = np.arange(machines.n_models)
+        kernel, reference, starts = self.kernel, self.reference, self.labeled.starts
+        models = np.arange(duals.machines.n_models)
         wrong = np.zeros_like(models)
-        places = kernel.labeled.places_of(part) if seen is None else None
-        step = max(16, BLOCK_NBYTES // (8 * max(1, len(kernel.gram))))
+        at = self.labeled.places_of(part) if seen is None else part
+        step = max(16, BLOCK_NBYTES // (8 * max(1, len(self.gram))))
         for start in range(0, len(part), step):
             mine = slice(start, start + step)
-            if places is not None:
-                rows, values = (
-                    kernel.reference.rows[places[mine]],
-                    kernel.gram[places[mine]],
-                )
+            if seen is None:
+                rows, values = reference.rows[at[mine]], self.gram[at[mine]]
             else:
                 rows = seen[mine]
-                values = kernel.kernel.values(kernel.reference.base_of(rows))
-            block = kernel_block(
-                kernel.kernel, kernel.reference, rows,
-                values.astype(np.float32, copy=False), kernel.labeled.starts,
-            )  # fmt: skip
+                values = kernel.values(reference.base_of(rows)).astype(np.float32)
+            block = kernel_block(kernel, reference, rows, values, starts)
             own = self.y[part[mine]]
             codes = decide(block, duals, np.arange(len(own)), models, own)
             wrong += np.count_nonzero(codes != own, axis=1)
-        return wrong[machines.model_of]
+        return wrong[duals.machines.model_of]

@@ -54,12 +54,7 @@ class Lanes:
     """Instructions on vectors of LANES numbers, or of another count."""
 
     def __init__(
-        self,
-        context: Any,
-        builder: Any,
-        signature: Any,
-        given: Any,
-        count: int = LANES,
+        self, context: Any, builder: Any, signature: Any, given: Any, count: int = LANES
     ) -> None:
         self.context, self.builder = context, builder
         self.signature, self.given, self.count = signature, given, count
@@ -156,15 +151,9 @@ class Lanes:
 
 
 def _add_products(
-    typing_context: Any,
-    values: Any,
-    rows: Any,
-    columns: Any,
-    begin: Any,
-    end: Any,
-    weights: Any,
-    out: Any,
-) -> Any:
+    typing_context: Any, values: Any, rows: Any, columns: Any, begin: Any, end: Any,
+    weights: Any, out: Any,
+) -> Any:  # fmt: skip
     """Write sums over t of values[r, columns[t]] * weights[t, m] for ROWS rows r.
 
     `weights` is (n_terms, LANES) and `out` (ROWS * LANES,), both of the type of the
@@ -210,20 +199,10 @@ def _add_products(
 
 
 def _compare_lanes(
-    typing_context: Any,
-    first: Any,
-    second: Any,
-    bound: Any,
-    sizes: Any,
-    sign: Any,
-    other: Any,
-    few: Any,
-    most: Any,
-    few_other: Any,
-    most_other: Any,
-    rivals: Any,
+    typing_context: Any, first: Any, second: Any, bound: Any, sizes: Any, sign: Any,
+    other: Any, few: Any, most: Any, few_other: Any, most_other: Any, rivals: Any,
     lowest: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Enter the decisions between two classes i < j into what is known of both.
 
     `first` and `second` are what the support vectors of either add to the decisions,
@@ -271,14 +250,9 @@ def _compare_lanes(
 
 
 def _best_partner(
-    typing_context: Any,
-    best: Any,
-    own: Any,
-    row: Any,
-    diagonal: Any,
-    residual: Any,
+    typing_context: Any, best: Any, own: Any, row: Any, diagonal: Any, residual: Any,
     fall: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the last row that gains most if paired with the first one, and the gap.
 
     `best` and `own` are the first row's residual and its kernel with itself, `row` is
@@ -317,14 +291,9 @@ def _best_partner(
 
 
 def _subtract_rows(
-    typing_context: Any,
-    up: Any,
-    first: Any,
-    down: Any,
-    second: Any,
-    residual: Any,
+    typing_context: Any, up: Any, first: Any, down: Any, second: Any, residual: Any,
     rise: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Subtract kernel rows times changes; return the last row of largest residual.
 
     `rise` is 0 or, for rows that are not to be returned, -inf.

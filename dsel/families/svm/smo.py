@@ -87,18 +87,6 @@ def set_masks(own: Any, t: Any) -> Any:
 
 
 @compiled(fast=True, inline="always")
-def first_row(own: Any) -> Any:
-    """Write all masks; return the last row of largest residual that may rise."""
-    best, last = -np.inf, 0
-    for t in range(len(own.beta)):
-        set_masks(own, t)
-        value = own.residual[t] + own.rise[t]
-        if value >= best:
-            best, last = value, t
-    return last
-
-
-@compiled(fast=True, inline="always")
 def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
     """Return where a step takes the two variables of a pair, at most to a bound.
 
@@ -126,7 +114,11 @@ def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
     diagonal, residual, beta = own.diagonal, own.residual, own.beta
     lower, upper, rise, fall = own.lower, own.upper, own.rise, own.fall
     kernel, is_copied, width = own.kernel, own.is_copied, len(own.beta)
-    i, steps = first_row(own), 0
+    i, steps, best = 0, 0, -np.inf
+    for t in range(width):
+        set_masks(own, t)
+        if residual[t] + rise[t] >= best:  # the last row of equals
+            i, best = t, residual[t] + rise[t]
     while True:
         if not is_copied[i]:
             copy_row(gram, own, i)

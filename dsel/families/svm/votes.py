@@ -211,10 +211,10 @@ def next_guess(
 ) -> Any:
     """Write a row's winners as far as they are known; return who is next, -1 for none.
 
-    The first model without a winner says who is next. `u` is where the row's rivals
-    stand.
+    The first model without a winner says who is next: its rival, or else the class not
+    yet tried that may win most pairs. `u` is where the row's rivals stand.
     """
-    following = -1
+    following, tried = -1, room.tried[row]
     for m in range(len(codes)):
         if codes[m, row] >= 0:
             continue
@@ -224,21 +224,14 @@ def next_guess(
         if best >= 0:
             codes[m, row] = present[best]
         elif following < 0:
-            following = most_likely(room, len(present), room.rivals[u, m], row, m)
+            following = room.rivals[u, m]
+            if following >= 0 and not tried[following]:
+                continue
+            following, most = -1, room.most[row, :, m]
+            for i in range(len(present)):
+                if not tried[i] and (following < 0 or most[i] > most[following]):
+                    following = i
     return following
-
-
-@compiled(inline="always")
-def most_likely(room: Any, n_classes: Any, rival: Any, row: Any, m: Any) -> Any:
-    """Return the rival, or else the class not yet tried that may win most pairs."""
-    most, tried = room.most, room.tried
-    if rival >= 0 and not tried[row, rival]:
-        return rival
-    best = -1
-    for i in range(n_classes):
-        if not tried[row, i] and (best < 0 or most[row, i, m] > most[row, best, m]):
-            best = i
-    return best
 
 
 @compiled(inline="always")
