@@ -110,17 +110,14 @@ class FittedClassifiers(FittedGroup):
                 codes[query, place, rows] = predict_codes(model, table, self.classes)
         return codes
 
-    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
+    def scores(self, X: Any, split: int) -> Floats:
         """Return real scores; see `FittedGroup.scores`."""
         X = self._as_fitted(X)
-        shape = (len(which), len(self.candidates), X.shape[0], len(self.classes))
-        scores = np.full(shape, -np.inf)
-        for query, split, some, rows in asked(which, shape[1]):
-            for place in np.arange(shape[1])[some].tolist():
-                model = self.models.get((self.candidates[place], split))
-                if model is not None:
-                    found = class_scores(model, X[rows], self.classes)
-                    scores[query, place, rows] = found
+        scores = np.full((len(self.candidates), X.shape[0], len(self.classes)), -np.inf)
+        for place, number in enumerate(self.candidates):
+            model = self.models.get((number, split))
+            if model is not None:
+                scores[place] = class_scores(model, X, self.classes)
         return scores
 
     def _as_fitted(self, X: Any) -> Any:

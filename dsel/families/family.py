@@ -140,11 +140,11 @@ class FittedGroup:
         """
         raise NotImplementedError
 
-    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
-        """Return real scores, shape (len(which), n_candidates, n_rows, n_classes).
+    def scores(self, X: Any, split: int) -> Floats:
+        """Return real scores of a split, shape (n_candidates, n_rows, n_classes).
 
         The larger a score the more likely the class; two-class margins f are given
-        as the pair (-f, f). Classes that a split has not seen score -inf. Raises
+        as the pair (-f, f). Classes that it has not seen score -inf. Raises
         TypeError where the models have no real-valued scores.
         """
         raise NotImplementedError

@@ -49,7 +49,7 @@ class ModelSet:
         scores = np.empty((len(place), X.shape[0], self.n_classes))
         for part in self.parts:
             mine = [place[number] for number in part.candidates]
-            scores[mine] = part.scores(X, [np.array(part.splits[0])])[0]
+            scores[mine] = part.scores(X, part.splits[0])
         return scores
 
     def models(self) -> list[Any]:

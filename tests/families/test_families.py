@@ -1,7 +1,14 @@
-"""What every family promises: results that do not depend on who else is in the call."""
+"""What every family promises, and families and kernels from outside of dsel.
+
+Results do not depend on who else is in the call; one more is a class and a line.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -10,8 +17,13 @@ from sklearn.svm import SVC
 import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.splits import Split
+from dsel.families import assignment
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
+from dsel.families.generic import ScikitLearnFamily
+from dsel.families.svm.settings import KERNELS
+from dsel.kernels.functions import Polynomial
+from dsel.kernels.reference_rows import DISTANCES, squared_distances
 from tests.estimators import FAMILIES
 
 GRIDS = {
@@ -28,35 +40,30 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     X = rng.normal(size=(300, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 0.5])
     estimator, grid = FAMILIES[name]
-    plan = dsel.plan_search(
+    work = dsel.plan_search(
         estimator, GRIDS.get(name, grid), X[:90], y[:90], X[90:], cv=3, random_state=0,
         certificate="cv_bound",
-    )  # fmt: skip
-    work = plan.work
+    ).work  # fmt: skip
+
+    def fit(family, candidates, splits):
+        return family.fit(
+            candidates, work.X, work.y, splits, pool=work.fitting_pool,
+            budget=ByteCache(memory),
+        )  # fmt: skip
+
     for group in work.groups:
-
-        def fit(candidates, splits, family=group.family):
-            pool, budget = work.fitting_pool, ByteCache(memory)
-            return family.fit(
-                candidates, work.X, work.y, splits, pool=pool, budget=budget
-            )
-
-        together = fit(group.candidates, work.splits)
+        together = fit(group.family, group.candidates, work.splits)
         for place, candidate in enumerate(group.candidates):
             for column, split in enumerate(work.splits):
-                alone = fit([candidate], [split])
+                alone = fit(group.family, [candidate], [split])
                 for counted in ("test_errors", "train_errors", "status"):
                     found = getattr(alone.counts, counted)[0, 0]
-                    expected = getattr(together.counts, counted)[place, column]
-                    assert found == expected
-                which = [np.array(split.number)]
-                np.testing.assert_array_equal(
-                    alone.predict(X, which)[:, 0],
-                    together.predict(X, which)[:, place],
+                    assert found == getattr(together.counts, counted)[place, column]
+                found, expected = (
+                    each.predict(X, [np.array(split.number)])
+                    for each in (alone, together)
                 )
-
-
-FOLDS = np.arange(60) % 3
+                np.testing.assert_array_equal(found[:, 0], expected[:, place])
 
 
 def counts_of(estimator, X, y):
@@ -64,11 +71,14 @@ def counts_of(estimator, X, y):
     (assigned,) = assign_families(
         [Candidate(0, {}, estimator)], X, classes=np.unique(y), seed=0, fit_params={}
     )
-    parts = [np.flatnonzero(fold == FOLDS) for fold in (2, 0, 1)]
+    parts = [np.flatnonzero(fold == np.arange(60) % 3) for fold in (2, 0, 1)]
     split = Split(3, "pair-0-1", *parts)
-    return assigned.family.fit(
+    counts = assigned.family.fit(
         assigned.groups[0], X, y, [split], budget=ByteCache(2**28)
     ).counts
+    assert counts.status.tolist() == [[FIT_DONE]]
+    errors = [int(counts.test_errors[0, 0]), int(counts.train_errors[0, 0])]
+    return errors, counts.messages.get((0, 3))
 
 
 class Choosy(KNeighborsClassifier):
@@ -87,6 +97,10 @@ class Choosy(KNeighborsClassifier):
         make_pipeline(StandardScaler(with_mean=False, with_std=False), Choosy(3)),
         make_pipeline(OneHotEncoder(), KNeighborsClassifier(3)),
         make_pipeline(OneHotEncoder(), SVC()),
+        make_pipeline(
+            StandardScaler(with_mean=False, with_std=False),
+            SVC(kernel="poly", degree=1.5),
+        ),
     ],
 )
 @pytest.mark.parametrize("part", [0, 1])
@@ -94,14 +108,89 @@ def test_fit__a_part_that_predict_refuses_is_all_errors_and_the_other_one_as_eve
     estimator, part, rng
 ):
     X, y = rng.integers(0, 3, (60, 2)).astype(float), rng.integers(0, 2, 60)
-    before = counts_of(estimator, X, y)
-    X[part] = 1000.0
-    counts = counts_of(estimator, X, y)
-    assert counts.status.tolist() == [[FIT_DONE]]
-    errors, usual = (
-        (int(each.test_errors[0, 0]), int(each.train_errors[0, 0]))
-        for each in (counts, before)
-    )
+    usual, _ = counts_of(estimator, X, y)
+    X[part] = [1000.0, 0.0] if "poly" not in str(estimator) else [-1000.0, 0.0]
+    errors, message = counts_of(estimator, X, y)
     assert errors[part] == 20
     assert errors[1 - part] == usual[1 - part]
-    assert "ValueError" in counts.messages[0, 3]
+    assert "ValueError" in message
+
+
+ROWS, LABELS = load_iris(return_X_y=True)
+
+
+def search(estimator, grid):
+    return dsel.plan_search(
+        estimator, grid, ROWS[::2], LABELS[::2], ROWS[1::2], cv=3, random_state=0,
+        prune=False, certificate="cv_bound",
+    )  # fmt: skip
+
+
+def assert_equal_counts(*plans):
+    found, expected = (plan.run().results for plan in plans)
+    for name in ("fold_errors", "disagreements"):
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+@dataclass(frozen=True)
+class BayesFamily(ScikitLearnFamily):
+    """Naive Bayes, all smoothings in one group."""
+
+    name = "naive Bayes"
+
+    def refusal(self, estimator):
+        return None if type(estimator) is GaussianNB else ""
+
+    def groups(self, candidates):
+        return [tuple(candidates)]
+
+    def remark(self, n_groups, n_rows):
+        return "all together"
+
+
+def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypatch):
+    case = GaussianNB(), {"var_smoothing": [1e-9, 1e-3, 1.0]}
+    before = search(*case)
+    monkeypatch.setattr(assignment, "FAMILIES", [BayesFamily, *assignment.FAMILIES])
+    plan = search(*case)
+    assert "3 candidates by naive Bayes: all together" in " ".join(str(plan).split())
+    assert_equal_counts(plan, before)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """exp(-gamma ||x - z||), which scikit-learn's SVC has no name for."""
+
+    gamma: float
+    base = DISTANCES
+
+    def values(self, base):
+        return np.exp(-base.dtype.type(self.gamma) * np.sqrt(base))
+
+    def diagonal(self, base):
+        return np.ones_like(base)
+
+    def rounding(self, base_error, base_size):
+        return np.expm1(self.gamma * np.sqrt(base_error)), np.zeros_like(base_error)
+
+    def __call__(self, X, Z):
+        return self.values(squared_distances(X, Z))
+
+
+@pytest.mark.parametrize(
+    ("named", "function"),
+    [({"kernel": "laplacian"}, Laplacian(0.5)),
+     ({"kernel": "poly", "degree": 1.5}, Polynomial(0.5, 0.0, 1.5))],
+)  # fmt: skip
+def test_kernels__that_svc_has_no_name_for_equal_a_function(
+    monkeypatch, named, function
+):
+    monkeypatch.setitem(KERNELS, "laplacian", lambda svc, gamma: Laplacian(gamma))
+    ours, theirs = (
+        search(SVC(gamma=0.5, **kernel), {"C": [0.1, 1.0, 10.0]})
+        for kernel in (named, {"kernel": function})
+    )
+    assert "kernel SVM" in str(ours)
+    assert "kernel SVM" not in str(theirs)  # only scikit-learn can call it
+    assert_equal_counts(ours, theirs)
+    assert (ours.model(1).predict(ROWS) == theirs.model(1).predict(ROWS)).all()

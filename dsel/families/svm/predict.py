@@ -38,6 +38,8 @@ class ScoringPlan:
     a row one label, which is tried first."""
     reference: Mapping[str, ReferenceRows]
     """The rows as reference rows, by the base of the kernels."""
+    splits: Sequence[int]
+    """Numbers of the splits whose machines are here."""
 
     def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[Integers, Any]]:
         """Yield some of the row numbers, and `X` there as the machines see it.
@@ -170,7 +172,8 @@ class PackedSVMs(FittedGroup):
                 by_kernel.setdefault(each.kernel, []).append(lay_out(each, labeled))
             kinds = {kernel.base for kernel in by_kernel}
             reference = {kind: reference_rows(labeled.rows, kind) for kind in kinds}
-            plans.append(ScoringPlan(labeled, by_kernel, reference))
+            splits = [each.split for each in mine]
+            plans.append(ScoringPlan(labeled, by_kernel, reference, splits))
         return tuple(plans)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -206,67 +209,50 @@ class PackedSVMs(FittedGroup):
         """Write the codes of some rows; what they take is free for the next ones."""
         # The label that was found last, mostly of a neighbouring gamma or training set.
         guess = np.zeros(len(rows), dtype=np.int64)
-        for block, duals, query, at, models, places in self._asked(
-            plan, seen, which, rows
-        ):
-            found = decide(block, duals, places, models, guess)
-            guess[places] = found[models[len(models) // 2]]
-            where, target = rows[places], codes[query]
-            for place, model in zip(at, models, strict=True):
-                target[place, where] = found[model]
-
-    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
-        """Return real scores; see `FittedGroup.scores`.
-
-        Two classes have the margin as the pair (-f, f). More classes have what
-        ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
-        sums of decisions squeezed into (-1/3, 1/3).
-        """
-        shape = len(which), len(self.candidates), X.shape[0], len(self.classes)
-        scores = np.full(shape, -np.inf)
-        for plan in self.plans:
-            for rows, seen in plan.blocks(X, np.arange(X.shape[0])):
-                last = None
-                for block, duals, query, at, models, places in self._asked(
-                    plan, seen, which, rows
-                ):
-                    if duals is not last:
-                        last, values = duals, score_block(duals, block)
-                    for place, model in zip(at, models, strict=True):
-                        cells = np.ix_([place], rows[places], duals.machines.present)
-                        scores[query][cells] = values[places, model]
-        return scores
-
-    def _asked(
-        self,
-        plan: ScoringPlan,
-        seen: Any,
-        which: Sequence[Integers],
-        rows: Integers,
-    ) -> Iterator[
-        tuple[KernelBlock, DecisionWeights, int, Integers, Integers, Integers]
-    ]:
-        """Yield kernels for some rows, machines, and what a query asks of these.
-
-        The last three are places on the candidate axis, the models of the machines
-        that belong to them, and places among the rows.
-        """
-        every = np.arange(len(self.candidates))
+        every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
         place_of = dict(zip(self.candidates, every.tolist(), strict=True))
         which = [each[rows] if np.ndim(each) == 1 else each for each in which]
-        asks: dict[int, list[tuple[int, Any, Integers]]] = {}
+        asks: dict[int, list[tuple[int, Integers, Integers]]] = {}
         for query, split, some, places in asked(which, len(every)):
-            at = np.arange(len(rows))[places]
-            asks.setdefault(split, []).append((query, every[some], at))
+            asks.setdefault(split, []).append((query, every[some], numbered[places]))
         for block in plan.kernels(seen):
             for duals in plan.by_kernel[block.kernel]:
                 machines = duals.machines
                 own = np.array([place_of[number] for number in machines.candidates])
                 for query, some, places in asks.get(machines.split, ()):
                     mine = np.isin(own, some)
-                    if mine.any():
-                        at, models = own[mine], machines.model_of[mine]
-                        yield block, duals, query, at, models, places
+                    if not mine.any():
+                        continue
+                    models = machines.model_of[mine]
+                    found = decide(block, duals, places, models, guess)
+                    guess[places] = found[models[len(models) // 2]]
+                    where, target = rows[places], codes[query]
+                    for place, model in zip(own[mine], models, strict=True):
+                        target[place, where] = found[model]
+
+    def scores(self, X: Any, split: int) -> Floats:
+        """Return real scores; see `FittedGroup.scores`.
+
+        Two classes have the margin as the pair (-f, f). More classes have what
+        ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
+        sums of decisions squeezed into (-1/3, 1/3).
+        """
+        shape = len(self.candidates), X.shape[0], len(self.classes)
+        scores = np.full(shape, -np.inf)
+        for plan in self.plans:
+            is_asked = split in plan.splits
+            for rows, seen in plan.blocks(X, np.arange(X.shape[0] if is_asked else 0)):
+                for block in plan.kernels(seen):
+                    for duals in plan.by_kernel[block.kernel]:
+                        machines = duals.machines
+                        if machines.split != split:
+                            continue
+                        values = score_block(duals, block)
+                        places = map(self.candidates.index, machines.candidates)
+                        cells = rows[:, np.newaxis], machines.present
+                        for place, model in zip(places, machines.model_of, strict=True):
+                            scores[place][cells] = values[:, model]
+        return scores
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator, whose predictions are the group's."""

@@ -24,7 +24,7 @@ split = Split(0, "full", rows, rows[:9])
 family = KernelSVMFamily(np.unique(y), 0)
 piece = family.fit([Candidate(0, {}, SVC())], X, y, [split], budget=ByteCache(2**28))
 piece.predict(X, [np.array(0)])
-piece.scores(X[:9], [np.array(0)])
+piece.scores(X[:9], 0)
 ours = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
 ours = [each for each in ours if each.py_func.__module__.startswith("dsel.")]
 print(json.dumps(sum(sum(each.stats.cache_misses.values()) for each in ours)))

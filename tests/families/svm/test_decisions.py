@@ -52,7 +52,7 @@ def blocks_of(rows, y, machines, seen):
     labeled = labeled_of(rows, y)
     by_kernel = {each.kernel: [lay_out(each, labeled)] for each in machines}
     reference = {DISTANCES: reference_rows(labeled.rows, DISTANCES)}
-    for block in ScoringPlan(labeled, by_kernel, reference).kernels(seen):
+    for block in ScoringPlan(labeled, by_kernel, reference, ()).kernels(seen):
         yield block, by_kernel[block.kernel][0]
 
 
@@ -82,12 +82,11 @@ def sums_of(values, columns, weights, starts):
     return found
 
 
-def decisions_of(duals, values, errors=0.0):
-    """Decisions in float64 of all rows and models, and the bounds of their errors."""
+def in_float64(duals, values):
+    """Decisions of all rows and models, and the bounds of what adding them changes."""
     rows, models = (each.ravel() for each in np.indices((len(values), N_MODELS)))
     decisions, changed = cell_decisions(duals, values, rows, models)
-    off = np.broadcast_to(errors, len(values))[rows] * duals.sizes[:, models]
-    return [each.reshape(3, -1, N_MODELS) for each in (decisions, 4.0 * changed + off)]
+    return [each.reshape(3, -1, N_MODELS) for each in (decisions, changed)]
 
 
 def in_float32(duals, values, peaks, errors, less_one=False):
@@ -118,7 +117,7 @@ def test_limits__bound_the_error_and_are_not_idle(machines, duals, rng, dtype):
     if dtype == np.float32:
         decisions, limits = in_float32(duals, values.astype(dtype), ones, zeros)
     else:
-        decisions, limits = decisions_of(duals, values)
+        decisions, limits = in_float64(duals, values)
     gap = decisions - exact_decisions_of(machines, values)
     assert (np.abs(gap) <= limits).all()
     # A bound by the number of columns would be five times as large.
@@ -158,14 +157,6 @@ def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     rows = rng.uniform(0.0, 0.01, (600, 1))
     ((block, duals),) = blocks_of(rows, CODES, [machines], rows[:N_ROWS])
     decisions, limits = of_block(duals, block)
-    exact, _ = decisions_of(duals, block.precise(np.arange(N_ROWS)))
+    exact, _ = in_float64(duals, block.precise(np.arange(N_ROWS)))
     assert (np.abs(decisions - exact) <= limits).all()
     assert (limits < 0.01 * 2.0**-24 * duals.sizes[:, np.newaxis]).all()
-
-
-def test_limits__know_the_error_of_the_kernel_values(duals, rng):
-    values = rng.random((N_ROWS, 600))
-    off = 1e-6 * rng.random(N_ROWS)
-    moved = values + off[:, np.newaxis] * rng.choice([-1.0, 1.0], values.shape)
-    decisions, limits = decisions_of(duals, moved, off)
-    assert (np.abs(decisions - decisions_of(duals, values)[0]) <= limits).all()

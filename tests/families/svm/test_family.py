@@ -1,3 +1,5 @@
+"""Kernel SVMs of a grid count, answer and look like scikit-learn's."""
+
 import pickle
 import sys
 from itertools import product
@@ -9,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
@@ -16,11 +19,12 @@ from sklearn.svm import SVC
 import dsel
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split
+from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.settings import resolve_kernel
 
-N_FOLDS = 3
-FULL = N_FOLDS
+N_FOLDS = FULL = 3
 TOL = 1e-6
 
 
@@ -33,7 +37,7 @@ def splits_of(n_rows):
     return [*parts, Split(FULL, "full", rows, rows[:0])]
 
 
-def candidates_of(estimators):
+def candidates_of(*estimators):
     return [Candidate(i, {}, estimator) for i, estimator in enumerate(estimators)]
 
 
@@ -42,23 +46,26 @@ def svcs(C_values=(0.1, 1.0, 100.0), gammas=(0.02, 0.04, 0.5), **parameters):
     return [SVC(C=C, gamma=g, **parameters) for C, g in product(C_values, gammas)]
 
 
-def fit(estimators, X, y, *, classes=None, limit=2**28, **settings):
-    classes = np.unique(y) if classes is None else classes
-    family = KernelSVMFamily(classes, 7, **settings)
-    codes = np.searchsorted(classes, y)
+def behind(*steps, svcs):
+    return [make_pipeline(*clone(steps), svc) for svc in svcs]
+
+
+def fit(estimators, X, y, *, limit=2**28, one_by_one=False, fit_params=None):
+    """Fit each group, on one split at a time if asked; join the pieces, too."""
+    classes, codes = np.unique(y, return_inverse=True)
+    family = KernelSVMFamily(classes, 7, fit_params or {})
     splits = splits_of(len(y))
     pieces = [
-        family.fit(group, X, codes, splits, budget=ByteCache(limit))
-        for group in family.groups(candidates_of(estimators))
+        family.fit(group, X, codes, some, budget=ByteCache(limit))
+        for group in family.groups(candidates_of(*estimators))
+        for some in ([[split] for split in splits] if one_by_one else [splits])
     ]
-    return family, pieces
+    return family, pieces, family.join(pieces)
 
 
-def reference(estimator, X, y, split, **fit_params):
-    rows = split.train_rows
-    own = {name: value[rows] for name, value in fit_params.items()}
-    with np.errstate(all="ignore"):
-        return clone(estimator).fit(X[rows], y[rows], **own)
+def drawn_for(pool):
+    """Queries of all rows for the full model, and of each row for a fold's."""
+    return [np.array(FULL), np.arange(pool.shape[0]) % N_FOLDS]
 
 
 @pytest.fixture
@@ -70,41 +77,33 @@ def table():
     return X, labels[y], X[::2] * 1.1 + 0.05
 
 
-def assert_equals_svc(estimators, X, y, pool, *, fit_params=None, **settings):
+def assert_equals_svc(estimators, X, y, pool, fit_params=None):
     """Compare counts, codes, decisions and support with fits of scikit-learn."""
-    fit_params = fit_params or {}
-    family, pieces = fit(estimators, X, y, fit_params=fit_params, **settings)
-    joined = family.join(pieces)
-    drawn = np.arange(pool.shape[0]) % N_FOLDS
-    codes = joined.predict(pool, [np.array(FULL), drawn])
-    for piece in pieces:
+    family, pieces, joined = fit(estimators, X, y, fit_params=fit_params)
+    codes = joined.predict(pool, drawn_for(pool))
+    for piece, (column, split) in product(pieces, enumerate(splits_of(len(y)))):
+        train, test = split.train_rows, split.test_rows
+        own = {name: value[train] for name, value in (fit_params or {}).items()}
         for row, number in enumerate(piece.candidates):
-            for column, split in enumerate(splits_of(len(y))):
-                svc = reference(estimators[number], X, y, split, **fit_params)
-                for counted, rows in (
-                    (piece.counts.train_errors, split.train_rows),
-                    (piece.counts.test_errors, split.test_rows),
-                ):
-                    errors = (svc.predict(X[rows]) != y[rows]).sum() if len(rows) else 0
-                    assert counted[row, column] == errors
-                assert piece.counts.status[row, column] == FIT_DONE
-                expected = svc.predict(pool)
-                asked = slice(None) if split.number == FULL else drawn == column
-                found = family.classes[codes[int(column != FULL), number]]
-                np.testing.assert_array_equal(found[asked], expected[asked])
-                model = joined.model(number, split.number)
-                assert type(model) is type(svc)
-                np.testing.assert_array_equal(model.predict(pool), expected)
-                scale = np.abs(svc.decision_function(pool)).max()
-                np.testing.assert_allclose(
-                    model.decision_function(pool),
-                    svc.decision_function(pool),
-                    atol=1e-4 * max(1.0, scale),
-                )
-
-
-def two_classes(X, y, pool):
-    return X, np.where(y > "b", "yes", "no"), pool
+            with np.errstate(all="ignore"):
+                svc = clone(estimators[number]).fit(X[train], y[train], **own)
+            counts = piece.counts
+            for counted, rows in (
+                (counts.train_errors, train),
+                (counts.test_errors, test),
+            ):
+                errors = (svc.predict(X[rows]) != y[rows]).sum() if len(rows) else 0
+                assert counted[row, column] == errors
+            assert counts.status[row, column] == FIT_DONE
+            expected, values = svc.predict(pool), svc.decision_function(pool)
+            asked = slice(None) if column == FULL else drawn_for(pool)[1] == column
+            found = family.classes[codes[int(column != FULL), number]]
+            np.testing.assert_array_equal(found[asked], expected[asked])
+            model = joined.model(number, split.number)
+            assert type(model) is type(svc)
+            np.testing.assert_array_equal(model.predict(pool), expected)
+            atol = 1e-4 * max(1.0, np.abs(values).max())
+            np.testing.assert_allclose(model.decision_function(pool), values, atol=atol)
 
 
 def first_fold_varies(X, y, pool):
@@ -137,21 +136,17 @@ def digits(X, y, pool):
 
 def filled(value):
     def with_a_fill_value(X, y, pool):
-        X = X.copy()
         X[7, 1] = value
         return X, y, pool
 
     return with_a_fill_value
 
 
-def behind(*steps, svcs):
-    return [make_pipeline(*clone(steps), svc) for svc in svcs]
-
-
 FEW = {"C_values": (0.1, 1.0), "gammas": (0.02, 0.1)}
 EQUAL = [
     (svcs(), None),
-    (behind(svcs=svcs((0.1, 1.0))), two_classes),
+    (behind(svcs=svcs((0.1, 1.0))),
+     lambda X, y, pool: (X, np.where(y > "b", "yes", "no"), pool)),
     (svcs(**FEW, kernel="linear"), None),
     (svcs(**FEW, kernel="poly", degree=2, coef0=1.0), None),
     (svcs(**FEW, kernel="poly", degree=3, coef0=0.5), None),
@@ -183,51 +178,30 @@ def test_fit__counts_codes_and_models_equal_svc(table, estimators, change):
 
 def test_fit__takes_sample_weights_as_svc_does(table):
     weights = {"sample_weight": np.linspace(0.0, 2.0, len(table[1]))}
-    assert_equals_svc(svcs((1.0, 10.0)), *table, fit_params=weights)
-
-
-def test_fit__equals_svc_for_a_precomputed_kernel(table):
-    X, y, pool = table
-    gram = np.exp(-0.1 * ((X[:, np.newaxis] - X) ** 2).sum(axis=2))
-    values = np.exp(-0.1 * ((pool[:, np.newaxis] - X) ** 2).sum(axis=2))
-    estimators = [SVC(C=C, kernel="precomputed", tol=TOL) for C in (0.1, 1.0, 50.0)]
-    family, pieces = fit(estimators, gram, y)
-    joined, which = family.join(pieces), [np.array(FULL), np.array(1)]
-    codes = joined.predict(values, which)
-    again = joined.predict(sparse.csr_matrix(values), which)
-    np.testing.assert_array_equal(again, codes)
-    for number, estimator in enumerate(estimators):
-        for place, split in enumerate(splits_of(len(y))[i] for i in (FULL, 1)):
-            rows = split.train_rows
-            svc = clone(estimator).fit(gram[np.ix_(rows, rows)], y[rows])
-            expected = svc.predict(values[:, rows])
-            found = family.classes[codes[place, number]]
-            np.testing.assert_array_equal(found, expected)
-            model = pieces[0].model(number, split.number)
-            np.testing.assert_array_equal(model.predict(values), expected)
+    assert_equals_svc(svcs((1.0, 10.0)), *table, weights)
 
 
 def test_fit__one_class_is_always_predicted(table):
     X, _, pool = table
     y = np.where(np.arange(len(X)) % N_FOLDS == 0, "b", "a")
-    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
-    assert piece.counts.status.tolist() == [[FIT_DONE] * 4]
-    assert piece.counts.test_errors[0, 0] == 50
-    assert piece.counts.train_errors[0, 0] == 0
+    _, (piece,), _ = fit(svcs((1.0,), (0.1,)), X, y)
+    counts = piece.counts
+    assert counts.status.tolist() == [[FIT_DONE] * 4]
+    assert [counts.test_errors[0, 0], counts.train_errors[0, 0]] == [50, 0]
     assert (piece.predict(pool, [np.array(0)]) == 0).all()
     assert isinstance(piece.model(0, 0), DummyClassifier)
     np.testing.assert_array_equal(piece.model(0, 0).predict(pool), "a")
 
 
-POLY = {"kernel": "poly", "degree": 1.5}
+ONE = {"C_values": (1.0,), "gammas": (0.1,)}
 MESSAGES = [
     (svcs((100.0,), (0.1,), max_iter=2), {}, FIT_DONE, "max_iter=2 with a KKT gap of"),
-    (svcs((1.0,), (0.1,)), {"limit": 90_000}, FIT_FAILED, "150,000 bytes, got 90,000"),
-    (svcs((1.0,), (0.1,)), {"fit_params": {"sample_weight": np.arange(150.0) < 1}},
-     FIT_FAILED, "leaves no training row of class"),
-    (behind(StandardScaler(), svcs=svcs((1.0,), (0.1,), **POLY)), {}, FIT_FAILED,
-     "`degree` must be whole where"),
-    (behind(MinMaxScaler((0, 1e160)), svcs=svcs((1.0,), (0.1,))), {}, FIT_FAILED,
+    (svcs(**ONE), {"limit": 90_000}, FIT_FAILED, "150,000 bytes, got 90,000"),
+    (svcs(**ONE), {"fit_params": {"sample_weight": np.arange(150.0) < 1}}, FIT_FAILED,
+     "leaves no training row of class"),
+    (behind(StandardScaler(), svcs=svcs(**ONE, kernel="poly", degree=1.5)), {},
+     FIT_FAILED, "`degree` must be whole where"),
+    (behind(MinMaxScaler((0, 1e160)), svcs=svcs(**ONE)), {}, FIT_FAILED,
      "squared lengths of rows must be below 4.5e+307"),
     *(([SVC(kernel="poly", degree=9, gamma=1e10)], {"limit": limit}, FIT_FAILED,
       "kernel values must be below 3.4e38") for limit in (2**28, 2 * 10**5)),
@@ -237,54 +211,39 @@ MESSAGES = [
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize(("estimators", "options", "status", "words"), MESSAGES)
 def test_fit__says_what_went_wrong(table, estimators, options, status, words):
-    X, y, _ = table
-    _, (piece,) = fit(estimators, X, y, **options)
+    _, (piece,), _ = fit(estimators, *table[:2], **options)
     assert piece.counts.status.tolist() == [[status] * 4]
     assert words in piece.counts.messages[0, 0]
 
 
-def test_fit__a_real_degree_works_on_nonnegative_features(table):
-    X, y, pool = table
-    X, pool = np.abs(X), np.abs(pool)
-    estimators = svcs((1.0,), (0.5,), kernel="poly", degree=1.5)
-    family, (piece,) = fit(estimators, X, y)
-    rows = np.arange(len(y)) % N_FOLDS != 0
-    gram, values = ((0.5 * other @ X[rows].T) ** 1.5 for other in (X[rows], pool))
-    svc = SVC(C=1.0, kernel="precomputed", tol=TOL).fit(gram, y[rows])
-    codes = piece.predict(pool, [np.array(0)])[0, 0]
-    np.testing.assert_array_equal(family.classes[codes], svc.predict(values))
-    np.testing.assert_array_equal(piece.model(0, 0).predict(pool), svc.predict(values))
-    with pytest.raises(ValueError, match="the pool's too, to be >= 0"):
-        piece.predict(-pool, [np.array(FULL)])
-
-
-def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(table, rng):
+@pytest.mark.parametrize(
+    "estimators", [svcs(tol=1e-3), behind(StandardScaler(), svcs=svcs(tol=1e-3))]
+)
+def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(
+    table, estimators, rng
+):
     X, y, pool = table
     pool = np.concatenate((pool, X, pool[:10]))
-    family, pieces = fit(svcs(tol=1e-3), X, y)
-    joined = family.join(pieces)
-    drawn = rng.integers(0, N_FOLDS, len(pool))
-    whole = joined.predict(pool, [np.array(FULL), drawn])
-    for start in (0, 1, 57, len(pool) - 1):
-        rows = slice(start, start + 23)
-        part = joined.predict(pool[rows], [np.array(FULL), drawn[rows]])
-        np.testing.assert_array_equal(whole[:, :, rows], part)
-    for piece in pieces:
-        alone = piece.predict(pool, [np.array(FULL), drawn])
-        np.testing.assert_array_equal(whole[:, list(piece.candidates)], alone)
-
-
-def test_predict__takes_one_split_for_each_candidate_or_for_each_row(table, rng):
-    X, y, pool = table
-    family, pieces = fit(svcs(), X, y)
-    joined = family.join(pieces)
+    _, pieces, joined = fit(estimators, X, y)
+    which = [
+        np.array(FULL), rng.integers(0, FULL + 1, (9, 1)),
+        rng.integers(0, FULL + 1, len(pool)),
+    ]  # fmt: skip
+    whole = joined.predict(pool, which)
     every = [joined.predict(pool, [np.array(t)])[0] for t in range(FULL + 1)]
-    by_candidate = rng.integers(0, FULL + 1, (9, 1))
-    by_row = rng.integers(0, FULL + 1, len(pool))
-    found = joined.predict(pool, [by_candidate, by_row])
-    for codes, asked in zip(found, (by_candidate, by_row), strict=True):
+    for codes, asked in zip(whole, which, strict=True):
         expected = np.choose(np.broadcast_to(asked, codes.shape), every)
         np.testing.assert_array_equal(codes, expected)
+    for start in (0, 1, 57, len(pool) - 1):
+        rows = slice(start, start + 23)
+        part = joined.predict(pool[rows], [*which[:2], which[2][rows]])
+        np.testing.assert_array_equal(whole[:, :, rows], part)
+    for piece in pieces:
+        mine = list(piece.candidates)
+        alone = piece.predict(pool, [which[0], which[1][mine], which[2]])
+        np.testing.assert_array_equal(whole[:, mine], alone)
+    _, _, again = fit(estimators, X, y, one_by_one=True)
+    np.testing.assert_array_equal(whole, again.predict(pool, which))
 
 
 def near_the_border(model, rows, steps=40):
@@ -301,56 +260,47 @@ def near_the_border(model, rows, steps=40):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid"])
 def test_predict__rounding_to_float32_changes_no_code(table, kernel):
     X, y, pool = table
-    family, pieces = fit(svcs((1.0, 1e3), (0.02, 0.5), kernel=kernel, tol=1e-3), X, y)
-    border = near_the_border(pieces[0].model(pieces[0].candidates[0], FULL), pool)
-    pool = np.concatenate((pool, X, border))
-    which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
-    joined = family.join(pieces)
-    # Scores come from float64: votes, and less than a half that breaks ties.
-    expected = np.rint(joined.scores(pool, which)).argmax(axis=-1)
-    np.testing.assert_array_equal(joined.predict(pool, which), expected)
+    estimators = svcs((1.0, 1e3), (0.02, 0.5), kernel=kernel, tol=1e-3)
+    _, _, joined = fit(estimators, X, y)
+    pool = np.concatenate((pool, X, near_the_border(joined.model(0, FULL), pool)))
+    for split in (FULL, 0):
+        # Scores come from float64: votes, and less than a half that breaks ties.
+        expected = np.rint(joined.scores(pool, split)).argmax(axis=-1)
+        codes = joined.predict(pool, [np.array(split)])[0]
+        np.testing.assert_array_equal(codes, expected)
 
 
 @pytest.mark.parametrize("exponent", [-500, -70, 66, 490])
 def test_predict__does_not_depend_on_the_unit_of_the_features(table, exponent):
     X, y, pool = table
-    scale = 2.0**exponent
     found = []
-    for unit in (1.0, scale):
+    for unit in (1.0, 2.0**exponent):
         gammas = [gamma / unit / unit for gamma in (1e-4, 0.02, 0.5)]
-        family, pieces = fit(svcs((1.0, 1e3), gammas), X * unit, y)
-        found.append(family.join(pieces).predict(pool * unit, [np.array(FULL)]))
+        _, _, joined = fit(svcs((1.0, 1e3), gammas), X * unit, y)
+        found.append(joined.predict(pool * unit, [np.array(FULL)]))
     np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("filled", [1e6, 1e20, 1e37, 1e150, 1e200])
 def test_predict__rows_of_fill_values_change_no_code_of_others(table, filled):
     X, y, pool = table
-    family, pieces = fit(svcs((1.0, 1e3), (1e-4, 0.02, 0.5)), X, y)
-    joined, which = family.join(pieces), [np.array(FULL)]
+    _, _, joined = fit(svcs((1.0, 1e3), (1e-4, 0.02, 0.5)), X, y)
     beside = np.concatenate((pool, np.full((1, X.shape[1]), filled)))
-    np.testing.assert_array_equal(
-        joined.predict(beside, which)[..., :-1], joined.predict(pool, which)
-    )
+    found, alone = (joined.predict(rows, [np.array(FULL)]) for rows in (beside, pool))
+    np.testing.assert_array_equal(found[..., :-1], alone)
 
 
 def test_predict__a_decision_within_rounding_of_zero_counts_as_zero():
-    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]])
-    y = np.array([0, 1, 0, 1])
-    family = KernelSVMFamily(np.array([0, 1]), 0)
-    split = [Split(0, "full", np.arange(4), np.arange(0))]
-    group = candidates_of(svcs((0.1, 1.0, 100.0), (0.3,), tol=1e-10))
-    piece = family.fit(group, X, y, split, budget=ByteCache(2**20))
+    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]] * 3)
+    _, _, joined = fit(svcs((0.1, 1.0, 100.0), (0.3,), tol=1e-10), X, np.arange(12) % 2)
     middle = np.column_stack((np.zeros(1000), np.linspace(-3, 3, 1000)))
     # Zero is no vote for the first class, as in libsvm.
-    assert (piece.predict(middle, [np.array(0)]) == 1).all()
+    assert (joined.predict(middle, [np.array(FULL)]) == 1).all()
 
 
 def test_join__of_some_has_their_support_vectors_alone_in_the_order_given(table):
     X, y, pool = table
-    family, pieces = fit(svcs(tol=1e-3), X, y)
-    which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
-    whole = family.join(pieces)
+    family, pieces, whole = fit(svcs(tol=1e-3), X, y)
     some = [family.join([piece], piece.candidates[-1:]) for piece in pieces]
     for small, piece in zip(some, pieces, strict=True):
         assert sys.getsizeof(small) < sys.getsizeof(piece)
@@ -359,57 +309,37 @@ def test_join__of_some_has_their_support_vectors_alone_in_the_order_given(table)
     numbers = [piece.candidates[-1] for piece in pieces][::-1]
     again = pickle.loads(pickle.dumps(family.join(some, numbers)))
     assert again.candidates == tuple(numbers)
-    np.testing.assert_array_equal(
-        again.predict(pool, which), whole.predict(pool, which)[:, numbers]
-    )
+    found, expected = (each.predict(pool, drawn_for(pool)) for each in (again, whole))
+    np.testing.assert_array_equal(found, expected[:, numbers])
     for number in numbers:
         found, expected = (m.model(number, 1) for m in (again, whole))
-        np.testing.assert_array_equal(found.support_, expected.support_)
-        np.testing.assert_array_equal(found.dual_coef_, expected.dual_coef_)
-        np.testing.assert_array_equal(found.n_iter_, expected.n_iter_)
-
-
-def test_join__takes_pieces_of_different_splits(table):
-    X, y, pool = table
-    estimators = behind(StandardScaler(), svcs=svcs((1.0, 5.0)))
-    family, pieces = fit(estimators, X, y)
-    codes = np.searchsorted(family.classes, y)
-    parts = [
-        family.fit(group, X, codes, [split], budget=ByteCache(2**28))
-        for split in splits_of(len(y))
-        for group in family.groups(candidates_of(estimators))
-    ]
-    which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
-    found, expected = (
-        family.join(each).predict(pool, which) for each in (parts, pieces)
-    )
-    np.testing.assert_array_equal(found, expected)
+        for name in ("support_", "dual_coef_", "n_iter_"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_scores__equal_the_decision_function(table, n_classes):
     X, y, pool = table
     y = y if n_classes == 4 else np.where(y > "b", "yes", "no")
-    family, pieces = fit(svcs((1.0,), (0.1,)), X, y)
-    scores = family.join(pieces).scores(pool, [np.array(FULL)])[0, 0]
-    decision = pieces[0].model(0, FULL).decision_function(pool)
+    _, _, joined = fit(svcs((1.0,), (0.1,)), X, y)
+    decision = joined.model(0, FULL).decision_function(pool)
     if n_classes == 2:
         decision = np.column_stack((-decision, decision))
-    np.testing.assert_allclose(scores, decision, atol=1e-10)
+    np.testing.assert_allclose(joined.scores(pool, FULL)[0], decision, atol=1e-10)
 
 
 def test_model__has_the_attributes_of_a_fitted_svc(table):
     X, y, _ = table
     estimators = svcs((1.0,), (0.1,), class_weight="balanced")
-    _, (piece,) = fit(estimators, X, y)
-    split = splits_of(len(y))[0]
-    model, svc = piece.model(0, 0), reference(estimators[0], X, y, split)
+    rows = splits_of(len(y))[0].train_rows
+    svc = clone(estimators[0]).fit(X[rows], y[rows])
+    model = fit(estimators, X, y)[2].model(0, 0)
+    assert vars(model).keys() == vars(svc).keys()
     for name in ("support_", "n_support_", "classes_", "class_weight_", "shape_fit_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(svc, name))
     np.testing.assert_array_equal(model.support_vectors_, svc.support_vectors_)
-    np.testing.assert_allclose(model.dual_coef_, svc.dual_coef_, atol=1e-4)
-    np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-4)
-    assert vars(model).keys() == vars(svc).keys()
+    for name in ("dual_coef_", "intercept_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(svc, name), atol=1e-4)
 
 
 def test_search__keeps_no_gram_matrix_of_a_gamma_that_is_done(rng):
@@ -419,23 +349,25 @@ def test_search__keeps_no_gram_matrix_of_a_gamma_that_is_done(rng):
         SVC(), grid, X, X[:, 0] > 0, criterion="cv_error", cv=2, prune=False
     )
     before = process_cache().held
-
     plan.run(n_jobs=1)
-
     assert process_cache().held - before < n_gammas * 4 * len(X) ** 2
 
 
-def test_search__models_of_folds_take_the_kernel_values_of_all_labeled_rows(table):
+@pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_search__of_kernel_values_equals_that_of_the_linear_kernel(table, deploy, kind):
     X, y, pool = table
-    values = pool @ X.T
-    grid = {"C": [0.01, 0.1]}
-    for deploy in ("one_fold", "all_rows"):
-        search = dsel.SemiSupervisedSearchCV(
-            SVC(kernel="precomputed"), grid, deploy=deploy, cv=3, random_state=0
-        ).fit(X @ X.T, y, pool=values)  # fmt: skip
-        linear = clone(search).set_params(estimator=SVC(kernel="linear"))
-        expected = linear.fit(X, y, pool=pool).predict(pool)
-        np.testing.assert_array_equal(search.predict(values), expected)
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(kernel="precomputed"), {"C": [0.01, 0.1]}, deploy=deploy, cv=3,
+        random_state=0,
+    ).fit(X @ X.T, y, pool=kind(pool @ X.T))  # fmt: skip
+    linear = clone(search).set_params(estimator=SVC(kernel="linear"))
+    linear.fit(X, y, pool=pool)
+    for name in ("fold_errors", "outer_disagreements"):
+        np.testing.assert_array_equal(search.results_[name], linear.results_[name])
+    # Models of folds, too, take the values of all labeled rows.
+    expected = linear.predict(pool)
+    np.testing.assert_array_equal(search.predict(pool @ X.T), expected)
 
 
 def test_search__takes_a_gram_matrix_of_truth_values(table):
@@ -443,3 +375,81 @@ def test_search__takes_a_gram_matrix_of_truth_values(table):
     same = y[:, np.newaxis] == y
     plan = dsel.plan_search(SVC(kernel="precomputed"), {"C": [1.0]}, same, y, cv=3)
     assert int(plan.run().results.fold_errors.sum()) == 0
+
+
+SCALED = make_pipeline(StandardScaler(), SVC())
+REASONS = [
+    (SVC(), {}, None),
+    (SVC(kernel="poly", degree=2.5), {}, None),
+    (SCALED, {}, None),
+    (SVC(kernel=np.dot), {}, "the kernel is a function"),
+    (SVC(kernel="cosine"), {}, "the kernel 'cosine' is not known"),
+    (SVC(break_ties=True), {}, "break_ties=True predicts by confidences"),
+    (SVC(probability=True), {}, "needs libsvm's own fit"),
+    (make_pipeline(StandardScaler(), SVC(kernel="precomputed")), {}, "pipeline"),
+    (SCALED, {"sample_weight": 1}, "fit parameter"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "fit_params", "reason"), REASONS)
+def test_refusal__says_why(estimator, fit_params, reason):
+    found = KernelSVMFamily(np.arange(2), 0, fit_params).refusal(estimator)
+    assert found is None if reason is None else reason in found
+
+
+def test_assign_families__splits_a_mixed_list():
+    mixed = candidates_of(SVC(C=2.0), LogisticRegression(), SVC(break_ties=True))
+    machines, others = assign_families(
+        mixed, np.eye(4), classes=np.array([0, 1]), seed=0, fit_params={}
+    )
+    assert machines.family.name == "kernel SVM"
+    assert [[c.number for c in group] for group in machines.groups] == [[0]]
+    assert "one kernel for all C and folds, 1 in all" in machines.remark
+    assert [[c.number for c in group] for group in others.groups] == [[1], [2]]
+    assert "break_ties" in others.remark
+
+
+GRAM = SVC(kernel="precomputed")
+FRACTIONAL = SVC(kernel="poly", degree=1.5)
+EYE = np.eye(3)
+REFUSED = [
+    (SVC(C=0.0), EYE, "`C` must be positive"),
+    (SVC(C=-1.0), EYE, "`C` must be positive"),
+    (SVC(tol=0.0), EYE, "`tol` must be positive"),
+    (SVC(max_iter=-2), EYE, "`max_iter` must be >= -1"),
+    (SVC(gamma=0.0), EYE, "`gamma` must be positive"),
+    (SVC(gamma="large"), EYE, "`gamma` must be one of 'auto', 'scale'"),
+    (SVC(kernel="poly", degree=-1), EYE, "`degree` must be positive"),
+    (make_pipeline(StandardScaler(), SVC(C=0.0)), EYE, "`C` must be positive"),
+    (FRACTIONAL, -EYE, "`degree` must be whole where features"),
+    (SVC(kernel="poly", degree=1.5, coef0=-1.0), EYE, "`degree` must be whole"),
+    (GRAM, np.ones((3, 2)), "must be the square Gram matrix"),
+    (GRAM, np.triu(np.ones((3, 3))), "`X` must be symmetric"),
+    (GRAM, sparse.eye_array(3).tocsr(), "must be a dense Gram matrix"),
+    (SVC(), EYE * np.nan, "must be finite"),
+    (SVC(), EYE * 1e160, "squared lengths of rows must be below 4.5e+307"),
+    (SVC(kernel="linear"), EYE * 1e25, "must be below 3.4e+38"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "X", "message"), REFUSED)
+def test_check__refuses_what_cannot_work(estimator, X, message):
+    family = KernelSVMFamily(np.arange(2), 0)
+    family.check(candidates_of(SVC(), make_pipeline(SVC()), GRAM, FRACTIONAL), EYE)
+    with pytest.raises((TypeError, ValueError)) as refused:
+        family.check(candidates_of(SVC(), estimator), X)
+    assert message in str(refused.value)
+
+
+def test_check_budget__the_budget_holds_the_kernel_matrix():
+    family = KernelSVMFamily(np.arange(2), 0)
+    family.check_budget(300, 600_000)
+    with pytest.raises(MemoryError, match="600,000 bytes, got 599,999"):
+        family.check_budget(300, 599_999)
+
+
+def test_resolve_kernel__gamma_scale_is_that_of_svc(rng):
+    X = rng.normal(size=(20, 3))
+    for rows in (X, sparse.csr_array(X), np.ones((4, 2))):
+        svc = SVC().fit(rows, np.arange(rows.shape[0]) % 2)
+        assert resolve_kernel(SVC(), rows).gamma == pytest.approx(svc._gamma, rel=1e-14)

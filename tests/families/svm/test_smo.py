@@ -42,28 +42,18 @@ def dual_of(svc, n_rows):
     return dual
 
 
-def test_solve_pairs__meets_the_optimality_conditions(rng):
-    gram, y = problem(rng, 30, 25)
-    path = Machine(gram, y)
-    for C, beta, gap in zip(C_VALUES, path.betas, path.gaps, strict=True):
-        residual = y - gram.astype(float) @ beta
-        rises = beta < np.where(y > 0, C, 0)
-        falls = beta > np.where(y > 0, 0, -C)
-        left = residual[rises].max() - residual[falls].min()
-        assert left == pytest.approx(gap, abs=1e-9)
-        assert gap < 1e-6
-        assert beta.sum() == pytest.approx(0, abs=1e-10 * C)
-        assert (y * beta >= 0).all()
-        assert (y * beta <= C).all()
-
-
 @pytest.mark.parametrize("max_iter", [-1, 40])
 @pytest.mark.parametrize("power", [0.01, 1.0, 30.0])
 def test_solve_pairs__takes_the_steps_of_libsvm(rng, power, max_iter):
     gram, y = problem(rng, 167, 133)
     gram = (gram ** np.float32(power)).round(3)
     path = Machine(gram, y, tol=1e-3, max_iter=max_iter)
-    for C, beta, steps in zip(C_VALUES, path.betas, path.steps, strict=True):
+    for c, C in enumerate(C_VALUES):
+        beta, steps, gap = path.betas[c], path.steps[c], path.gaps[c]
+        residual = y - gram.astype(float) @ beta
+        rises = residual[beta < np.where(y > 0, C, 0)].max()
+        falls = residual[beta > np.where(y > 0, 0, -C)].min()
+        assert rises - falls == pytest.approx(gap, abs=1e-9)
         svc = SVC(
             C=C, kernel="precomputed", tol=1e-3, shrinking=False, max_iter=max_iter
         )
@@ -97,15 +87,6 @@ def test_solve_pairs__takes_a_tiny_curvature_as_it_is(rng):
     svc = SVC(C=1e12, kernel="precomputed", shrinking=False).fit(gram, -y)
     assert path.steps[0] == svc.n_iter_[0]
     np.testing.assert_array_equal(path.betas[0], dual_of(svc, 80))
-
-
-def test_solve_pairs__a_fit_does_not_depend_on_the_other_c(rng):
-    gram, y = problem(rng, 500, 400)
-    whole = Machine(gram, y, tol=1e-3)
-    for C, beta, steps in zip(C_VALUES, whole.betas, whole.steps, strict=True):
-        alone = Machine(gram, y, tol=1e-3, C=np.array([C]))
-        np.testing.assert_array_equal(beta, alone.betas[0])
-        assert steps == alone.steps[0]
 
 
 def test_solve_pairs__ends_where_no_pair_gains_anything():
