@@ -8,9 +8,6 @@ candidate: `svm/` has one, `generic.py` takes any other classifier.
 
 Vocabulary: a *candidate* is one model of the grid; a *split* names training and test
 rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
-
-To add a family: one file with a frozen dataclass that is a `Family`, and its line in
-`assignment.FAMILIES`.
 """
 
 from dsel.families.family import Family

@@ -1,6 +1,7 @@
 """Which family fits which candidates.
 
-To add a family: its line in `FAMILIES`, before the last.
+To add a family: a frozen dataclass that is a `Family`, and its line in `FAMILIES`,
+before the last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,13 +47,11 @@ def assign_families(
     reasons: dict[int, list[str]] = {each.number: [] for each in candidates}
     for make in FAMILIES:
         family = make(np.asarray(classes), seed, dict(fit_params))
-        taken: list[Candidate] = []
-        others: list[Candidate] = []
-        for each in remaining:
+        asked, taken, remaining = remaining, list[Candidate](), []
+        for each in asked:
             reason = family.refusal(each.estimator)
-            (taken if reason is None else others).append(each)
+            (taken if reason is None else remaining).append(each)
             reasons[each.number] += filter(None, [reason])
-        remaining = others
         if taken:
             family.check(taken, X)
             groups = tuple(family.groups(taken))

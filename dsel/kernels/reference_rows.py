@@ -33,25 +33,9 @@ def inner_products(X: Any, Z: Any) -> Floats:
 
 
 def squared_distances(X: Any, Z: Any) -> Floats:
-    """Return squared distances of rows.
+    """Return squared distances of rows, dense or CSR, (n_rows of X, n_rows of Z).
 
-    Parameters
-    ----------
-    X, Z
-        Rows, dense or CSR, float64.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_rows of X, n_rows of Z), float64, never negative; exactly symmetric
-        with a zero diagonal where `X` is `Z`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.array([[0.0, 0.0], [3.0, 4.0]])
-    >>> squared_distances(rows, rows).tolist()
-    [[0.0, 25.0], [25.0, 0.0]]
+    They are never negative, and symmetric with a zero diagonal where `X` is `Z`.
     """
     return reference_rows(Z, DISTANCES).base_of(X)
 

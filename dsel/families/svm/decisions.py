@@ -54,10 +54,6 @@ class KernelBlock:
         )  # fmt: skip
         return self.kernel.values(base)
 
-    def exact(self, place: int) -> Floats:
-        """Return a row's values, computed for it alone."""
-        return self.kernel.values(self.reference.exact_base_of(self.rows[[place]]))
-
 
 def kernel_block(
     kernel: Kernel,
@@ -203,7 +199,7 @@ def decide(
     doubtful = winners < 0
     for row in np.unique(at[doubtful]):
         mine = np.flatnonzero(doubtful & (at == row))
-        exact = exact_decisions(duals, block.exact(int(rows[row])), asked[mine])
+        exact = exact_decisions(duals, block, int(rows[row]), asked[mine])
         winners[mine] = winners_of(exact, np.zeros_like(exact), len(present))
     codes[asked, cells] = present[winners]
     return codes
@@ -252,13 +248,16 @@ def cell_decisions(
     return terms[i, j - 1] + terms[j, i] + offsets, changed
 
 
-def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) -> Floats:
-    """Return one row's decisions by sums in a fixed order, (n_pairs, n_cells).
+def exact_decisions(
+    duals: DecisionWeights, block: KernelBlock, row: int, models: Integers
+) -> Floats:
+    """Return a row's decisions by sums in a fixed order, (n_pairs, n_cells).
 
+    Each cell has its model's place. The row's kernel values are computed for it alone.
     A decision within rounding of zero is exactly 0: duplicates and symmetric data make
-    exact ties, which no order of adding should turn into a vote. The row's kernel
-    values, (n_columns,), are computed for it alone; each cell has its model's place.
+    exact ties, which no order of adding should turn into a vote.
     """
-    rows = np.zeros(len(models), dtype=np.int64)
+    base = block.reference.exact_base_of(block.rows[[row]])
+    values, rows = block.kernel.values(base), np.zeros(len(models), dtype=np.int64)
     decisions, limits = cell_decisions(duals, values[np.newaxis], rows, models)
     return np.where(np.abs(decisions) > limits, decisions, 0.0)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
@@ -14,7 +14,7 @@ from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, joined_numbers
 from dsel.families.prefixes import first_step
-from dsel.families.svm.fit import GroupFit, check_limit
+from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
 from dsel.families.svm.rows import packed_rows, usable
 from dsel.families.svm.settings import (
@@ -25,6 +25,9 @@ from dsel.families.svm.settings import (
     opened,
 )
 
+SHARE: Final = 0.6
+"""Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
+
 
 @dataclass(frozen=True)
 class KernelSVMFamily(Family):
@@ -32,16 +35,6 @@ class KernelSVMFamily(Family):
 
     A fit takes the steps of libsvm, so it depends on its training rows and its own C,
     on nothing else; the values of C share the steps that none of them stops.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.svm import SVC
-    >>> family = KernelSVMFamily(classes=np.array(["a", "b"]), seed=0)
-    >>> grid = [SVC(C=C, gamma=g) for C in (1.0, 2.0) for g in (0.1, 0.2)]
-    >>> candidates = [Candidate(i, {}, svc) for i, svc in enumerate(grid)]
-    >>> [[c.number for c in group] for group in family.groups(candidates)]
-    [[0, 2], [1, 3]]
     """
 
     name: ClassVar[str] = "kernel SVM"
@@ -102,8 +95,15 @@ class KernelSVMFamily(Family):
         return f"one kernel for all C and folds, {n_groups} in all, each {size:.2g} GiB"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
-        """Raise where the kernel matrix does not fit; see `Family`."""
-        check_limit(n_rows, limit)
+        """Raise where the kernel matrix of all rows does not fit; see `Family`."""
+        needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
+        if limit < needed:
+            raise MemoryError(
+                f"the memory of a task must hold the kernel matrix of {n_rows:,} "
+                f"labeled rows and what is made of it, {needed:,} bytes, got "
+                f"{limit:,}; give each worker thread more memory, or use at most "
+                f"{most:,} labeled rows."
+            )
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
         """Return the bytes of a kernel matrix for each group, and of making their base.

@@ -23,19 +23,6 @@ from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 BLOCK_NBYTES: Final = 2**23
 """Kernel blocks stay below this, so that what reads them finds them in the cache."""
-SHARE: Final = 0.6
-"""Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
-
-
-def check_limit(n_rows: int, limit: int) -> None:
-    """Raise MemoryError where a task does not hold the kernel matrix of all rows."""
-    needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
-    if limit < needed:
-        raise MemoryError(
-            f"the memory of a task must hold the kernel matrix of {n_rows:,} labeled "
-            f"rows and what is made of it, {needed:,} bytes, got {limit:,}; give each "
-            f"worker thread more memory, or use at most {most:,} labeled rows."
-        )
 
 
 class GroupFit:
@@ -45,8 +32,8 @@ class GroupFit:
         self, family: Family, group: Sequence[Candidate], X: Any, y: Integers,
         budget: Cache,
     ) -> None:  # fmt: skip
-        self.X, self.y, self.budget = X, y, budget
-        self.classes, self.seed = family.classes, family.seed
+        self.family, self.X, self.y, self.budget = family, X, y, budget
+        self.classes = family.classes
         C_values = np.array([float(opened(each.estimator)[2].C) for each in group])
         numbers = np.array([each.number for each in group])
         self.places = np.lexsort((numbers, C_values))
@@ -77,7 +64,7 @@ class GroupFit:
 
         Beside the machines are their labeled rows, and what was raised on test rows.
         """
-        check_limit(len(self.y), self.budget.limit)
+        self.family.check_budget(len(self.y), self.budget.limit)
         svc, train = self.svc, split.train_rows
         of_classes, weights = weights_of(
             svc, self.classes[self.y[train]], self.sample_weight[train]
@@ -86,7 +73,7 @@ class GroupFit:
         if labeled is None:
             origin, steps, rows, tests = fitted_prefix(
                 Pipeline(self.steps), self.X, self.y, self.classes, split,
-                seed=self.seed, cache=self.budget,
+                seed=self.family.seed, cache=self.budget,
             )  # fmt: skip
             labeled = rows_by_class(
                 self.y[train], len(self.classes), train, usable(rows, svc.kernel),

@@ -108,7 +108,7 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     doubtful = (np.abs(cells) <= limits).reshape(-1, *shape)
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
         some = np.flatnonzero(doubtful[:, row].any(axis=0))
-        decisions[:, row, some] = exact_decisions(duals, block.exact(int(row)), some)
+        decisions[:, row, some] = exact_decisions(duals, block, int(row), some)
     if len(present) == 2:
         return np.stack((decisions[0], -decisions[0]), axis=-1)
     votes, sums = np.zeros((2, *shape, len(present)))
