@@ -27,15 +27,12 @@ class _Entry(NamedTuple):
 class ByteCache:
     """Keeps what was made under a key until room is needed: oldest use goes first.
 
-    Two tasks that want the same key make it once; the second waits. What nobody used
-    for `idle_seconds` is dropped, after twice that time at most.
+    What nobody used for `idle_seconds` is dropped, after twice that time at most.
     """
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
-        self.limit = limit
-        """Bytes that cached arrays and a task's own work arrays may take."""
+        self.limit = limit  # of bytes, of a task's own work arrays, too
         self.held = 0
-        """Bytes of the values kept now."""
         self._idle_seconds = idle_seconds
         self._entries: dict[str, _Entry] = {}  # the oldest use first
         self._is_watched = False
@@ -100,10 +97,7 @@ class ByteCache:
 
 
 class LastUse:
-    """A cache for the last fits of groups: it notes what can be forgotten after them.
-
-    The memory is then there for what the next group makes, without new pages.
-    """
+    """A cache for the last fits of groups, which notes what can be forgotten then."""
 
     def __init__(self, cache: ByteCache) -> None:
         self.cache, self.limit = cache, cache.limit
@@ -117,10 +111,7 @@ class LastUse:
 
 
 def nbytes_of(value: Any) -> int:
-    """Return the bytes of arrays, CSR matrices, and containers and objects of them.
-
-    What is reached by two ways is counted once.
-    """
+    """Return the bytes of arrays in containers and objects, each counted once."""
     seen: set[int] = set()
     total, waiting = 0, [value]
     while waiting:
@@ -143,16 +134,12 @@ def nbytes_of(value: Any) -> int:
 
 @lru_cache(maxsize=1)
 def process_cache() -> ByteCache:
-    """Return this process's cache.
-
-    Its limit is half of what the process may use, less what it holds when the cache
-    is made, divided by its task threads. Where little is left of that half, it is half
-    of what is left until Dask would write results to disk, or an eighth of all that is
-    left: the rest is for code that is still to be loaded, models and blocks. A search
-    that has ended leaves nothing: values go that nobody used for `IDLE_SECONDS`.
-    """
+    """Return this process's cache: a share of its memory for each task thread."""
     limit, held, n_threads = _memory()
     left = limit - held
+    # Half of what the process may use, less what it holds. Where little is left of that
+    # half, it is half of what is left until Dask would write results to disk, or an
+    # eighth of all that is left: the rest is for code, models and blocks.
     share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
     return ByteCache(share // n_threads, idle_seconds=IDLE_SECONDS)
 
@@ -164,10 +151,7 @@ def spare_memory() -> int:
 
 
 def _memory() -> tuple[int, int, int]:
-    """Return the bytes that this process may use and that it holds, and its threads.
-
-    On a Dask worker the first is its limit, else what the machine has left.
-    """
+    """Return the bytes that this process may use and that it holds, and its threads."""
     held, machine = int(psutil.Process().memory_info().rss), psutil.virtual_memory()
     worker = current_worker()
     if worker is None:

@@ -93,18 +93,14 @@ class FrameSchema:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What holds the values of all columns: Python objects, if not all are numbers.
-
-        Of types that have none in common, or have missing values, that is float64.
-        """
+        """What holds the values of all columns: objects, if not all are numbers."""
         if not self.is_numeric or not self.columns:
             return np.dtype(object)
-        types = [np.dtype(np.float64)] * len(self.columns)
-        for place, column in enumerate(self.columns):
-            with suppress(TypeError):  # of pandas' own types
-                found = np.dtype(column.dtype)
-                types[place] = found if found.kind in NUMERIC else types[place]
-        return np.result_type(*types)
+        with suppress(TypeError):  # of pandas' own types
+            found = np.result_type(*(np.dtype(each.dtype) for each in self.columns))
+            if found.kind in NUMERIC:
+                return found
+        return np.dtype(np.float64)
 
     @property
     def row_nbytes(self) -> int:
@@ -214,8 +210,7 @@ class Frame:
 def has_named_columns(rows: Any) -> bool:
     """Whether rows are a data frame whose columns scikit-learn finds by name.
 
-    One whose names are no texts, or not distinct, is taken as a matrix, and so is one
-    of pandas' sparse columns.
+    Others are matrices: names that are no texts, or twice there; sparse columns.
     """
     if not isinstance(rows, pd.DataFrame):
         found = nw.from_native(rows, eager_only=True, pass_through=True)
@@ -257,11 +252,8 @@ def native(rows: Any) -> Any:
 
 
 def unchangeable(rows: Any) -> Any:
-    """Return rows as estimators get them that others will read, too.
-
-    An estimator that works in place, such as ``StandardScaler(copy=False)``, makes a
-    copy or fails: else the next model would read what the last one made of the rows.
-    """
+    """Return rows as estimators get them that others read, too: read-only."""
+    # One that works in place, as StandardScaler(copy=False), makes a copy or fails.
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
         return rows.copy(deep=_ARE_DEEP)
@@ -317,10 +309,7 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
 
 
 def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:
-    """Return rows in one layout for all chunkings: BLAS may round others differently.
-
-    Of sparse ones that is CSR, with one entry for each place.
-    """
+    """Return rows in one layout for all chunks: BLAS may round others differently."""
     if sparse.issparse(X):
         return summed(sparse.csr_matrix(X, dtype=dtype))
     return np.ascontiguousarray(X, dtype=dtype)
@@ -347,11 +336,7 @@ def stacked(parts: Sequence[Any]) -> Any:
 
 
 def summed(rows: Any) -> Any:
-    """Return rows as they are; sparse ones as CSR with one entry for each place.
-
-    A place may be listed twice, as counted words are. scikit-learn's neighbours and
-    SVMs would not add these up.
-    """
+    """Return rows as they are; sparse ones as CSR with one entry for each place."""
     if not sparse.issparse(rows):
         return rows
     matrix = rows.tocsr()
@@ -368,10 +353,7 @@ def check_finite(
     names: Sequence[str] | None,
     allow_nan: bool,
 ) -> None:
-    """Raise ValueError where a number is infinite, or NaN unless allowed.
-
-    Gaps in columns of text, dates and the like are for the estimator to judge.
-    """
+    """Raise ValueError where a number is infinite, or NaN unless allowed."""
     if isinstance(X, Frame):
         names = [each.name for each in X.schema.columns if each.kind == NUMBER]
         X = X.float_columns

@@ -48,12 +48,7 @@ _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 
 
 def exact_text(value: Any) -> str:
-    """Return a text of a value that tells 1 from 1.0 and from "1".
-
-    The values of a grid mean what they are: ``max_features=1`` is one column,
-    ``max_features=1.0`` all of them. Estimators are told by class and parameters, any
-    other object by the hash of its content.
-    """
+    """Return a text of a value that tells 1 from 1.0 and from "1"."""
     try:
         return _digest(value, {}).hex()
     except Exception:  # whatever a class of the user's raises where it is pickled

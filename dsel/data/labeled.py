@@ -204,10 +204,10 @@ def _check_classes(classes: NDArray[Any], labels: NDArray[Any]) -> None:
         )
     # Of a missing label numpy and pandas make the text "nan". -1 is scikit-learn's
     # mark of rows without a label; -1 and +1 alone are two classes.
-    marks = [-1] if classes.dtype.kind in "if" and len(classes) > 2 else []
+    marks: Any = classes[:1] if len(classes) > 2 and classes[0] == -1 else []
     if classes.dtype.kind == "U":
         marks = [text for text in classes if text.strip() in ("", "nan", "<NA>")]
-    if marks and marks[0] in classes:
+    if len(marks):
         raise ValueError(
             f"`y` holds {str(marks[0])!r}, as a missing label is written; leave these "
             f"rows out of `X` and `y` and pass them as `pool`. Where it is a class, "
@@ -240,11 +240,7 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
-    """Return the pool with blocks like the labeled rows; raise where columns differ.
-
-    Columns with names are found by them: their order does not matter, nor what other
-    columns the pool has.
-    """
+    """Return the pool with blocks like the labeled rows; raise where columns differ."""
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
     X, where, of_pool = labeled.X, pool.where, pool.frames
     if not isinstance(X, Frame):
@@ -276,11 +272,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
-    """Return the pool with the named columns, in their order.
-
-    `names` is a sequence, or None where `X` has none. Raises ValueError where one is
-    missing, or there are no names and the pool has another number of columns.
-    """
+    """Return the pool with the named columns, or as it is where `X` has no names."""
     if pool.columns and names is not None:
         wanted = tuple(map(str, names))
         missing = [name for name in wanted if name not in pool.columns]

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,8 @@ from dsel.data.frames import (
     taken,
 )
 from dsel.data.parquet import from_parquet, has_parquet
-from dsel.data.pool import Pool, edges_of_blocks, in_blocks
-from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, UNREADABLE, read_table
+from dsel.data.pool import Pool, in_blocks, in_slices
+from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, naming_file, read_table
 from dsel.data.zarr_rows import from_zarr, open_zarr, place_of, stamped
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is told
@@ -146,29 +145,23 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             return from_parquet(place, options)
         raise
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
-    return from_zarr(_checked(array), url, options)
+    return from_zarr(_checked(array), url, options, is_whole=True)
 
 
 def rooted(location: str) -> str:
-    """Return a path from the root on, for tasks that run elsewhere; a URL as it is.
-
-    A URL of a local place becomes its path: fsspec makes no folders there.
-    """
+    """Return a path from the root on, for tasks that run elsewhere; a URL as it is."""
+    # Of a local place, too: fsspec makes no folders there.
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
 
 
 def _of_object(source: Any) -> Pool:
-    if sparse.issparse(source):
-        return _of_memory(summed(sparse.csr_matrix(_checked(source))))
     if hasattr(source, "to_dask_array"):
         return _of_dask_frame(source)
     if has_named_columns(source):
         frame = frame_of(source)
         return _of_memory(frame.given, frame.schema)
-    if isinstance(source, zarr.Array):
-        return from_zarr(_checked(source), *place_of(source))
     columns: Any = None
     if hasattr(source, "dims") and hasattr(source, "coords"):
         if source.ndim == 2 and source.dims[1] in source.coords:
@@ -176,15 +169,22 @@ def _of_object(source: Any) -> Pool:
         source = source.data
     elif isinstance(source, pd.DataFrame):  # whose names are no texts: a matrix
         columns, source = source.columns, source.to_numpy()
-    if hasattr(source, "dask"):
-        pool = _of_dask(_checked(source))
-    elif isinstance(source, (np.ndarray, list, tuple)):
-        pool = _of_memory(_checked(np.asarray(source)))
-    else:
+    elif isinstance(source, (list, tuple)):
+        source = np.asarray(source)
+    if not hasattr(source, "shape") or not hasattr(source, "dtype"):
         raise TypeError(
             "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
             f"array, or the path of a pool, got {type(source).__name__}."
         )
+    _checked(source)
+    if isinstance(source, zarr.Array):
+        return from_zarr(source, *place_of(source))
+    if hasattr(source, "dask"):
+        pool = _of_dask(source)
+    elif sparse.issparse(source):
+        pool = _of_memory(summed(sparse.csr_matrix(source)))
+    else:
+        pool = _of_memory(np.asarray(source))
     return replace(pool, columns=None if columns is None else tuple(map(str, columns)))
 
 
@@ -202,16 +202,13 @@ def _checked(array: Any) -> Any:
 
 def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
     """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
-    row_nbytes = table_nbytes(rows) / max(rows.shape[0], 1)
-    edges = edges_of_blocks(rows.shape[0], 0, row_nbytes)
-    cut = _csr_rows if sparse.issparse(rows) else taken
-    blocks = [cut(rows, slice(*ends)) for ends in pairwise(edges)]
-    return in_blocks(
-        blocks,
-        np.diff(edges),
+    return in_slices(
+        partial(_csr_rows if sparse.issparse(rows) else taken, rows),
         schema or rows,
-        "",
-        row_nbytes=row_nbytes,
+        rows.shape[0],
+        row_nbytes=max(table_nbytes(rows) / max(rows.shape[0], 1), 1),
+        is_in_memory=True,
+        name="",
         is_sparse=sparse.issparse(rows),
     )
 
@@ -225,22 +222,11 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
 
 def _of_npy(path: str) -> Pool:
     """Return the blocks of a file that tasks map themselves."""
-    try:
+    with naming_file(path):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise ValueError(
-            f"`pool` {path!r} is no pool: {str(error).rstrip('.')}. Save a numeric "
-            f"array."
-        ) from error
     _checked(array)
-    edges = edges_of_blocks(array.shape[0], 0, array.shape[1] * array.itemsize)
-    return in_blocks(
-        [(partial(_npy_rows, path, slice(*ends)),) for ends in pairwise(edges)],
-        np.diff(edges),
-        array,
-        **stamped(path, {}),
-        where=f"`pool` {path!r}",
-    )
+    where, rows = f"`pool` {path!r}", partial(_npy_rows, path)
+    return in_slices(rows, array, len(array), where=where, **stamped(path, {})[0])
 
 
 def _npy_rows(path: str, rows: slice) -> NDArray[Any]:
@@ -274,21 +260,18 @@ def _of_dask_frame(source: Any) -> Pool:
 
 
 def _named(given: list[Any], names: list[str], part: Any) -> Any:
-    return part[given].set_axis(names, axis=1)
+    part = part if list(part.columns) == given else part[given]
+    return part.set_axis(names, axis=1)
 
 
 def _of_collection(
     source: Any, keys: list[Any], lengths: Sequence[int], like: Any, **others: Any
 ) -> Pool:
-    """Return the blocks of a Dask collection, with the futures of what is persisted.
-
-    It is told by Dask's name, which says how rows are made: what the name stands for,
-    files or arrays in memory, may have changed.
-    """
+    """Return the blocks of a Dask collection, with the futures of what is persisted."""
     graph = dict(source.__dask_graph__())
     if "distributed" in sys.modules:
         from distributed import futures_of
 
         graph |= {future.key: future for future in futures_of(source)}
-    name = f"dask-{tokenize(keys, lengths)}"
-    return in_blocks(keys, lengths, like, name, is_content=False, graph=graph, **others)
+    others |= {"name": f"dask-{tokenize(keys, lengths)}", "is_content": False}
+    return in_blocks(keys, lengths, like, graph=graph, **others)

@@ -1,8 +1,7 @@
 """Rows in Parquet files: one, or a folder of them, partitioned or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -14,7 +13,7 @@ import pandas as pd
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
-from dsel.data.tables import PARQUET, parquet_module
+from dsel.data.tables import PARQUET, naming_file, parquet_module
 from dsel.data.zarr_rows import stamped
 from dsel.errors import reaching
 
@@ -52,7 +51,7 @@ def from_parquet(
         ]
         if not paths:
             raise ValueError(f"`pool` {location!r} holds no Parquet files.")
-        with _naming_file(paths[0]):
+        with naming_file(paths[0]):
             files = dataset.dataset(
                 paths,
                 filesystem=fs,
@@ -82,7 +81,7 @@ def from_parquet(
         dtype=np.dtype(np.float64) if frames.dtype.kind in "biu" else frames.dtype,
         read=partial(from_parquet, location, options),
         where=f"`pool` {paths[0]!r}",
-        **stamped(location, options),
+        **stamped(location, options)[0],
     )
 
 
@@ -93,26 +92,12 @@ def _is_part(root: str, path: str) -> bool:
 
 
 def _read_footer(fragment: Any) -> None:
-    with _naming_file(fragment.path):
+    with naming_file(fragment.path):
         fragment.ensure_complete_metadata()
 
 
-@contextmanager
-def _naming_file(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"`pool` {path!r} cannot be read as Parquet: {str(error).rstrip('.')}; "
-            f"write it again."
-        ) from error
-
-
 def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
-    """Return the schema that all files have, with the fields of their folders' names.
-
-    A file that has no value of a column at all may have written it without a type.
-    """
+    """Return the schema that all files have, with the fields of folders' names."""
     import pyarrow as pa
 
     first, joined = fragments[0].path, None

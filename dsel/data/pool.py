@@ -128,17 +128,23 @@ class Pool:
 
     @property
     def array(self) -> Any:
-        """All numbers as a Dask array, also of rows that the filter leaves out."""
+        """The rows that the filters leave as a Dask array of numbers."""
+        return self.as_array(resolve_client())
+
+    def as_array(self, client: Any) -> Any:
+        """Return the rows that the filters leave as a Dask array of numbers."""
         import dask.array as da  # takes a while: only who writes a pool pays for it
 
-        name, graph, dtype = _new_name(), dict(self.graph), self.stored_dtype
-        for number, key in enumerate(self.keys):
-            graph[name, number, 0] = (
-                key if self.frames is None else (numbers_of, key, dtype)
-            )
+        graph: dict[Any, Any] = {}
+        name, lengths = _new_name(), []
+        for number, span in enumerate(self.spans(1)):
+            part, *held = replace(self, schema=None).sources(span, client)
+            graph |= dict(zip(part.beside, held, strict=True))
+            graph[name, number, 0] = (partial(_numbers_of_span, part), *part.beside)
+            lengths.append(span.n_rows)
         kind = sparse.csr_matrix if self.is_sparse else np.empty
-        chunks = (tuple(np.diff(self.boundaries).tolist()), (self.n_columns,))
-        return da.Array(graph, name, chunks, meta=kind((0, 0), dtype=dtype))
+        meta = kind((0, 0), dtype=self.stored_dtype)
+        return da.Array(graph, name, (tuple(lengths), (self.n_columns,)), meta=meta)
 
     @property
     def n_rows(self) -> int:
@@ -155,7 +161,15 @@ class Pool:
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Tell which of the rows ``start`` to ``stop - 1`` the filters leave."""
-        return remaining(self.excluded, self.shares, start, stop)
+        remains = np.ones(stop - start, dtype=np.bool_)
+        first, last = np.searchsorted(self.excluded, [start, stop])
+        remains[self.excluded[first:last] - start] = False
+        for lower, upper, seed, stream in self.shares:
+            drawn = row_random(seed, stream, start, stop)
+            # Compared as integers: floats near a limit would be rounded.
+            least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
+            remains &= (drawn >= least) & (drawn < most)
+        return remains
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -367,10 +381,8 @@ def in_blocks(
     tasks: Iterable[Any],
     lengths: Iterable[int],
     like: Any,
-    name: str,
     *,
     graph: Mapping[Any, Any] | None = None,
-    columns: tuple[str, ...] | None = None,
     dtype: np.dtype[Any] | None = None,
     row_nbytes: float = 0,
     **others: Any,
@@ -378,13 +390,17 @@ def in_blocks(
     """Return rows of which each block is the value of a task, or in memory.
 
     `like` tells type and columns: the schema of data frames, or an array. `graph` has
-    what the tasks depend on.
+    what the tasks depend on, `others` are fields of the pool.
     """
     frames = like if isinstance(like, FrameSchema) else None
-    n_columns = like.shape[1] if frames is None else len(frames.columns)
+    if frames:
+        others |= {"frames": frames, "columns": frames.names}
+    n_columns = len(frames.columns) if frames else like.shape[1]
     stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
+    kept = [
+        (task, length) for task, length in zip(tasks, lengths, strict=True) if length
+    ]
     block = _new_name()
-    kept = [each for each in zip(tasks, lengths, strict=True) if each[1]]
     own = {(block, number): task for number, (task, _) in enumerate(kept)}
     return Pool(
         {**(graph or {}), **own},
@@ -393,37 +409,26 @@ def in_blocks(
         dtype or like.dtype,
         n_columns,
         max(math.ceil(row_nbytes or stored), 1),
-        name,
-        columns=frames.names if frames else columns,
-        frames=frames,
         **others,
     )
 
 
-def edges_of_blocks(n_rows: int, chunk_rows: int, row_nbytes: float) -> list[int]:
-    """Return where blocks of some whole chunks each begin, and the number of rows.
+def in_slices(
+    read: Callable[[slice], Any], like: Any, n_rows: int, chunk_rows: int = 0, *,
+    row_nbytes: float = 0, is_in_memory: bool = False, **others: Any,
+) -> Pool:  # fmt: skip
+    """Return rows that a function reads by slices, in blocks of whole chunks.
 
     A `chunk_rows` of 0 stands for rows of which any slice costs the same.
     """
-    row_nbytes = max(row_nbytes, 1)
+    row_nbytes = max(row_nbytes or like.shape[1] * like.dtype.itemsize, 1)
     chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
     nbytes = min(n_rows * row_nbytes / MANY_BLOCKS, BLOCK_NBYTES)
     step = chunk_rows * max(int(nbytes // (chunk_rows * row_nbytes)), 1)
-    return [*range(0, n_rows, step), n_rows]
-
-
-def remaining(
-    excluded: NDArray[np.int64], shares: Any, start: int, stop: int
-) -> NDArray[np.bool_]:
-    """Tell which of some rows the filters of a pool leave."""
-    remains = np.ones(stop - start, dtype=np.bool_)
-    remains[excluded[slice(*np.searchsorted(excluded, [start, stop]))] - start] = False
-    for lower, upper, seed, stream in shares:
-        drawn = row_random(seed, stream, start, stop)
-        # Compared as integers: floats near a limit would be rounded.
-        first, last = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
-        remains &= (drawn >= first) & (drawn < last)
-    return remains
+    edges = [*range(0, n_rows, step), n_rows]
+    slices = [slice(*ends) for ends in pairwise(edges)]
+    tasks = [read(each) if is_in_memory else (partial(read, each),) for each in slices]
+    return in_blocks(tasks, np.diff(edges), like, row_nbytes=row_nbytes, **others)
 
 
 def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
@@ -480,6 +485,12 @@ def _count_span(
 
     # In a loop a block would be there beside the next one.
     return reduce(combine, map(counted, blocks)), None
+
+
+def _numbers_of_span(*sources: Any) -> Any:
+    every = int(sources[0].boundaries[-1])
+    (block,) = read_blocks(sources, every, allow_nan=True)
+    return block.X
 
 
 def read_blocks(

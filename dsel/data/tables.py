@@ -208,11 +208,7 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
 
 
 def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
-    """Return the class name of each row, or say which code or name is none.
-
-    A code of -1 is scikit-learn's mark of an unlabeled row, and would be numpy's last
-    class: rows without a label belong into the pool.
-    """
+    """Return the class name of each row, or say which code or name is none."""
     if classes.ndim != 1 or len(np.unique(classes)) < len(classes):
         raise ValueError(
             f"{path!r} must hold distinct names in its array classes, one for each "

@@ -21,7 +21,7 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel.checks import check_integer, check_options, check_path, check_url
 from dsel.data.frames import NUMERIC, check_finite, frame_of
 from dsel.data.open import open_pool, rooted
-from dsel.data.pool import Pool, remaining
+from dsel.data.pool import Pool
 from dsel.data.tables import (
     CSV,
     NPZ,
@@ -140,7 +140,7 @@ def write_pool(
     if is_csv:
         columns: Any = csv_columns(file, target)
         n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
-        content = f"{stamped(file, {})['name']} {columns}"
+        content = f"{stamped(file, {})} {columns}"
         fill: Any = partial(_fill_from_csv, source=file, columns=columns)
     else:
         pool = _opened(source, file, target, options)
@@ -219,9 +219,9 @@ def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
 
 
 def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
-    """Whether a pool is to be written at a place; raise where something else is there.
+    """Whether the place is free, or holds what a killed process began; else raise.
 
-    It is not where the same rows are. What a killed process began is replaced.
+    It is not to be written where the same rows are.
     """
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
@@ -247,43 +247,17 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
 
-    rule = partial(remaining, pool.excluded, pool.shares)
-    kept = partial(_kept, starts=pool.boundaries, rule=rule, dtype=array.dtype)
-    chunks = (tuple(np.diff(pool.kept_before).tolist()), (pool.n_columns,))
-    meta, size = np.empty((0, 0), array.dtype), array.chunks[0]
-    rows = pool.array.map_blocks(kept, dtype=array.dtype, chunks=chunks, meta=meta)
+    size, scheduler = array.chunks[0], client or "threads"
+    if client is None and current_worker() is not None:
+        scheduler = "sync"
+    rows = pool.as_array(client).map_blocks(_held, array.dtype, dtype=array.dtype)
     rows = rows.rechunk((size, -1))
-    scheduler = client or ("threads" if current_worker() is None else "sync")
     for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
         stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
         region = (slice(start, stop), slice(None))
-        try:
-            with dask.config.set(scheduler=scheduler, num_workers=local_threads()):
-                da.store(rows[start:stop], array, regions=region, lock=False)
-        except (RuntimeError, ValueError) as error:
-            if "`" in str(error):  # our own words
-                raise
-            raise ValueError(
-                f"{pool.where} is damaged: some of the rows {start} to {stop - 1} "
-                f"cannot be read ({error}); write it again."
-            ) from error
+        with dask.config.set(scheduler=scheduler, num_workers=local_threads()):
+            da.store(rows[start:stop], array, regions=region, lock=False)
         report(stop, pool.n_rows)
-
-
-def _kept(
-    X: Any,
-    *,
-    starts: NDArray[np.int64],
-    rule: Callable[[int, int], NDArray[np.bool_]],
-    dtype: np.dtype[Any],
-    block_id: tuple[int, ...] = (0,),
-) -> NDArray[Any]:
-    """Return the rows of a block that a pool's filter leaves, in a type."""
-    start = int(starts[block_id[0]])
-    places = np.flatnonzero(rule(start, start + X.shape[0]))
-    rows = np.ascontiguousarray(X if len(places) == X.shape[0] else X[places])
-    check_finite(rows, "`pool`", start + places, None, allow_nan=True)
-    return _held(rows, dtype)
 
 
 def _finite_frames(

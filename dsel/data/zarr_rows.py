@@ -3,19 +3,16 @@
 import uuid
 from collections.abc import Mapping
 from functools import partial
-from itertools import pairwise
 from operator import getitem
 from pathlib import Path
 from typing import Any, Final
 
 import fsspec
-import numpy as np
 import zarr
 from dask.base import tokenize
-from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.data.pool import Pool, edges_of_blocks, in_blocks
+from dsel.data.pool import Pool, in_slices
 from dsel.errors import reaching
 from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
 
@@ -31,11 +28,13 @@ _STAMPS: Final = (
 """How file systems call what changes when a file is written, the best first."""
 
 
-def from_zarr(array: Any, url: str | None, options: Mapping[str, Any]) -> Pool:
+def from_zarr(
+    array: Any, url: str | None, options: Mapping[str, Any], *, is_whole: bool = False
+) -> Pool:
     """Return the rows of a numeric 2-d zarr array, which tasks read themselves.
 
-    `url` is where it is, if that is known. Options for fsspec may hold secrets: they
-    are neither shown nor stored, nor part of a graph.
+    `url` is where it is, if that is known. Of one that `is_whole` nothing may be left
+    out. Options for fsspec may hold secrets: they are no part of a graph.
     """
     where = f"`pool` at {array.store}"
     packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
@@ -48,18 +47,39 @@ def from_zarr(array: Any, url: str | None, options: Mapping[str, Any]) -> Pool:
     if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
     check_array(array)
-    n_rows, n_columns = array.shape
-    edges = edges_of_blocks(n_rows, array.chunks[0], n_columns * array.dtype.itemsize)
     # An array whose place is not known is itself and no other.
-    unique = {"name": f"zarr-{uuid.uuid4().hex}", "is_content": False}
-    return in_blocks(
-        [(partial(getitem, array, slice(*ends)),) for ends in pairwise(edges)],
-        np.diff(edges),
+    told: dict[str, Any] = {"name": f"zarr-{uuid.uuid4().hex}", "is_content": False}
+    if url:
+        told, stored = stamped(url, options)
+        if is_whole and array.size:
+            _check_stored(array, stored, where)
+    return in_slices(
+        partial(getitem, array),
         array,
+        array.shape[0],
+        array.chunks[0],
         columns=stored_columns(array.attrs, where),
         where=where,
-        **(stamped(url, options) if url else unique),
+        **told,
     )
+
+
+def _check_stored(array: Any, stored: set[str], where: str) -> None:
+    """Raise ValueError where of some rows nothing is stored: lost, or never written.
+
+    Chunks of some columns may be missing: zarr leaves out those that hold zeros only.
+    """
+    lengths, key_of = array.shards or array.chunks, array.metadata.encode_chunk_key
+    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
+    for number in range(n_rows if stored else 0):  # not all places list what they have
+        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
+            first = number * lengths[0]
+            last = min(first + lengths[0], array.shape[0]) - 1
+            raise ValueError(
+                f"{where} is damaged, or was not written to the end: "
+                f"nothing is stored for rows {first} to {last}. Write it again with "
+                f"`write_pool`; if zarr left them out as zeros, pass the open array."
+            )
 
 
 def open_node(
@@ -115,50 +135,28 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
                 f"{name} must hold exactly one two-dimensional array, found {found}; "
                 f"name one as {location.rstrip('/')}/NAME."
             )
-    (node,) = arrays.values()
-    if node.ndim != 2 or not node.size:
-        return node
-    # Of all columns no chunk of some rows may be missing: lost, or never written. One
-    # of some columns may: zarr leaves it out where it holds zeros only.
-    stored = sync(_stored_keys(node))
-    lengths, key_of = node.shards or node.chunks, node.metadata.encode_chunk_key
-    n_rows, n_beside = (-(-n // m) for n, m in zip(node.shape, lengths, strict=True))
-    for number in range(n_rows if stored else 0):  # not all places list what they have
-        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
-            first = number * lengths[0]
-            last = min(first + lengths[0], node.shape[0]) - 1
-            raise ValueError(
-                f"{name} is damaged, or was not written to the end: "
-                f"nothing is stored for rows {first} to {last}. Write it again with "
-                f"`write_pool`; if zarr left them out as zeros, pass the open array."
-            )
-    return node
+    return next(iter(arrays.values()))
 
 
-async def _stored_keys(node: Any) -> set[str]:
-    prefix = f"{node.path}/" if node.path else ""
-    return {key.removeprefix(prefix) async for key in node.store.list_prefix(prefix)}
-
-
-def stamped(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pool's `name` by name, size and stamp of every file at a place.
+def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """Return what tells the content of the files at a place, and their names.
 
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
-    has the same stamps. `is_content` says whether every file has a stamp.
+    has the same stamps.
     """
     files, root = fsspec.core.url_to_fs(url, **options)
     files.invalidate_cache(root)  # what was listed before may have been written since
-    stamps = [
-        (
-            name.removeprefix(root),
+    stamps = {
+        name.removeprefix(root).lstrip("/"): (
             entry.get("size"),
             next((str(entry[key]) for key in _STAMPS if entry.get(key)), ""),
         )
         for name, entry in sorted(files.find(root, detail=True).items())
         if not name.endswith(".partial")
-    ]
-    is_content = all(stamp for _, _, stamp in stamps)
-    return {"name": f"files-{tokenize(stamps)}", "is_content": is_content}
+    }
+    is_content = all(stamp for _, stamp in stamps.values())
+    told = {"name": f"files-{tokenize(stamps)}", "is_content": is_content}
+    return told, set(stamps)
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:

@@ -28,11 +28,9 @@ def test_get__forgets_the_oldest_use_first():
 def test_get__keeps_the_first_part_of_a_scan_that_does_not_fit():
     cache, made = ByteCache(100), []
     cache.get("kernel", lambda: bytes(50))
-
     for _ in range(2):
         for key in "abcd":
             cache.get(key, lambda key=key: made.append(key) or bytes(40), group="pool")
-
     assert made == ["a", "b", "c", "d", "c", "d"]
 
 
@@ -63,18 +61,15 @@ def test_get__drops_what_nobody_asked_for_in_a_while():
 def test_nbytes_of__counts_each_array_once():
     values = [np.zeros(3), {"a": np.zeros(2)}, sparse.csr_matrix(np.eye(4))]
     values.append(values)
-
     assert nbytes_of([values, values]) == 40 + 4 * 8 + 4 * 4 + 5 * 4
 
 
 def test_last_use__knows_what_is_the_groups_own():
     cache = ByteCache(100)
     ending = LastUse(cache)
-
     for key in ("rows", f"{OWN}gram"):
         cache.get(key, lambda: bytes(40))
         ending.get(key, lambda: bytes(40))
     assert cache.held == 80
     cache.forget(ending.own_keys)
-
     assert cache.held == 40

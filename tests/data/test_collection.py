@@ -105,11 +105,9 @@ def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where)
     client.gather(client.compute(array.sum()))
     assert len(calls) == 6
     pool = open_pool(array + 1 if derived else array)
-
     found = pool.reduce(
         total, add, client=client if where == "client" else LocalExecutor
     )
-
     assert found == 3 * 10 * sum(range(6)) + 180 * derived
     assert len(calls) == 6
 
@@ -174,9 +172,7 @@ def test_reduce__is_the_same_on_a_cluster_as_on_threads(client, rows, keep):
     drawn = da.random.default_rng(3).normal(size=(300_000, 60), chunks=(70_000, 60))
     for source in (rows, drawn):
         pool = open_pool(source).part(0, 0.9, seed=1)
-
         on_cluster = pool.reduce(moments, add, client=client, keep=keep)
-
         threads = pool.reduce(moments, add, client=LocalExecutor, keep=keep)
         assert (on_cluster == threads).all()
         left = np.flatnonzero(row_random(1, PART_STREAM, 0, 300_000) / 2.0**64 < 0.9)
@@ -200,5 +196,4 @@ def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
     first = pool.reduce(moments, add, keep=True)
     assert process_cache().held == before + 2000 * (60 + 1) * 8
     os.remove(tmp_path / "X.npy")
-
     assert (pool.reduce(moments, add, keep=True) == first).all()

@@ -31,9 +31,7 @@ def rows(rng):
 def test_equal_rows__are_compared_in_the_type_of_the_pool(make, dtype, rows):
     if make is sparse.csr_matrix and dtype is np.float16:
         pytest.skip("scipy has no sparse matrices of this type")
-
     few = rows[[400, 7, 30]]
-
     assert counted(make(rows.astype(dtype)), few) == 3
     assert dtype == np.float16 or counted(rows, few.astype(dtype)) == 3
 
@@ -42,7 +40,6 @@ def test_equal_rows__tells_wide_rows_apart_that_differ_in_few_columns(rng):
     wide = np.zeros((200, 40))
     wide[:, 33] = rng.integers(0, 20, size=200)
     labeled = wide[:2] + [[0.0], [100.0]]
-
     assert counted(wide, labeled) == (wide[:, 33] == wide[0, 33]).sum()
 
 
@@ -50,7 +47,6 @@ def test_equal_rows__takes_sparse_and_dense_rows_in_any_pair(rows):
     rows[np.abs(rows) < 0.7] = 0
     n_equal = len(rows) - (rows.any(axis=1)).sum() + 4
     labeled = np.vstack([rows[(rows != 0).all(axis=1)][:4], [[0, 0, 0]]])
-
     for make in (np.asarray, sparse.csr_matrix):
         for other in (np.asarray, sparse.csr_matrix):
             assert counted(make(rows), other(labeled)) == n_equal
@@ -65,16 +61,13 @@ def test_equal_rows__equals_the_comparison_of_all_pairs(values, n_labeled, chunk
     table = np.array(values, dtype=float)
     labeled, pool = table[:n_labeled], table[min(n_labeled, len(table)) // 2 :]
     equal = (pool[:, None] == labeled[None]).all(axis=2)
-
     found = counted(da.from_array(pool, chunks=(chunk, 2)), labeled)
-
     assert found == equal.any(axis=1).sum()
 
 
 def test_equal_rows__counts_both_zeros_and_missing_values_as_equal():
     labeled = np.array([[0.0, np.nan], [1.0, 1.0]])
     pool = np.array([[2.0, 1.0], [-0.0, -np.nan]])
-
     assert counted(pool, labeled, allow_nan=True) == 1
 
 
@@ -83,7 +76,6 @@ def test_equal_rows__compares_frames_by_value():
     pool = pd.DataFrame(
         {"a": np.array([0.1, 0.1, 2.0], np.float32), "t": pd.Categorical(list("xyy"))}
     )
-
     assert counted(pool, labeled, as_frame=True) == 2
 
 
@@ -91,15 +83,12 @@ def test_equal_rows__compares_frames_by_value():
 def test_equal_rows__finds_what_the_benchmark_sets_have(data_dir, name, n_equal):
     with np.load(data_dir / f"{name}.npz") as arrays:
         X, split = arrays["X"], arrays["split"]
-
     assert counted(X[split == 1], X[split == 0]) == n_equal
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_row_hashes__tell_small_whole_numbers_apart(dtype):
     grid = np.stack(np.meshgrid(*[np.arange(16)] * 4), axis=-1).reshape(-1, 4)
-
     hashes = row_hashes(grid.astype(dtype))
-
     assert len(np.unique(hashes)) == 16**4
     assert (row_hashes(sparse.csr_matrix(grid.astype(dtype))) == hashes).all()

@@ -23,7 +23,6 @@ X = np.arange(8.0).reshape(4, 2)
 )
 def test_labeled_rows__codes_labels_in_sorted_order(y, classes):
     rows = labeled_rows(X, y)
-
     assert rows.classes.tolist() == classes
     assert rows.y.tolist() == [1, 0, 1, 1]
     assert rows.classes[rows.y].tolist() == list(y)
@@ -44,7 +43,6 @@ def test_labeled_rows__token_changes_with_labels_and_names():
         labeled_rows(X, [0, 2, 0, 2]).token,
         labeled_rows(X, [0, 1, 0, 1], columns=["a", "b"]).token,
     }
-
     assert len(tokens) == 4
     assert labeled_rows(X.copy(), [0, 1, 0, 1]).token in tokens
 
@@ -54,7 +52,6 @@ def test_labeled_rows__token_changes_with_labels_and_names():
 def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
     values = X.copy()
     values[2, 1] = bad
-
     with pytest.raises(ValueError, match=r"row 2, column 'width' is (nan|inf)"):
         labeled_rows(make(values), [0, 1, 0, 1], columns=["len", "width"])
 
@@ -92,9 +89,7 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
     whole = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("dcba"))
     labeled = labeled_rows(whole[["a", "c"]], np.arange(50) % 2, as_frame=as_frame)
     opened = open_pool(kind(whole, tmp_path))
-
     pool = matching_pool(opened, labeled)
-
     found = pool.reduce(lambda X, rows: [numbers(X)], lambda a, b: a + b)
     dense = [x.toarray() if sparse.issparse(x) else x for x in found]
     assert (np.concatenate(dense) == whole[["a", "c"]].to_numpy()).all()

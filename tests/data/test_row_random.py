@@ -22,14 +22,12 @@ from dsel.data.row_random import (
 )
 def test_words__are_a_function_of_the_row(seed, stream, start, length):
     whole = row_random(seed, stream, 0, start + length)
-
     assert (row_random(seed, stream, start, start + length) == whole[start:]).all()
 
 
 def test_words__are_those_of_philox():
     # Philox4x64-10 with key (1, 0): pinned, so that no release changes a result.
     raw = np.random.Philox(key=np.array([1, 0], dtype=np.uint64)).random_raw(6)
-
     assert (row_random(1, 0, 0, 6) == raw).all()
     assert raw[:2].tolist() == [5599841837815857887, 15655913098571550255]
     assert (row_random(2**64 - 1, 1, 0, 4) != row_random(0, 1, 0, 4)).all()
@@ -39,9 +37,7 @@ def test_words__are_those_of_philox():
 def test_words_at__picks_the_words_of_the_rows(rng):
     rows = np.sort(rng.choice(200_000, size=300, replace=False))
     assert len(row_random_at(5, 3, rows[:0])) == 0
-
     picked = row_random_at(5, 3, rows)
-
     assert (picked == row_random(5, 3, 0, 200_000)[rows]).all()
 
 
@@ -50,7 +46,6 @@ def test_uniform_integers__cover_the_range_evenly(k):
     counts = np.bincount(
         uniform_integers(row_random(11, 1, 0, 200 * k), k), minlength=k
     )
-
     assert len(counts) == k
     assert ((counts - 200) ** 2 / 200).sum() < k + 5 * np.sqrt(2 * k)
 

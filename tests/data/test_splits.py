@@ -15,9 +15,7 @@ from dsel.data.splits import (
 @given(n_rows=st.integers(2, 200), n_folds=st.integers(2, 200), seed=st.integers(0))
 def test_random_folds__sizes_differ_by_at_most_one(n_rows, n_folds, seed):
     n_folds = min(n_folds, n_rows)
-
     sizes = np.bincount(random_folds(n_rows, n_folds, seed=seed), minlength=n_folds)
-
     larger = n_rows % n_folds
     assert (sizes[:larger] == n_rows // n_folds + 1).all()
     assert (sizes[larger:] == n_rows // n_folds).all()
@@ -25,31 +23,29 @@ def test_random_folds__sizes_differ_by_at_most_one(n_rows, n_folds, seed):
 
 def test_fold_splits__test_rows_partition_the_rows():
     *folds, full = fold_splits(random_folds(23, 4, seed=1))
-
     assert [fold.number for fold in folds] == [0, 1, 2, 3]
-    assert np.sort(np.concatenate([f.test_rows for f in folds])).tolist() == [
-        *range(23)
-    ]
+    tested = np.concatenate([fold.test_rows for fold in folds])
+    assert sorted(tested) == [*range(23)]
     for fold in folds:
-        assert np.intersect1d(fold.train_rows, fold.test_rows).size == 0
-        assert len(fold.train_rows) + len(fold.test_rows) == 23
+        assert sorted([*fold.train_rows, *fold.test_rows]) == [*range(23)]
     assert (full.number, full.name) == (4, "full")
     assert (len(full.train_rows), len(full.test_rows)) == (23, 0)
 
 
-def test_given_splits__are_those_of_the_splitter(rng):
+def test_given_splits__are_those_of_a_splitter_row_numbers_and_masks(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
-
     *folds, full = given_splits(StratifiedKFold(5), X, y)
-
     expected = [test for _, test in StratifiedKFold(5).split(X, y)]
     assert [f.test_rows.tolist() for f in folds] == [t.tolist() for t in expected]
     assert full.number == 5
+    pairs = [([3, 0], [1, 2]), (np.array([False, True, True, False]), [0])]
+    one, other, _ = given_splits(pairs, np.eye(4), [0, 1, 0, 1])
+    assert (one.train_rows.tolist(), one.test_rows.tolist()) == ([0, 3], [1, 2])
+    assert (other.train_rows.tolist(), other.test_rows.tolist()) == ([1, 2], [0])
 
 
 def test_half_splits__are_tested_on_the_other_half():
     splits = half_splits(11, 3, seed=4)
-
     assert [t.name for t in splits[2:4]] == ["repeat-1-half-0", "repeat-1-half-1"]
     assert [t.number for t in splits] == [*range(6)]
     first, second = splits[:2]
@@ -60,14 +56,5 @@ def test_half_splits__are_tested_on_the_other_half():
 
 def test_holdout_split__leaves_out_as_many_as_asked():
     split = holdout_split(10, 3, seed=2)
-
     assert len(split.test_rows) == 3
-    assert np.union1d(split.train_rows, split.test_rows).tolist() == [*range(10)]
-
-
-def test_given_splits__takes_row_numbers_and_masks():
-    folds = [([3, 0], [1, 2]), (np.array([False, True, True, False]), [0])]
-    one, other, full = given_splits(folds, np.eye(4), [0, 1, 0, 1])
-    assert (one.train_rows.tolist(), one.test_rows.tolist()) == ([0, 3], [1, 2])
-    assert (other.train_rows.tolist(), other.test_rows.tolist()) == ([1, 2], [0])
-    assert full.number == 2
+    assert sorted([*split.train_rows, *split.test_rows]) == [*range(10)]

@@ -43,9 +43,7 @@ def to_zarr(path):
 )
 def test_read_table__takes(name, write, target, tmp_path):
     write(tmp_path / name)
-
     table = read_table(tmp_path / name, target=target)
-
     assert (table.X == X).all()
     assert (table.y == ((LABELS == "yes") if name == "t.zarr" else LABELS)).all()
     assert table.columns == ("a", "b", "c")
@@ -54,9 +52,7 @@ def test_read_table__takes(name, write, target, tmp_path):
 def test_read_table__takes_svmlight(tmp_path):
     with gzip.open(tmp_path / "t.svm.gz", "wb") as file:
         dump_svmlight_file(X, [1, -1, -1, 1], file, zero_based=False)
-
     table = read_table(tmp_path / "t.svm.gz")
-
     assert sparse.issparse(table.X)
     assert (table.X.toarray() == X).all()
     assert table.y.dtype == np.int64
@@ -66,13 +62,11 @@ def test_read_table__takes_svmlight(tmp_path):
 def test_read_table__keeps_a_frame_where_a_column_is_no_number(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     getattr(FRAME, f"to_{ending}")(path, index=False)
-
     pd.testing.assert_frame_equal(read_table(path).X, FRAME, check_dtype=False)
 
 
 def test_read_table__reads_missing_values_as_nan(tmp_path):
     (tmp_path / "t.csv").write_text("a,label\n1,x\n,y\n")
-
     assert np.isnan(read_table(tmp_path / "t.csv", target="label").X[1, 0])
 
 
@@ -95,18 +89,15 @@ def test_read_table__reads_missing_values_as_nan(tmp_path):
 def test_read_table__names_the_file_that_cannot_be_read(name, content, read, tmp_path):
     path = tmp_path / name
     path.write_bytes(content)
-
     with pytest.raises(ValueError, match=name):
         read(str(path), target="label" if ".csv" in name else None)
 
 
 def test_read_table__takes_a_table_without_rows(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,label\n")
-
     assert read_table(tmp_path / "t.csv", target="label").X.shape == (0, 2)
 
 
 def test_read_table__takes_minus_one_as_a_label_where_there_are_no_classes(tmp_path):
     np.savez(tmp_path / "t.npz", X=X, y=np.array([-1, 1, 1, -1]))
-
     assert read_table(tmp_path / "t.npz").y.tolist() == [-1, 1, 1, -1]

@@ -59,11 +59,9 @@ KINDS = [as_csv, as_parquet, as_npz, as_dask, as_uneven_dask]
 @pytest.mark.parametrize("kind", [*KINDS, as_long_chunks])
 def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
     target = "label" if kind in (as_csv, as_parquet) else None
-
     source, how = kind(X, tmp_path), {"target": target, "chunk_rows": 100}
     pool = write_pool(source, tmp_path / "p.zarr", **how)
     assert write_pool(source, tmp_path / "p.zarr", **how).token == pool.token
-
     assert (pool.n_rows, pool.n_columns) == X.shape
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
     assert pool.boundaries.tolist() == [*range(0, 1003, 100), 1003]
@@ -71,12 +69,10 @@ def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
 
 def test_write_pool__keeps_names_and_is_read_by_dask(X, tmp_path):
     frame = pd.DataFrame(X, columns=list("abcd"))
-
     path, options = tmp_path / "p.zarr", {"dtype": "float32"}
     pool = write_pool(
         frame.assign(y=1), path, target="y", chunk_rows=np.int64(300), **options
     )
-
     assert pool.columns == ("a", "b", "c", "d")
     assert pool.dtype == np.float32
     assert (da.from_zarr(tmp_path / "p.zarr").compute() == X.astype("f4")).all()
@@ -84,9 +80,7 @@ def test_write_pool__keeps_names_and_is_read_by_dask(X, tmp_path):
 
 def test_write_pool__leaves_out_what_is_filtered(X, tmp_path):
     source = open_pool(X).part(0.2, 0.9, seed=1).excluding([0, 7, 500])
-
     pool = write_pool(source, tmp_path / "p.zarr", chunk_rows=100)
-
     assert pool.n_rows == source.n_rows
     assert (content(pool) == content(source)).all()
 
@@ -122,9 +116,7 @@ def test_write_pool__replaces_what_a_killed_process_began(X, tmp_path):
     write_pool(X, tmp_path / "p.zarr", chunk_rows=100)
     (tmp_path / "p.zarr" / "c" / "3" / "0").unlink()
     zarr.open(tmp_path / "p.zarr").attrs["complete"] = False
-
     pool = write_pool(X, tmp_path / "p.zarr", chunk_rows=100)
-
     assert (content(pool) == X).all()
 
 
@@ -146,9 +138,7 @@ def test_write_pool__writes_text_as_parquet(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"age": [1, None, 3], "city": ["Ulm", None, "Bonn"]})
     frame.assign(label="x").to_csv(tmp_path / "t.csv", index=False)
-
     pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
-
     (found,) = pool.reduce(lambda X, rows: [X.native], add, allow_nan=True)
     pd.testing.assert_frame_equal(found, frame)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
