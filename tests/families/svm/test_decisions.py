@@ -57,16 +57,10 @@ def blocks_of(rows, y, machines, seen):
 
 
 def exact_decisions_of(machines, values):
-    coefs, values = machines.coefs.astype(np.longdouble), values.astype(np.longdouble)
-    rows = [slice(200 * code, 200 * code + 200) for code in range(3)]
-    return np.stack(
-        [
-            values[:, rows[i]] @ coefs[rows[i], j - 1]
-            + values[:, rows[j]] @ coefs[rows[j], i]
-            + machines.offsets[p]
-            for p, (i, j) in enumerate(PAIRS)
-        ]
-    )
+    coefs = machines.coefs.astype(np.longdouble).reshape(3, 200, 2, N_MODELS)
+    terms = np.einsum("ris,isqm->iqrm", values.reshape(-1, 3, 200), coefs)
+    decisions = [terms[i, j - 1] + terms[j, i] for i, j in PAIRS]
+    return np.stack(decisions) + machines.offsets[:, np.newaxis]
 
 
 @njit
@@ -92,17 +86,15 @@ def in_float64(duals, values):
 def in_float32(duals, values, peaks, errors, less_one=False):
     """Decisions as votes in float32 take them, and the bounds of their errors."""
     ((columns, weights, starts, bounds),) = (each[less_one] for each in duals.layouts)
-    models = slice(duals.sizes.shape[1])
-    n_others = duals.machines.coefs.shape[1]
-    terms = sums_of(values, columns, weights, starts)[..., models].astype(float)
-    bounds = bounds.reshape(-1, 5, LANES)[..., models]
+    models, n_others = duals.sizes.shape[1], duals.machines.coefs.shape[1]
+    terms = sums_of(values, columns, weights, starts)[..., :models].astype(float)
+    bounds = bounds.reshape(-1, 5, LANES)[..., :models]
     decisions, limits = [], []
-    pairs = PAIRS[: len(bounds)]
-    for (i, j), bound in zip(pairs, bounds, strict=True):
+    for (i, j), bound in zip(PAIRS[: len(bounds)], bounds, strict=True):
         both = terms[:, n_others * i + j - 1] + terms[:, n_others * j + i]
         decisions.append(both + bound[0])
-        limits.append(np.outer(peaks[i], bound[1]) + np.outer(peaks[j], bound[2])
-                      + np.outer(errors, bound[3]) + bound[4])  # fmt: skip
+        factors = (peaks[i], bound[1]), (peaks[j], bound[2]), (errors, bound[3])
+        limits.append(sum(np.outer(*each) for each in factors) + bound[4])
     return np.stack(decisions), np.stack(limits)
 
 
