@@ -14,7 +14,7 @@ all other classes and for answers that are none.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -68,32 +68,16 @@ class ClassCounts:
         return np.asarray(self.confusions.sum(axis=0))
 
 
-class Loss(Protocol):
-    """A rate or mean that is to be small."""
+def _wrong(tables: Integers, place: int = 0) -> tuple[Integers, Integers]:
+    """Return the rows of a class that have another answer, and all of its rows."""
+    rows = tables[..., place, :].sum(axis=-1)
+    return rows - tables[..., place, place], rows
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The labels that it names; what it counts is in their order."""
 
-    @property
-    def says(self) -> str:
-        """How its bound begins: ``Balanced error at most``."""
-
-    @property
-    def largest(self) -> float:
-        """The largest value that it can have."""
-
-    def rate(self, confusion: NDArray[Any]) -> float:
-        """Return the loss of counted rows; the largest where it is not defined."""
-
-    def limits(self, counts: ClassCounts, delta: float) -> Floats:
-        """Return an upper limit for the model of each fold; all hold at once."""
-
-    def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
-        """Return bounds for the model of all rows, through each fold's model.
-
-        They fail with probability `delta` beside that of `limits`.
-        """
+# A loss has the classes that it names, in whose order its tables are; the largest value
+# that it can have; how its bound begins; the rate of counted rows, the largest where it
+# is not defined; upper limits for the model of each fold, which hold at once; and, by
+# these, bounds for the model of all rows, which fail with probability `delta` beside.
 
 
 @dataclass(frozen=True)
@@ -113,25 +97,20 @@ class Recall:
 
     def rate(self, confusion: NDArray[Any], place: int = 0) -> float:
         """Return the share of the rows of the class that have another answer."""
-        rows = confusion[place].sum()
-        return _share(rows - confusion[place, place], rows)
+        return _share(*_wrong(confusion, place))
 
     def limits(self, counts: ClassCounts, delta: float, place: int = 0) -> Floats:
         """Return binomial limits of the rows of the class."""
-        rows = counts.confusions[:, place].sum(axis=-1)
-        return _limits(rows - counts.confusions[:, place, place], rows, delta)
+        return _limits(*_wrong(counts.confusions, place), delta)
 
     def all_rows(
         self, counts: ClassCounts, limits: Floats, delta: float, place: int = 0
     ) -> Floats:
         """Add the rows that leave the class from one model to the other."""
-        said = counts.pairs[:, place]
+        left, _ = _wrong(counts.pairs, place)
+        n_rows, n_labeled = counts.pooled[place].sum(), counts.rows.sum()
         return limits + added_misses(
-            said.sum(axis=-1) - said[:, place],
-            counts.fresh_rows,
-            counts.pooled[place].sum(),
-            counts.rows.sum(),
-            delta=delta,
+            left, counts.fresh_rows, n_rows, n_labeled, delta=delta
         )
 
 
@@ -152,20 +131,18 @@ class Precision:
 
     def rate(self, confusion: NDArray[Any]) -> float:
         """Return the share of the answers of the class that are wrong."""
-        answers = confusion[:, 0].sum()
-        return _share(answers - confusion[0, 0], answers)
+        return _share(*_wrong(confusion.T))
 
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return binomial limits of the answers of the class."""
-        answers = counts.confusions[:, :, 0].sum(axis=-1)
-        return _limits(answers - counts.confusions[:, 0, 0], answers, delta)
+        return _limits(*_wrong(counts.confusions.swapaxes(1, 2)), delta)
 
     def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Return the bounds through how often both models give the answer."""
-        pairs = counts.pairs
-        joined = pairs[:, :, 0].sum(axis=-1) - pairs[:, 0, 0]
+        first_answers = counts.pairs[:, 0].sum(axis=-1)
+        joined, second_answers = _wrong(counts.pairs.swapaxes(1, 2))
         return added_false_answers(
-            limits, pairs[:, 0].sum(axis=-1), int(pairs[0, :, 0].sum()), joined,
+            limits, first_answers, int(second_answers[0]), joined,
             counts.n_unlabeled, counts.equal_rows, delta=delta,
         )  # fmt: skip
 
@@ -263,6 +240,7 @@ class Cost:
         ))  # fmt: skip
 
 
+Loss = Recall | Precision | Balanced | Cost
 _MISSES: Final = Recall(("",))
 
 
@@ -445,7 +423,7 @@ def count_by_class(loss: Any, report: Any, classes: NDArray[Any]) -> ByClass | N
     Raises TypeError or ValueError where a class is none of `y`, or there are too many.
     """
     known, named = classes.tolist(), None
-    if isinstance(loss, (Recall, Precision, Balanced, Cost)):
+    if isinstance(loss, Loss):
         named = loss
     elif loss is not None and not (isinstance(loss, str) and loss == "error"):
         raise TypeError(

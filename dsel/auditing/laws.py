@@ -62,11 +62,9 @@ class Law:
         n_classes = self.chances.shape[1]
         table = np.zeros((n_classes + 1, n_classes + 1))
         known = (answers >= 0) & (answers < n_classes)
-        np.add.at(table.T, np.where(known, answers, n_classes), self._padded())
+        places = np.where(known, answers, n_classes)
+        np.add.at(table[:n_classes].T, places, self.chances)
         return table
-
-    def _padded(self) -> Floats:
-        return np.column_stack([self.chances, np.zeros(len(self.chances))])
 
     def _rows(self, cells: Floats, last: Floats) -> Floats:
         return cells if self.has_twins else np.column_stack([cells, last])
@@ -133,27 +131,24 @@ class Learner(ClassifierMixin, BaseEstimator):
 
 
 class RandomTable(Learner):
-    """Answers at random for each cell, whatever the labels were."""
+    """Answers at random for each cell, whatever the labels were.
 
-    def __init__(self, number: int = 0, n_classes: int = 2) -> None:
+    Without a seed no second fit is the first one.
+    """
+
+    def __init__(
+        self, number: int = 0, n_classes: int = 2, has_seed: bool = True
+    ) -> None:
         self.number = number
         self.n_classes = n_classes
+        self.has_seed = has_seed
 
     def _learn(self, X: Floats, y: Codes) -> None:
-        self.table_ = self._generator().integers(self.n_classes, size=16)
-
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(self.number)
+        rng = np.random.default_rng(self.number if self.has_seed else None)
+        self.table_ = rng.integers(self.n_classes, size=16)
 
     def _answer(self, X: Floats) -> Any:
         return self.table_[X[:, 0].astype(np.int64)]
-
-
-class UnseededTable(RandomTable):
-    """The same without a seed: no second fit is the first one."""
-
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng()
 
 
 class BestColumn(Learner):

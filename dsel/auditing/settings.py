@@ -32,7 +32,6 @@ from dsel.auditing.laws import (
     RandomTable,
     Refusing,
     Turncoat,
-    UnseededTable,
     biased_coin,
     dice,
     noisy_copies,
@@ -62,7 +61,7 @@ class Draw:
     def plan(self, delta: float, **changed: Any) -> Plan:
         """Plan the setting's search, or a changed one."""
         setting = self.setting
-        options = {"random_state": self.seed, **setting.options, **changed}
+        options = {"cv": 3, "random_state": self.seed, **setting.options, **changed}
         return plan_search(
             setting.estimator, setting.grid, self.X, self.y, self.pool, delta=delta,
             **options,
@@ -78,15 +77,13 @@ class Draw:
             model = outcome.models[deploy]
             truth = law.error(model) if loss is None else law.loss(model, loss)
             claims.append((each.bound, truth))
-            if (report := outcome.choice.reports.get(deploy)) is not None:
-                claims.append((report.error_at_most, law.error(model)))
-                for label, row in report.to_dataframe().iterrows():
-                    missed, false = (
-                        law.loss(model, recall(label)),
-                        law.loss(model, precision(label)),
-                    )
-                    claims.append((1.0 - row["recall_at_least"], missed))
-                    claims.append((1.0 - row["precision_at_least"], false))
+            if (report := outcome.choice.reports.get(deploy)) is None:
+                continue
+            claims.append((report.error_at_most, law.error(model)))
+            for label, row in report.to_dataframe().iterrows():
+                for share in (recall, precision):
+                    bound = 1.0 - row[f"{share.__name__}_at_least"]
+                    claims.append((bound, law.loss(model, share(label))))
         return claims
 
 
@@ -127,7 +124,7 @@ def certify_any(draw: Draw, delta: float) -> Claims:
     return draw.certified(
         certify_selection(
             procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
-            n_jobs=1, **draw.setting.options,
+            n_jobs=1, cv=3, **draw.setting.options,
         )
     )  # fmt: skip
 
@@ -176,7 +173,7 @@ class Setting:
     estimator: Any
     grid: Any
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `plan_search`."""
+    """Of `plan_search`; ``cv=3`` where nothing else is said."""
     steps: Steps = search
     n_labeled: int = 39
     n_unlabeled: int = 200
@@ -193,110 +190,86 @@ class Setting:
         return Draw(self, X, y, pool if self.n_unlabeled else None, seed)
 
 
+# Law, learner and grid of what several settings search.
 _COIN: Final = biased_coin(0.5)
-_DICE: Final = dice([0.4, 0.3, 0.15, 0.1, 0.05])
-_TWENTY: Final = {"number": [*range(20)]}
 _TEN: Final = {"number": [*range(10)]}
-_ONE: Final = {"number": [0]}
+_NOISE: Final = (_COIN, RandomTable(), {"number": [*range(20)]})
+_ONE_TABLE: Final = (_COIN, RandomTable(), {"number": [0]})
+_UNSEEDED: Final = (step(2), RandomTable(has_seed=False), _TEN)
+_FIVE: Final = (dice([0.4, 0.3, 0.15, 0.1, 0.05]), RandomTable(n_classes=5), _TEN)
+_MEMORY: Final = (biased_coin(0.4), Memory(), {"otherwise": [0, 1]})
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
+_TURNCOAT: Final = (step(), Turncoat(400, 7.5, 3), {"n_rows": [400]})
+_FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
+_BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
+def _of_each_certificate(certificate: str) -> dict[str, Setting]:
+    """Return the four settings that every certificate is read in."""
+    few = {"certificate": certificate, "cv": 3 if certificate == "nested" else 2}
+    tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
+    found = {
+        "noise": Setting(*_NOISE, few),
+        "memory": Setting(*_MEMORY, few),
+        "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
+        "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
+    }
+    return {f"{certificate}, {name}": each for name, each in found.items()}
+
+
+_COST: Final = cost({(0, 1): 1, (1, 0): 20})
 _LOSSES: Final[Mapping[str, Mapping[str, Any]]] = {
     "recall": {"loss": recall(1)},
     "precision": {"loss": precision(1)},
     "balanced": {"loss": balanced([0, 1])},
-    "cost": {"loss": cost({(0, 1): 1, (1, 0): 20})},
+    "cost": {"loss": _COST},
     "costs of three sizes": {"loss": cost([[0, 1], [20, 3]], [0, 1])},
     "report": {"report": [0, 1]},
-    "report of a cost": {"report": [0, 1], "loss": cost({(0, 1): 1, (1, 0): 20})},
+    "report of a cost": {"report": [0, 1], "loss": _COST},
 }
 
 
 def _of_each_loss(name: str) -> dict[str, Setting]:
     """Return the settings that every loss, and the report, is read in."""
-    given = {"cv": 3, **_LOSSES[name]}
-    return {
-        f"{name}, rare class": Setting(
-            biased_coin(0.1), RandomTable(), _TEN, given, n_labeled=90
-        ),
-        f"{name}, rarest class": Setting(
-            biased_coin(0.01), RandomTable(), _TEN, given, n_labeled=300
-        ),
-        f"{name}, memory": Setting(
-            biased_coin(0.4), Memory(), {"otherwise": [0, 1]}, given
-        ),
-        f"{name}, full model differs": Setting(
-            step(), Turncoat(400, 7.5, 3), {"n_rows": [400]}, given,
-            n_labeled=400, n_unlabeled=39,
-        ),
-    }  # fmt: skip
-
-
-def _of_each_certificate(certificate: str) -> dict[str, Setting]:
-    """Return the four settings that every certificate is read in."""
-    few = 3 if certificate == "nested" else 2
-    return {
-        f"{certificate}, {name}": Setting(
-            law, model, grid, {"certificate": certificate, "cv": cv}
-        )
-        for name, law, model, grid, cv in (
-            ("noise", _COIN, RandomTable(), _TWENTY, few),
-            ("memory", biased_coin(0.4), Memory(), {"otherwise": [0, 1]}, few),
-            ("tiny folds", noisy_copies(10, 0.35), BestColumn(), _COLUMNS, 6),
-            ("lucky folds", noisy_copies(10, 0.3), BestColumn(), _COLUMNS, few),
-        )
+    given = _LOSSES[name]
+    rare, rarest = biased_coin(0.1), biased_coin(0.01)
+    found = {
+        "rare class": Setting(rare, RandomTable(), _TEN, given, n_labeled=90),
+        "rarest class": Setting(rarest, RandomTable(), _TEN, given, n_labeled=300),
+        "memory": Setting(*_MEMORY, given),
+        "full model differs": Setting(*_TURNCOAT, given, **_FEW_IN_POOL),
     }
+    return {f"{name}, {kind}": each for kind, each in found.items()}
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {
-    **{
-        name: setting
-        for certificate in CERTIFICATES
-        for name, setting in _of_each_certificate(certificate).items()
-    },
-    "nested, rare class": Setting(
-        biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}, {"cv": 3}
-    ),
-    "nested, full model differs": Setting(
-        step(), Turncoat(400, 7.5, 3), {"n_rows": [400]}, {"cv": 3},
-        n_labeled=400, n_unlabeled=39,
-    ),
-    "nested, no seed": Setting(step(2), UnseededTable(), _TEN, {"cv": 3}),
-    "nested, resumed": Setting(step(2), UnseededTable(), _TEN, {"cv": 3}, resume),
+    **{k: v for each in CERTIFICATES for k, v in _of_each_certificate(each).items()},
+    "nested, rare class": Setting(biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}),
+    "nested, full model differs": Setting(*_TURNCOAT, **_FEW_IN_POOL),
+    "nested, no seed": Setting(*_UNSEEDED),
+    "nested, resumed": Setting(*_UNSEEDED, steps=resume),
     "nested, predict raises": Setting(
-        step(32), Refusing(), {"cell": [*range(32)]}, {"cv": 3},
-        n_labeled=300, n_unlabeled=0,
+        step(32), Refusing(), {"cell": [*range(32)]}, n_labeled=300, n_unlabeled=0
     ),
     "nested, twins": Setting(
         step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
-        n_labeled=500, n_unlabeled=2000,
+        {"cv": 5}, n_labeled=500, n_unlabeled=2000,
     ),
-    **{
-        name: setting
-        for loss in _LOSSES
-        for name, setting in _of_each_loss(loss).items()
-    },
+    **{k: v for each in _LOSSES for k, v in _of_each_loss(each).items()},
     "balanced, five classes": Setting(
-        _DICE, RandomTable(n_classes=5), _TEN,
-        {"cv": 3, "loss": balanced(range(5))}, n_labeled=120,
+        *_FIVE, {"loss": balanced(range(5))}, n_labeled=120
     ),
-    "report, five classes": Setting(
-        _DICE, RandomTable(n_classes=5), _TEN,
-        {"cv": 3, "report": [*range(5)]}, n_labeled=120,
-    ),
-    "any selection": Setting(_COIN, RandomTable(), _TWENTY, {"cv": 3}, certify_any),
+    "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
+    "any selection": Setting(*_NOISE, steps=certify_any),
     "folds pooled": Setting(
         noisy_copies(14, 0.3), BestColumn(), {"n_columns": [14]},
         {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,
     ),
-    "luckiest fold": Setting(_COIN, RandomTable(), _ONE, {}, pick_fold,
-                             n_unlabeled=0, is_control=True),
-    "repeated looks": Setting(_COIN, RandomTable(), _ONE, {}, look_again,
-                              n_unlabeled=0, is_control=True),
+    "luckiest fold": Setting(*_ONE_TABLE, {"cv": 5}, pick_fold, **_BROKEN),
+    "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, look_again, **_BROKEN),
     "stratified folds": Setting(
-        _COIN, None, [Majority()],
-        {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
-        n_labeled=400, n_unlabeled=0, is_control=True,
+        _COIN, None, [Majority()], {"certificate": "holdout", "cv": StratifiedKFold(2)},
+        take_as_certified, n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip
 """The settings of the audit by name; the last four are broken bounds."""

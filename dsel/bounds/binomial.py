@@ -1,6 +1,5 @@
 """The inverse of the binomial tail: Clopper-Pearson limits, rounded the safe way."""
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final
 
@@ -111,11 +110,8 @@ def binomial_tail_inversion_lower(
     return lower_limits(counts, rows, shares)
 
 
-_Direct = Callable[[Floats, Floats, Floats], Floats]
-
-
 def _look_up(
-    direct: _Direct, counts: ArrayLike, rows: ArrayLike, shares: ArrayLike
+    is_upper: bool, counts: ArrayLike, rows: ArrayLike, shares: ArrayLike
 ) -> Floats:
     """Solve each distinct (count, rows, share) once, from cached tables if that pays.
 
@@ -136,11 +132,11 @@ def _look_up(
     if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
         for number, (n_rows, share) in enumerate(pairs.T):
             chosen = inverse == number
-            table = _table(direct, int(n_rows), float(share))
+            table = _table(is_upper, int(n_rows), float(share))
             limits[chosen] = table[c[chosen].astype(np.intp)]
     else:
         triples, inverse = distinct(c, m, a)
-        limits = direct(*triples)[inverse]
+        limits = _solve(is_upper, *triples)[inverse]
     return limits.reshape(given[0].shape)[()]
 
 
@@ -160,76 +156,64 @@ def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 @lru_cache(maxsize=64)
-def _table(direct: _Direct, n_rows: int, share: float) -> Floats:
+def _table(is_upper: bool, n_rows: int, share: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
-    table = direct(counts, np.full_like(counts, n_rows), np.full_like(counts, share))
+    same = np.full((2, n_rows + 1), [[n_rows], [share]])
+    table = _solve(is_upper, counts, *same)
+    if share < 1.0 - 1e-9:  # above, the shift of the target is no small part of 1 - a
+        rises = (np.diff(table) > 0) | (table[1:] == 1)
+        assert rises.all(), "limits must rise with every error"
     table.setflags(write=False)
     return table
 
 
-def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
-    limits = np.ones(c.shape)
-    none = (c == 0) & (m >= 1)
-    # One step outwards: close to 1 a rounding error is no small part of 1 - limit.
-    root = -np.expm1(np.log(a[none]) * _LONGER / m[none])
-    limits[none] = np.nextafter(root, 1.0)
-    # P(Bin(m, q) <= m - 1) = 1 - q^m has a closed form as well.
-    nearly_all = (c == m - 1) & (m >= 2)
-    root = np.exp(np.log1p(-a[nearly_all]) / _LONGER / m[nearly_all])
-    limits[nearly_all] = np.nextafter(root, 1.0)
-    inner = (c >= 1) & (c <= m - 2)
+def _solve(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
+    """Return limits of counts, rows and shares: closed forms, or roots of the tail."""
+    end = float(is_upper)
+    limits = np.full(c.shape, end)
+    k = c if is_upper else m - c
+    # P(Bin(m, q) <= 0) = (1 - q)^m and P(Bin(m, q) <= m - 1) = 1 - q^m have closed
+    # forms, as have their mirror images. One step outwards: close to 1 a rounding error
+    # is no small part of 1 - limit.
+    for where, log_tail, is_rest in (
+        ((k == 0) & (m >= 1), np.log(a) * _LONGER, is_upper),
+        ((k == m - 1) & (m >= 2), np.log1p(-a) / _LONGER, not is_upper),
+    ):
+        log_root = log_tail[where] / m[where]
+        root = -np.expm1(log_root) if is_rest else np.exp(log_root)
+        limits[where] = np.nextafter(root, end)
+    inner = (k >= 1) & (k <= m - 2)
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]
-        limits[inner] = _solve(
-            c + 1,
-            m - c,
-            is_upper=True,
-            log_target=np.log(a) - _TARGET_SHIFT,
-            start=special.betainccinv(c + 1, m - c, a),
-            fallback=(c + 1) / (m + 1),
-        )
-    return limits
-
-
-def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
-    limits = np.zeros(c.shape)
-    all_of_them = (c == m) & (m >= 1)
-    root = np.exp(np.log(a[all_of_them]) * _LONGER / m[all_of_them])
-    limits[all_of_them] = np.nextafter(root, 0.0)
-    # P(Bin(m, q) >= 1) = 1 - (1 - q)^m: the root in q is closed.
-    one = (c == 1) & (m >= 2)
-    root = -np.expm1(np.log1p(-a[one]) / _LONGER / m[one])
-    limits[one] = np.nextafter(root, 0.0)
-    inner = (c >= 2) & (c <= m - 1)
-    if inner.any():
-        c, m, a = c[inner], m[inner], a[inner]
-        limits[inner] = _solve(
-            c,
-            m - c + 1,
-            is_upper=False,
-            # `betainc` errs by 3e-17 per row, `betaincc` far less.
-            log_target=np.log(a) - _TARGET_SHIFT - 5e-17 * m,
-            start=special.betaincinv(c, m - c + 1, a),
+        if is_upper:
+            x, y = c + 1, m - c
+            start, otherwise = special.betainccinv(x, y, a), x / (m + 1)
+            target = np.log(a) - _TARGET_SHIFT
+        else:
+            x, y = c, m - c + 1
+            start = special.betaincinv(x, y, a)
             # At rates so small that the inverse underflows, P is C(m, c) q^c.
-            fallback=np.exp((np.log(a * c) + special.betaln(c, m - c + 1)) / c),
-        )
+            otherwise = np.exp((np.log(a * c) + special.betaln(x, y)) / c)
+            # `betainc` errs by 3e-17 per row, `betaincc` far less.
+            target = np.log(a) - _TARGET_SHIFT - 5e-17 * m
+        q = np.where((start > 0) & (start < 1), start, otherwise)
+        limits[inner] = _root(is_upper, x, y, target, q)
     return limits
 
 
-def _solve(
-    x: Floats, y: Floats, *, is_upper: bool, log_target: Floats, start: Floats,
-    fallback: Floats,
-) -> Floats:  # fmt: skip
+def _root(
+    is_upper: bool, x: Floats, y: Floats, log_target: Floats, q: Floats
+) -> Floats:
     """Return rates whose computed tail lies below the target, and hardly below it.
 
-    `x` and `y` are the parameters of the Beta distributions that the tails belong to.
+    `x` and `y` are the parameters of the Beta distributions that the tails belong to,
+    `q` is where the search starts.
 
     SciPy's inverse is only the start: when a parameter is exactly 1000 it is wrong
     by up to 43 % in SciPy 1.17, towards too small a limit. The logarithm of the
     tail is concave, so every Newton step lands where the tail is small enough.
     """
     tail, sign = (special.betaincc, -1) if is_upper else (special.betainc, 1)
-    q = np.where((start > 0) & (start < 1), start, fallback)
     lo, hi = np.zeros_like(q), np.ones_like(q)
     gap = np.full_like(q, np.inf)
     active = np.arange(q.size)
@@ -266,7 +250,7 @@ def _solve(
     return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)
 
 
-upper_limits = partial(_look_up, _upper_direct)
+upper_limits = partial(_look_up, True)
 """Upper limits of counts that were checked, rows and shares; all are broadcast."""
-lower_limits = partial(_look_up, _lower_direct)
+lower_limits = partial(_look_up, False)
 """Lower limits of the same."""

@@ -107,8 +107,7 @@ def pair_error_bound(
     disagreements, pool_rows
         Pool rows on which the two models differ, and those compared.
     delta
-        Probability with which the bound may fail, one number. Ranges, shapes and
-        errors are those of :func:`binomial_tail_inversion`.
+        One number, as :func:`binomial_tail_inversion` takes it, with the same errors.
 
     Returns
     -------
@@ -128,7 +127,6 @@ def pair_error_bound(
     >>> pair_error_bound(100, 1000, delta=0.05).round(4).tolist()
     0.0424
     """
-    counts, rows = check_counts_of(
-        disagreements, pool_rows, "disagreements", "pool_rows"
-    )
+    given = (disagreements, pool_rows, "disagreements", "pool_rows")
+    counts, rows = check_counts_of(*given)
     return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0

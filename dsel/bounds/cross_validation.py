@@ -36,11 +36,9 @@ def upper_pool_rows(n_unlabeled: ArrayLike, equal_rows: ArrayLike) -> NDArray[np
 
     Parameters
     ----------
-    n_unlabeled
-        Pool rows on which models were compared, :math:`m`. Integers >= 0, any shape.
-    equal_rows
-        How many of them have the content of some labeled row, :math:`e`. Integers >= 0,
-        broadcast against `n_unlabeled`.
+    n_unlabeled, equal_rows
+        Pool rows on which models were compared, :math:`m`, and how many of them have
+        the content of some labeled row, :math:`e`. Integers >= 0, any shape.
 
     Returns
     -------
@@ -165,9 +163,8 @@ def best_fold(
 ) -> BoundTerms:
     r"""Error bound through the fold whose model errs least.
 
-    The limits of all fold models hold at once. So the fold of smallest error rate,
-    :math:`i^*`, may be taken in the place of their mean, and disagreement is counted
-    against its model alone:
+    All limits hold at once. So the fold of smallest error rate, :math:`i^*`, may be
+    taken in the place of their mean, and disagreement is counted against its model:
 
     .. math::
         B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
@@ -183,12 +180,10 @@ def best_fold(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool,
-    the error of the full model is at most `bound`. With one share for each
-    candidate, summing to at most delta, all bounds hold at once. `label_term`
-    alone bounds the error of the best fold's model.
-    Assumes: what :func:`cv_bound` assumes, with no draw of folds;
-    the fold is a function of labeled rows, so it is picked before the pool is read.
+    Guarantee: that of :func:`cv_bound`; `label_term` alone bounds the error of the best
+    fold's model.
+    Assumes: what :func:`cv_bound` assumes, with no draw of folds; the fold is a
+    function of labeled rows, so it is picked before the pool is read.
     Source: union bound over folds and the triangle inequality for one fold; not
     in the papers that dsel follows. More errors can make another fold the best one
     and the bound smaller, so no candidate can be pruned by it.
@@ -210,10 +205,9 @@ def best_fold(
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
     r"""Return the fold of smallest error rate, the smallest number among equals.
 
-    Where the sizes of the folds differ by at most one and the larger folds come first,
-    this fold also has the smallest limit, whatever ``delta`` is. So disagreements that
-    were counted against its model can be used with another ``delta``. It is called
-    before the pool is read, so that the pool is fresh.
+    Where sizes differ by at most one and the larger folds come first, it also has the
+    smallest limit, whatever ``delta`` is: disagreements that were counted against its
+    model can be used with another ``delta``. The pool is read afterwards.
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
     # Rates of folds of n and n + 1 rows differ by far more than they round. A fold
@@ -229,8 +223,7 @@ def nested_one_fold(
     r"""Error bound of a fold's model, chosen and trained without the rows of the fold.
 
     The k limits hold at once, so the fold of the smallest may be picked after the
-    counts were seen, and its model handed over. No pool is needed, and the number of
-    candidates plays no role:
+    counts were seen. No pool is needed, and the number of candidates plays no role:
 
     .. math:: \min_i B\Big(c_i, n_i, \frac{\delta}{k}\Big).
 
@@ -265,9 +258,8 @@ def nested_one_fold(
     >>> int(fold), float(limit.round(4))
     (1, 0.1187)
     """
-    errors, rows = _check_folds(fold_errors, fold_rows)
-    share = checks.check_probabilities(delta, "delta")
-    limits = _fold_limits(errors, rows, share)
+    folds = _check_folds(fold_errors, fold_rows)
+    limits = _fold_limits(*folds, checks.check_probabilities(delta, "delta"))
     return np.asarray(limits.argmin(axis=-1))[()], np.asarray(limits.min(axis=-1))[()]
 
 
@@ -347,9 +339,8 @@ def nested_all_rows(
 def _check_folds(
     fold_errors: ArrayLike, fold_rows: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    errors, rows = checks.check_counts_of(
-        fold_errors, fold_rows, "fold_errors", "fold_rows"
-    )
+    given = (fold_errors, fold_rows, "fold_errors", "fold_rows")
+    errors, rows = checks.check_counts_of(*given)
     if errors.ndim == 0 or errors.shape[-1] == 0:
         raise ValueError(
             f"`fold_errors` must have the folds on its last axis, got shape "

@@ -22,8 +22,7 @@ def holdout_bound(
     n_errors, n_rows
         Errors on the held-out rows, :math:`c`, and these rows, :math:`n`.
     delta
-        Probability with which the bound may fail, or one share for each candidate.
-        Ranges, shapes and errors are those of :func:`binomial_tail_inversion`.
+        As :func:`binomial_tail_inversion` takes it, with the same errors.
 
     Returns
     -------

@@ -6,6 +6,8 @@ t = -m this is the probability that model k errs with margin m or more, not that
 test row.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,13 +22,10 @@ def count_not_above(
 
     `ascending` has shape (n,) or (..., n); then `scores` shares its leading axes.
     """
-    if ascending.ndim == 1:
-        return np.searchsorted(ascending, scores, side="right")
-    n = ascending.shape[-1]
-    rows = scores.reshape(-1, scores.shape[-1])
-    pairs = zip(ascending.reshape(-1, n), rows, strict=True)
-    counts = [np.searchsorted(one, row, side="right") for one, row in pairs]
-    return np.array(counts, dtype=np.int64).reshape(scores.shape)
+    count = np.vectorize(
+        partial(np.searchsorted, side="right"), [np.int64], signature="(n),(m)->(m)"
+    )
+    return np.asarray(count(ascending, scores))
 
 
 def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
@@ -112,6 +111,5 @@ def threshold_bound(
     count, _ = check_counts_of(counts, n, "counts", "n_validation")
     models = check_integer(n_models, "n_models", at_least=1)
     share = check_probability(delta, "delta")
-    # sum over c of 1 / ((c + 1) (c + 2)) is at most 1, so small counts, which matter,
-    # get nearly all of delta.
+    # Small counts, which matter, get nearly all of delta.
     return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))

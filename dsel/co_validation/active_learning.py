@@ -48,11 +48,9 @@ class ActiveStep:
     @property
     def estimates(self) -> dict[str, float]:
         """Every estimate of co-validation by the name of its criterion."""
-        found = self.results[names.ESTIMATE]
-        return {
-            str(name): float(found.sel({names.CRITERION: name}).squeeze())
-            for name in found[names.CRITERION].values
-        }
+        found = self.results[names.ESTIMATE].squeeze(drop=True)
+        of = found[names.CRITERION].values.tolist()
+        return dict(zip(of, found.values.tolist(), strict=True))
 
 
 def learn_actively(

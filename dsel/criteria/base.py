@@ -18,6 +18,9 @@ BEST_FOLD: Final = "best fold"
 FIRST_FOLD: Final = "fold 0"
 """About the model that was trained without the first fold."""
 
+ROUNDING: Final = 1e-12
+"""Relative difference of numbers that are equal."""
+
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
@@ -69,8 +72,6 @@ class Criterion:
     """Whether it reads counts of random halves, not of folds."""
     is_guarantee: bool = False
     """Whether the number bounds the true error with probability 1 - delta."""
-    exact: Formula | None = None
-    """A multiple of the number without rounding, which is compared in its place."""
     tie_break: Formula | None = None
     """The smallest value of this is chosen among equal numbers, then the first."""
 
@@ -116,15 +117,16 @@ class Criterion:
         return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the candidate of smallest number; of equal ones by the tie break."""
-        counts, values = self._filled(evidence), terms.estimate
-        if self.exact is not None:
-            values = np.where(np.isfinite(values), self.exact(counts), np.inf)
-        least = first_smallest(values)  # raises where none is known
+        """Return the candidate of smallest number; of equal ones by the tie break.
+
+        Sums of fractions round: what differs in the last digits only is equal.
+        """
+        values = terms.estimate
+        tied = values <= values[first_smallest(values)] * (1.0 + ROUNDING)
         if self.tie_break is None:
-            return least
-        best = values <= values[least]
-        return first_smallest(np.where(best, self.tie_break(counts), np.inf))
+            return int(tied.argmax())
+        order = self.tie_break(self._filled(evidence))
+        return first_smallest(np.where(tied, order, np.inf))
 
     def _filled(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
         """Return the evidence with every missing count at 0, its smallest value."""

@@ -78,21 +78,6 @@ def fold_error(evidence: Evidence) -> Floats:
     return np.asarray(rates.mean(axis=-1))
 
 
-def cv_score(evidence: Evidence) -> Floats:
-    """Return `fold_error` times a constant, whole numbers where fold sizes allow it.
-
-    Two candidates tie exactly where these are equal; the rates themselves round.
-    """
-    answers = fold_answers(evidence)
-    sizes = np.unique(answers)
-    if sizes.size > 2:
-        return fold_error(evidence)
-    # Errors of small folds times the large size, and of large ones times the small one.
-    weights = sizes.sum() - answers if sizes.size == 2 else np.ones_like(answers)
-    errors = evidence[names.FOLD_ERRORS]
-    return np.asarray((errors * weights).sum(axis=-1), np.float64)
-
-
 def loo_error(evidence: Evidence) -> Floats:
     """Return the share of labeled rows that the model of all others errs on.
 
@@ -126,7 +111,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
     ),
     Estimate(
         "cv_error", fold_error, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
-        label_term=fold_error, exact=cv_score,
+        label_term=fold_error,
     ),
     Estimate(
         "mean_loss", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),

@@ -43,10 +43,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
 
     Parameters
     ----------
-    results
-        Cube of a search.
-    ax
-        Where to draw, and what is returned; None makes a new figure.
+    results, ax
+        As `plot_surface` takes them.
 
     Examples
     --------
@@ -62,26 +60,21 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     """
     choice = select(results)
     models = list(choice.certificates.values())
-    bounds = [each.bound for each in models]
-    # A bound without terms comes from labeled rows alone.
-    firsts = [np.fmin(each.bound, each.label_term) for each in models]
-    errors = [each.estimate for each in models]
-    texts = []
+    rows = []
     for each in models:
         words = "at most" if each.certified else "no guarantee, about"
-        seen = (
-            f", {each.about(each.estimate)} seen" if np.isfinite(each.estimate) else ""
-        )
-        texts.append(f"{each.model}: {words} {each.amount(each.bound)}{seen}")
-    colors = [BLUE] * len(models)
+        text = f"{each.model}: {words} {each.amount(each.bound)}"
+        if np.isfinite(each.estimate):
+            text += f", {each.about(each.estimate)} seen"
+        # A bound without terms comes from labeled rows alone.
+        first = np.fmin(each.bound, each.label_term)
+        rows.append((text, first, each.bound, each.estimate, BLUE))
     if np.isfinite(fifth := choice.held_out_fifth):
-        texts.append(f"a held-out fifth: about {choice.certificate.amount(fifth)}")
-        bounds.append(fifth)
-        firsts.append(fifth)
-        errors.append(np.nan)
-        colors.append(MIDDLE)
+        text = f"a held-out fifth: about {choice.certificate.amount(fifth)}"
+        rows.append((text, fifth, fifth, np.nan, MIDDLE))
+    texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(height=1.2 + 0.6 * len(texts)) if ax is None else ax
-    _draw_bars(ax, texts, np.array([firsts, bounds, errors]), colors)
+    _draw_bars(ax, texts, np.array(bars), colors)
     ax.set_xlabel(models[0].what + ", %" * (not models[0].is_cost))
     if models[0].is_cost:
         ax.xaxis.set_major_formatter("{x:g}")
@@ -101,7 +94,7 @@ def plot_certified_report(
     report
         A certified report, as `SemiSupervisedSearchCV.certified_report` returns it.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        As `plot_surface` takes it.
 
     Examples
     --------
@@ -154,7 +147,7 @@ def plot_terms(
     n_best
         How many candidates to show.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        As `plot_surface` takes it.
 
     Raises
     ------
@@ -187,20 +180,19 @@ def plot_terms(
             f"`plot_certificates` draws those of a nested search."
         )
     counts = evidence(results)
-    n_rows = counts[names.FOLD_ROWS].sum()
-    errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1) / n_rows
+    errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
+    errors = errors / counts[names.FOLD_ROWS].sum()
     ax = new_axes(height=1.4 + 0.5 * len(best)) if ax is None else ax
-    params, numbers = all_params(results), first + second
+    params, sums = all_params(results), (first + second)[best]
     words, amount = "about", about_percent
     if rule.is_guarantee:
         words, amount = "at most", in_percent
     texts = [
-        f"{params_text(params[n])}: {words} {amount(numbers[n])}, "
+        f"{params_text(params[n])}: {words} {amount(number)}, "
         f"{about_percent(error)} seen"
-        for n, error in zip(best, errors, strict=True)
+        for n, number, error in zip(best, sums, errors, strict=True)
     ]
-    bars = np.array([first[best], numbers[best], errors])
-    _draw_bars(ax, texts, bars, BLUE)
+    _draw_bars(ax, texts, np.array([first[best], sums, errors]), BLUE)
     ax.set_xlabel("%; dark: from labeled rows, pale: from the pool, mark: error seen")
     tidy(ax, title=f"What the smallest numbers of {rule.name} are made of")
     return ax
@@ -211,10 +203,8 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    results
-        Cube of a search.
-    ax
-        Where to draw, and what is returned; None makes a new figure.
+    results, ax
+        As `plot_surface` takes them.
 
     Examples
     --------
@@ -229,21 +219,16 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_xlabel()
     'seconds, summed over tasks'
     """
-    sums = {
-        phase: float(results[name].sum())
-        for name, phase in PHASES.items()
-        if name in results
-    }
-    total = sum(sums.values())
+    there = [name for name in PHASES if name in results]
+    seconds = np.array([float(results[name].sum()) for name in there])
+    total = seconds.sum()
     ax = new_axes(height=2.4) if ax is None else ax
-    places = np.arange(len(sums))[::-1]
-    bars = ax.barh(places, list(sums.values()), color=BLUE, height=0.6)
-    shown = [
-        f"{format_time(each)} ({each / (total or 1):.0%})" for each in sums.values()
-    ]
+    places = np.arange(len(there))[::-1]
+    bars = ax.barh(places, seconds, color=BLUE, height=0.6)
+    shown = [f"{format_time(each)} ({each / (total or 1):.0%})" for each in seconds]
     ax.bar_label(bars, shown, padding=3, fontsize=8, color=INK)
-    ax.set_yticks(places, list(sums))
-    ax.set_xlim(right=1.25 * max((*sums.values(), 1e-9)))
+    ax.set_yticks(places, [PHASES[name] for name in there])
+    ax.set_xlim(right=1.25 * seconds.max(initial=1e-9))
     ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=f"{format_time(total)} of work")
     return ax

@@ -28,7 +28,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     plan
         Dataset of `dsel.plan_bound`.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        As `plot_surface` takes it.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def plot_loss_curves(
     criterion
         What chooses the width; None means the criterion of the search.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        As `plot_surface` takes it.
 
     Raises
     ------
@@ -112,21 +112,19 @@ def plot_loss_curves(
     cube = cube.sortby(names.REGULARIZATION)
     cube = cube.sel({names.REGULARIZATION: cube[names.REGULARIZATION] > 0})
     ax = new_axes() if ax is None else ax
-    for number, name in enumerate(cube[names.CRITERION].values):
-        values = cube[names.ESTIMATE].sel({names.CRITERION: name}).values
+    estimates = cube[names.ESTIMATE].transpose(names.CRITERION, names.REGULARIZATION)
+    finite = estimates.where(np.isfinite(estimates))
+    for number, each in enumerate(finite):
         # Estimates often agree: later curves are thinner and leave the others visible.
         ax.plot(
-            cube[names.REGULARIZATION].values,
-            np.where(np.isfinite(values), values, np.nan),
-            color=COLORS[number % len(COLORS)], label=str(name), lw=3.2 - 0.5 * number,
+            cube[names.REGULARIZATION], each, color=COLORS[number % len(COLORS)],
+            label=each[names.CRITERION].item(), lw=3.2 - 0.5 * number,
         )  # fmt: skip
     chosen = choice.params["regularization"]
     if chosen > 0:
         ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("regularization")
-    ax.set_ylabel("estimated squared error")
+    ax.set(xscale="log", yscale="log")
+    ax.set(xlabel="regularization", ylabel="estimated squared error")
     ax.legend(frameon=False, fontsize=8)
     where = f"width {choice.params['width']:.3g}, regularization {chosen:.3g}"
     tidy(ax, title=f"{where} by {choice.criterion}")
@@ -143,41 +141,36 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     report
         Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        As `plot_surface` takes it.
     """
-    failures, n_draws = report["failures"], int(report["n_draws"])
-    lower = binomial_tail_inversion_lower(failures.values, n_draws, delta=0.025)
-    upper = binomial_tail_inversion(failures.values, n_draws, delta=0.025)
-    data = xr.Dataset({
-        "share": failures / n_draws,
-        "lower": (failures.dims, lower),
-        "upper": (failures.dims, upper),
-    })  # fmt: skip
+    failures = report["failures"].transpose("setting", names.DELTA)
+    settings, deltas = (failures[axis].values for axis in failures.dims)
+    counts, n_draws = failures.values.ravel(), int(report["n_draws"])
+    lower = binomial_tail_inversion_lower(counts, n_draws, delta=0.025)
+    upper = binomial_tail_inversion(counts, n_draws, delta=0.025)
+    shares, allowed = counts / n_draws, np.tile(deltas, len(settings))
     ax = new_axes(7.2, 0.9 + 0.19 * failures.size) if ax is None else ax
-    table = data.stack(line=["setting", names.DELTA])
-    places = np.arange(table.sizes["line"])[::-1]
-    shares, deltas = table["share"].values, table[names.DELTA].values
-    bars = np.abs(np.stack([table["lower"], table["upper"]]) - shares)
+    places = np.arange(len(counts))[::-1]
     ax.barh(
-        places, deltas, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"
+        places, allowed, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"
     )
     ax.errorbar(
-        shares, places, xerr=bars, fmt="o", ms=4, lw=1.4, capsize=2, color=INK,
-        label="failed, with 95 % interval",
+        shares, places, xerr=[shares - lower, upper - shares], fmt="o", ms=4, lw=1.4,
+        capsize=2, color=INK, label="failed, with 95 % interval",
     )  # fmt: skip
-    above = table["lower"].values > deltas
+    above = lower > allowed
     if above.any():
         ax.plot(
             shares[above], places[above], "D", ms=6, color=ACCENT, zorder=3,
             label="more than chance allows",
         )  # fmt: skip
-    n_deltas = data.sizes[names.DELTA]
     labels = [
-        f"{name}   {delta:g}" if number % n_deltas == 0 else f"{delta:g}"
-        for number, (name, delta) in enumerate(table["line"].values)
+        f"{name}   {delta:g}" if delta == deltas[0] else f"{delta:g}"
+        for name in settings
+        for delta in deltas
     ]
     ax.set_yticks(places, labels)
-    ax.set_xlim(0, max(1.1 * deltas.max(), 1.05 * table["upper"].values.max()))
+    ax.set_xlim(0, max(1.1 * deltas.max(), 1.05 * upper.max()))
     ax.set_ylim(-0.7, len(places) - 0.3)
     ax.set_xlabel(f"share of {n_draws:,} draws in which the bound failed")
     ax.set_ylabel("setting, delta")

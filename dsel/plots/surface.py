@@ -77,8 +77,9 @@ def plot_surface(
     shape = [results.sizes[dim] for dim in dims]
     shown = _with_partial(results, rule, np.asarray(terms.estimate))
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
-    dropped = xr.zeros_like(plane, dtype=bool)
-    dropped.values = results[names.STATUS].values == names.STATUS_PRUNED
+    dropped = xr.DataArray(
+        results[names.STATUS].values == names.STATUS_PRUNED, dims=dims
+    )
     for name, value in (("x", x), ("y", y)):
         if value is not None:
             check_choice(value, name, dims)
@@ -90,34 +91,29 @@ def plot_surface(
     if rest:
         smallest = plane.fillna(np.inf).argmin(dim=rest)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
-    kind = "bound" if rule.is_guarantee else "estimate"
     others = ", ".join(dim for dim in rest if results.sizes[dim] > 1)
     loss = declared_loss(results) if rule.name == "mean_loss" else None
-    label = f"{loss.what if loss else rule.name} ({kind})"
+    label = f"{loss.what if loss else rule.name} "
+    label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
     label += "" if loss and loss.is_cost else ", %"
     place, title = _choice(results, criterion)
     ax = new_axes() if ax is None else ax
-    labels = value_labels(results[columns].values)
     if rows is None:
-        column = None if place is None else place[columns]
-        _draw_points(plane.values, dropped.values, column, label, ax)
+        _draw_points(plane.values, dropped.values, place.get(columns), label, ax)
     else:
-        wanted = (rows, columns)
-        at = None if place is None else (place[rows], place[columns])
         values, hatched = (
-            np.asarray(each.transpose(*wanted).values) for each in (plane, dropped)
+            each.transpose(rows, columns).values for each in (plane, dropped)
         )
-        _draw_map(values, hatched, at, ax, label=label)
-        ax.set_ylabel(rows)
+        _draw_map(values, hatched, (place.get(rows), place.get(columns)), ax, label)
         y_labels = value_labels(results[rows].values)
         ax.set_yticks(range(len(y_labels)), y_labels)
+        ax.set_ylabel(rows)
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
     ax.set_xlabel(columns + note)
-    longest = max(map(len, labels))
-    step = -(-len(labels) // max(2, 72 // (longest + 2)))
-    places = range(0, len(labels), step)
-    ax.set_xticks(list(places), [labels[place] for place in places])
+    labels = value_labels(results[columns].values)
+    step = -(-len(labels) // max(2, 72 // (max(map(len, labels)) + 2)))
+    ax.set_xticks(range(0, len(labels), step), labels[::step])
     tidy(ax, title=title)
     return ax
 
@@ -137,14 +133,12 @@ def _with_partial(
     return np.where(np.isfinite(values), values, means)
 
 
-def _choice(
-    results: xr.Dataset, criterion: str | None
-) -> tuple[dict[str, int] | None, str]:
-    """Return the place of the choice along each dimension, and a title."""
+def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int], str]:
+    """Return the place of the choice along each dimension, if any, and a title."""
     try:
         choice = select(results, criterion)
     except ValueError as error:
-        return None, f"no choice: {str(error).split(':')[0]}"
+        return {}, f"no choice: {str(error).split(':')[0]}"
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
@@ -153,18 +147,15 @@ def _choice(
         number = choice.estimate  # not there of a candidate that was dropped
         number = number if np.isfinite(number) else certificate.estimate
         said = f"{certificate.about(number)}, an estimate"
-    return (
-        {dim: int(place) for dim, place in zip(dims, places, strict=True)},
-        f"{params_text(choice.params)}\n{said}",
-    )
+    place = dict(zip(dims, map(int, places), strict=True))
+    return place, f"{params_text(choice.params)}\n{said}"
 
 
 def _draw_map(
     values: NDArray[np.float64],
     hatched: NDArray[np.bool_],
-    chosen: tuple[int, int] | None,
+    chosen: tuple[int | None, int | None],
     ax: "Axes",
-    *,
     label: str,
 ) -> None:
     from matplotlib import colormaps
@@ -177,7 +168,7 @@ def _draw_map(
     shades = colormaps[COLORMAP].with_extremes(bad=GREY)
     image = ax.imshow(finite, origin="lower", aspect="auto", cmap=shades, norm=norm)
 
-    def frame(row: int, column: int, **style: Any) -> None:
+    def frame(row: Any, column: Any, **style: Any) -> None:
         corner = (column - 0.5, row - 0.5)
         ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
 
@@ -200,7 +191,7 @@ def _draw_map(
                 fontsize=7, color="white" if is_dark else ON_PALE,
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
-    if chosen is not None:
+    if chosen[0] is not None:
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     bar.set_label(label, color=INK)
@@ -230,12 +221,11 @@ def _draw_points(
     label: str,
     ax: "Axes",
 ) -> None:
-    places = np.arange(len(values))
-    for which, mark, style, said in (
-        (~dropped, "o", "full", label),
-        (dropped, "^", "none", "dropped early"),
+    places, known = np.arange(len(values)), np.isfinite(values)
+    for shown, mark, style, said in (
+        (known & ~dropped, "o", "full", label),
+        (known & dropped, "^", "none", "dropped early"),
     ):
-        shown = which & np.isfinite(values)
         if shown.any():
             ax.plot(
                 places[shown], values[shown], mark, color=BLUE, fillstyle=style,
@@ -243,7 +233,7 @@ def _draw_points(
             )  # fmt: skip
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
-    ax.set_ylim(0, 1.25 * values[np.isfinite(values)].max(initial=0.01))
+    ax.set_ylim(0, 1.25 * values[known].max(initial=0.01))
     ax.set_ylabel(label)
     ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
     ax.legend(frameon=False, fontsize=8)
