@@ -32,8 +32,6 @@ class Kernel:
     [1.0, 0.3679]
     >>> Polynomial(gamma=2.0, coef0=1.0, degree=0.5).values(np.array([4.0])).tolist()
     [3.0]
-    >>> Sigmoid(gamma=0.5, coef0=1.0).values(np.array([-2.0, 0.0])).round(4).tolist()
-    [0.0, 0.7616]
     """
 
     base: ClassVar[str]
@@ -122,7 +120,8 @@ class Polynomial(Kernel):
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """See `Kernel.rounding`."""
-        size, error = _scaled(self, base_error, base_size)
+        size = self.gamma * base_size + abs(self.coef0)  # of gamma x . z + coef0
+        error = self.gamma * base_error + 2 * np.finfo(np.float64).eps * size
         if self.degree < 1:  # |a^d - b^d| <= |a - b|^d
             return np.zeros_like(error), error**self.degree * (self.degree > 0)
         slope = self.degree * (size + error) ** (self.degree - 1)
@@ -154,33 +153,6 @@ class Rbf(Kernel):
         # Where rows are so far away that it overflows, nothing is known of them.
         relative = np.expm1(np.minimum(self.gamma * base_error, 500.0))
         return relative, np.zeros_like(base_error)
-
-
-@dataclass(frozen=True)
-class Sigmoid(Kernel):
-    """The sigmoid kernel, tanh(gamma <x, z> + coef0); not positive definite."""
-
-    base: ClassVar[str] = PRODUCTS
-    gamma: float
-    coef0: float
-
-    def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """See `Kernel.values`."""
-        argument = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
-        return np.asarray(np.tanh(argument, out=argument))
-
-    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """See `Kernel.rounding`."""
-        _, error = _scaled(self, base_error, base_size)
-        return np.zeros_like(error), error  # tanh is nowhere steeper than 1
-
-
-def _scaled(
-    kernel: Polynomial | Sigmoid, base_error: Floats, base_size: Floats
-) -> tuple[Floats, Floats]:
-    """Bound size and error of gamma x . z + coef0."""
-    size = kernel.gamma * base_size + abs(kernel.coef0)
-    return size, kernel.gamma * base_error + 2 * np.finfo(np.float64).eps * size
 
 
 def errors_of(kernel: Kernel, reference: ReferenceRows, X: Any) -> tuple[Floats, ...]:

@@ -30,7 +30,6 @@ TRUSTED: Final = (
     "dsel.kernels.functions.Linear",
     "dsel.kernels.functions.Polynomial",
     "dsel.kernels.functions.Rbf",
-    "dsel.kernels.functions.Sigmoid",
     "dsel.least_squares.estimators.KernelLeastSquares",
     "dsel.least_squares.estimators.KernelLeastSquaresClassifier",
     "dsel.mcpl.estimators.MaximumLikelihoodLDA",

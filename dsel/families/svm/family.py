@@ -48,7 +48,7 @@ class KernelSVMFamily(Family):
         others = set(self.fit_params) - {f"{prefix}sample_weight"}
         reasons = {
             "the kernel is a function that only SVC can call": callable(svc.kernel),
-            f"the kernel {svc.kernel!r} is not known":
+            f"the kernel {svc.kernel!r} is fitted by scikit-learn alone":
                 not callable(svc.kernel) and svc.kernel not in KERNELS,
             "probability=True needs libsvm's own fit": svc.probability is True,
             "break_ties=True predicts by confidences, not by votes": svc.break_ties,

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Bools, Floats, Integers
 from dsel.families.svm.rows import RowsByClass
 from dsel.families.svm.settings import OF_LIBSVM, opened
-from dsel.kernels.functions import Kernel, Polynomial, Rbf, Sigmoid
+from dsel.kernels.functions import Kernel, Polynomial, Rbf
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
 
@@ -161,6 +161,6 @@ def _set_up(
     given, svc.C = svc.C, 1.0
     svc.fit(np.eye(len(labels)) if labeled.n_values else rows, labels)
     svc.C = given
-    if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
+    if isinstance(machines.kernel, (Rbf, Polynomial)):
         svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
     return svc

@@ -12,18 +12,17 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_positive
-from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf
 
 KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
     "linear": lambda svc, gamma: Linear(),
     "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
     "precomputed": lambda svc, gamma: Precomputed(),
     "rbf": lambda svc, gamma: Rbf(gamma),
-    "sigmoid": lambda svc, gamma: Sigmoid(gamma, float(svc.coef0)),
 }
 """What `kernel=` of an SVC names: from the SVC, and its gamma as a number."""
 OF_LIBSVM: Final = frozenset(KERNELS)
-"""Those that scikit-learn's SVC knows by name; it is handed the others as functions."""
+"""Those that scikit-learn's SVC knows by name; others it is handed as functions."""
 SYMMETRY: Final = 1e-8  # times the largest entry
 PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
 
