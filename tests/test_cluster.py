@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from typing import ClassVar
 from unittest.mock import Mock
 
@@ -31,8 +30,7 @@ def opening(scheduler=None, **options):
         raise AssertionError("this opens a cluster")
 
 
-LOCAL = {"class": "distributed.LocalCluster", "n_workers": 1}
-BOTH = LOCAL | {"workers": 1, "adapt": {}}
+BOTH = {"class": "distributed.LocalCluster", "workers": 1, "adapt": {}}
 NO_CLUSTER = "`class` must be a cluster of Dask"
 REFUSED = {
     "no scheduler": ("nonsense", {}, ValueError, "must look like tcp://"),
@@ -178,13 +176,6 @@ def test_class__that_is_not_installed_is_named(monkeypatch):
         opening({"class": "dask_gateway.GatewayCluster"})
 
 
-@pytest.mark.cluster
-def test_class__of_dask_itself_gives_a_client():
-    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with connect(LOCAL | options) as client:
-        assert client.submit(sum, [1, 2]).result() == 3
-
-
 SBATCH = """#!{python}
 import pathlib, subprocess, sys
 script = pathlib.Path(sys.argv[1]).read_text()
@@ -195,22 +186,19 @@ with open("{folder}/jobs.txt", "a") as jobs:
     print(job.pid, file=jobs)
 print("Submitted batch job", job.pid)
 """
-SCANCEL = """#!/bin/sh
-kill -9 -- -$1
-"""
 
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     """A SLURM that runs jobs here; returns what lists those that were submitted."""
-    text = SBATCH.format(python=sys.executable, folder=tmp_path)
-    for name, content in (("sbatch", text), ("scancel", SCANCEL)):
+    sbatch = SBATCH.format(python=sys.executable, folder=tmp_path)
+    scancel = "#!/bin/sh\nkill -9 -- -$1\n"
+    for name, content in (("sbatch", sbatch), ("scancel", scancel)):
         (tmp_path / name).write_text(content)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "jobs.txt"
-    return lambda: [int(line) for line in path.read_text().split()]
+    return lambda: [int(line) for line in (tmp_path / "jobs.txt").read_text().split()]
 
 
 @pytest.mark.cluster
@@ -333,20 +321,16 @@ def test_connect__names_a_worker_of_other_code_and_not_one_that_dies(tmp_path):
             wait_until(lambda: not client.nthreads(), 60, "its end")
 
 
-def code_in(path):
-    """Return the hash of the code of dsel in a process that imports it from there."""
-    command = "from dsel.runtime.versions import own_code; print(own_code())"
-    environment = {**os.environ, "PYTHONPATH": str(path)}
-    return subprocess.check_output(
-        [sys.executable, "-c", command], env=environment, cwd=path.parent, text=True
-    ).strip()
-
-
-def test_versions_here__of_a_copy_are_the_same_and_of_a_zip_unknown(tmp_path):
+def test_own_code__of_a_copy_is_the_same_and_of_a_zip_unknown(tmp_path):
     shutil.copytree(ROOT / "dsel", tmp_path / "copy" / "dsel")
     archive = shutil.make_archive(tmp_path / "dsel", "zip", tmp_path / "copy")
-    assert code_in(tmp_path / "copy") == versions.own_code()
-    assert code_in(Path(archive)) == ""
+    command = "from dsel.runtime.versions import own_code; print(own_code())"
+    for path, expected in ((tmp_path / "copy", versions.own_code()), (archive, "")):
+        told = subprocess.check_output(
+            [sys.executable, "-c", command], cwd=tmp_path, text=True,
+            env={**os.environ, "PYTHONPATH": str(path)},
+        )  # fmt: skip
+        assert told.strip() == expected
 
 
 def test_check_here__takes_code_that_is_unknown_and_no_other():
@@ -364,22 +348,18 @@ def test_connect__says_that_nobody_answers_by_tls(certificates):
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])
 def test_connect__says_that_something_else_listens_there(answer):
-    with socketserver.TCPServer(("127.0.0.1", 0), _Answering) as server:
-        server.answer = answer
+    class Answering(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.sendall(answer)
+            while self.request.recv(2**16):
+                pass
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Answering) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         host, port = server.server_address
         with pytest.raises(ConnectionError, match="no scheduler answered at"):
             opening(f"tcp://{host}:{port}", timeout=1.0)
         server.shutdown()
-
-
-class _Answering(socketserver.BaseRequestHandler):
-    """Answers whoever connects, reads on, and says nothing more."""
-
-    def handle(self):
-        self.request.sendall(self.server.answer)
-        while self.request.recv(2**16):
-            pass
 
 
 @pytest.mark.cluster

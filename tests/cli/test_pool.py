@@ -22,18 +22,14 @@ def table(tmp_path, rng):
 
 
 def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
-    built = run("build", table, tmp_path / "p.zarr", "--target=label")
-    shown = run("info", tmp_path / "p.zarr")
-
+    asked = ("build", table, tmp_path / "p.zarr", "--target=label")
+    built, shown = run(*asked), run("info", tmp_path / "p.zarr")
     assert built.exit_code == 0
     assert shown.stdout == built.stdout
     assert "250 rows x 2 columns" in shown.stdout
     assert "columns: len, width\n" in shown.stdout
-
-
-def test_build__prints_nothing_where_quiet(run, table, tmp_path):
-    built = run("build", table, tmp_path / "p.zarr", "--target=label", "--quiet")
-    assert (built.exit_code, built.output) == (0, "")
+    quiet = run(*asked[:2], tmp_path / "q.zarr", "--target=label", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
 
 
 def test_build__says_in_one_line_what_is_wrong(run, table, tmp_path):

@@ -40,14 +40,15 @@ PAUSED = worker("paused")
 class Cluster:
     """A client whose workers are as they are told to be, and a clock."""
 
-    status = "running"
+    status, futures = "running", {"mine": None}
 
-    def __init__(self, monkeypatch, **found):
+    def __init__(self, monkeypatch, is_started=True, **found):
         self.found, self.retired, self.now = found, [], 0.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
         monkeypatch.setattr(workers, "time", clock)
         self.workers = Workers(self)
-        workers.STARTED.add(self)
+        if is_started:
+            workers.STARTED.add(self)
 
     def scheduler_info(self, n_workers):
         assert n_workers == -1
@@ -58,6 +59,9 @@ class Cluster:
         self.retired += addresses
         for address in addresses:
             del self.found[address]
+
+    def processing(self, addresses):
+        return dict.fromkeys(addresses, ("mine", "another's"))
 
     def threads_after(self, seconds):
         """Look every five seconds for so long; return the threads at the end."""
@@ -99,6 +103,18 @@ def test_workers__one_that_comes_back_is_not_sent_away(monkeypatch):
     assert cluster.retired == []
 
 
+def test_workers__of_others_are_left_alone_until_they_keep_tasks_for_too_long(
+    monkeypatch, caplog
+):
+    cluster = Cluster(monkeypatch, is_started=False, a=worker(), b=PAUSED)
+    assert cluster.threads_after(590) == 2
+    assert cluster.retired == []
+    (message,) = caplog.messages
+    assert "with tasks that no other worker takes: b. dsel did not start" in message
+    with pytest.raises(ClusterLostError, match=r"60\d s and keep tasks of this run: b"):
+        cluster.threads_after(15)
+
+
 def test_workers__none_but_paused_ones_end_the_run(monkeypatch):
     cluster = Cluster(monkeypatch, a=PAUSED, b=PAUSED)
     cluster.threads_after(15)
@@ -131,13 +147,10 @@ def test_workers__who_waits_for_some_is_told_once(monkeypatch, caplog):
     assert len(caplog.messages) == 2
 
 
-@pytest.mark.parametrize("limit", [0, 320, 500])
-def test_check_limits__takes_workers_that_can_import_dsel(monkeypatch, limit):
-    Cluster(monkeypatch, first=worker(limit=limit)).workers.check_limits()
-
-
 def test_check_limits__refuses_a_worker_that_would_die_of_its_imports(monkeypatch):
-    cluster = Cluster(monkeypatch, first=worker(), second=worker(limit=250))
+    found = {"a": worker(limit=0), "b": worker(limit=320), "c": worker(limit=500)}
+    Cluster(monkeypatch, **found).workers.check_limits()
+    cluster = Cluster(monkeypatch, **found, d=worker(limit=250))
     with pytest.raises(MemoryError, match="may use 250 MiB, and its imports alone"):
         cluster.workers.check_limits()
 
@@ -167,12 +180,8 @@ def resume(dask_worker):
 
 
 @pytest.fixture
-def soon(monkeypatch):
+def two_workers(monkeypatch):
     monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
-
-
-@pytest.fixture
-def two_workers(soon):
     with (
         config.set({"distributed.worker.memory.pause": False}),
         connect(workers=2) as client,
@@ -205,28 +214,6 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, pla
     found = plan.run(two_workers, on_progress=pause_first)
     assert (found.results["status"] == 0).all()
     assert len(two_workers.nthreads()) == 1
-
-
-@pytest.mark.cluster
-def test_run__lets_paused_workers_of_others_be_and_says_so(
-    tmp_path, soon, plan, caplog
-):
-    never = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
-    with running_cluster(tmp_path, workers=0) as running:
-        for name in ("one", "other"):
-            running.start_worker(name, **never)
-        with connect(running.address, timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
-            first = min(client.nthreads())
-
-            def pause_first(progress):
-                is_told = "dsel did not start them" in caplog.text
-                client.run(resume if is_told else pause, workers=[first])
-
-            found = plan.run(client, on_progress=pause_first)
-            assert len(client.nthreads()) == 2
-    assert (found.results["status"] == 0).all()
-    assert first in caplog.text
 
 
 @pytest.mark.cluster
