@@ -64,15 +64,15 @@ def test_candidate_texts__tells_lambdas_apart():
     assert len(set(candidate_texts(candidates).values())) == 2
 
 
-def test_candidate_path__differs_by_family_kind_and_values():
-    one, other = (Candidate(n, {"C": c}, SVC(C=c)) for n, c in enumerate([1.0, 2.0]))
-    linear = Candidate(0, {"C": 1.0}, LinearSVC(C=1.0))
-    paths = {
-        candidate_key(family, candidate, candidate_texts([candidate])[candidate.number])
-        for family in ("svm", "other")
-        for candidate in (one, other, linear)
-    }
-    assert len(paths) == 6
+def key_of(family, estimator, **params):
+    one = Candidate(0, params, estimator)
+    return candidate_key(family, one, candidate_texts([one])[0])
+
+
+def test_candidate_key__differs_by_family_kind_and_values():
+    made = [(SVC(C=1.0), 1.0), (SVC(C=2.0), 2.0), (LinearSVC(C=1.0), 1.0)]
+    keys = {key_of(family, each, C=C) for family in "ab" for each, C in made}
+    assert len(keys) == 6
 
 
 OWN = """
@@ -94,42 +94,39 @@ print(exact_text([Own(), own, np.random.default_rng(3)]))
 """
 
 
-def text_of(script, seed):
-    environment = os.environ | {"PYTHONHASHSEED": seed}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment
+def text_of(script, seed="1", **changed):
+    """Return what a script prints in a process of its own."""
+    environment = os.environ | {"PYTHONHASHSEED": seed, **changed}
+    return subprocess.check_output(
+        [sys.executable, "-c", script], text=True, env=environment
+    ).strip()
+
+
+def test_candidate_key__is_the_same_in_another_process():
+    script = (
+        "from sklearn.svm import SVC; from tests.test_candidates import key_of; "
+        "print(key_of('svm', SVC(C=2.0, kernel='linear')))"
     )
-    return done.stdout
-
-
-def test_candidate_path__is_the_same_in_another_process():
-    script = """
-from sklearn.svm import SVC
-from dsel.candidates import candidate_key, candidate_texts
-from dsel.families.family import Candidate
-one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))
-key = candidate_key('svm', one, candidate_texts([one])[0])
-"""
-    here = {}
-    exec(script, here)
-    assert text_of(script + "print(key)", "1").strip() == here["key"]
+    assert text_of(script) == key_of("svm", SVC(C=2.0, kernel="linear"))
 
 
 def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
     script = OWN.replace("STEP", "1")
-    text = text_of(script, "1")
+    text = text_of(script)
     assert text == text_of("\n\n# moved\n" + script, "2")
-    assert text != text_of(OWN.replace("STEP", "2"), "1")
+    assert text != text_of(OWN.replace("STEP", "2"))
 
 
-def test_exact_text__changes_with_a_module_of_ones_own(tmp_path, monkeypatch):
-    script = "from dsel.data.identity import exact_text; import own_module as m; "
-    script += "print(exact_text([m.function, m.Class()]))"
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+def test_exact_text__changes_with_a_module_of_ones_own(tmp_path):
+    script = (
+        "from dsel.data.identity import exact_text; import own_module as m; "
+        "print(exact_text([m.function, m.Class()]))"
+    )
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    changed = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     found = set()
     for by in (1, 2, 1):
         source = f"def function(x):\n    return {by} * x\nclass Class:\n    pass\n"
         (tmp_path / "own_module.py").write_text(source)
-        found.add(text_of(f"import sys; sys.dont_write_bytecode = True; {script}", "1"))
+        found.add(text_of(script, **changed))
     assert len(found) == 2

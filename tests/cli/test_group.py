@@ -42,6 +42,12 @@ def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
     assert done.stderr.splitlines()[-1].startswith("Error: ")
 
 
+def calling(monkeypatch, does):
+    """Return how `dsel report` ends that does something else."""
+    monkeypatch.setattr("dsel.cli.report.command.callback", does)
+    return CliRunner().invoke(main, ["report", "results"])
+
+
 @pytest.mark.parametrize(
     ("kind", "shown"),
     [
@@ -53,9 +59,8 @@ def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
     def command(**_):
         warnings.warn("two\nlines", kind, stacklevel=2)
 
-    monkeypatch.setattr("dsel.cli.report.command.callback", command)
     with warnings.catch_warnings(action="default"):
-        found = CliRunner().invoke(main, ["report", "results"])
+        found = calling(monkeypatch, command)
     assert shown in found.stderr
     assert found.output.count("\n") == 1
 
@@ -73,8 +78,7 @@ def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):
     def command(**_):
         raise error
 
-    monkeypatch.setattr("dsel.cli.report.command.callback", command)
-    found = CliRunner().invoke(main, ["report", "results"])
+    found = calling(monkeypatch, command)
     assert found.exit_code == code
     assert message in found.output
     assert len(found.output.strip().splitlines()) == 1
