@@ -1,14 +1,10 @@
-"""What every family promises, and families and kernels from outside of dsel.
-
-Results do not depend on who else is in the call; one more is a class and a line.
-"""
+"""What every family promises: results that do not depend on who else is in the call."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -17,10 +13,8 @@ from sklearn.svm import SVC
 import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.splits import Split
-from dsel.families import assignment
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
-from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.settings import KERNELS
 from dsel.kernels.functions import Polynomial
 from dsel.kernels.reference_rows import DISTANCES, squared_distances
@@ -116,47 +110,6 @@ def test_fit__a_part_that_predict_refuses_is_all_errors_and_the_other_one_as_eve
     assert "ValueError" in message
 
 
-ROWS, LABELS = load_iris(return_X_y=True)
-
-
-def search(estimator, grid):
-    return dsel.plan_search(
-        estimator, grid, ROWS[::2], LABELS[::2], ROWS[1::2], cv=3, random_state=0,
-        prune=False, certificate="cv_bound",
-    )  # fmt: skip
-
-
-def assert_equal_counts(*plans):
-    found, expected = (plan.run().results for plan in plans)
-    for name in ("fold_errors", "disagreements"):
-        np.testing.assert_array_equal(found[name], expected[name])
-
-
-@dataclass(frozen=True)
-class BayesFamily(ScikitLearnFamily):
-    """Naive Bayes, all smoothings in one group."""
-
-    name = "naive Bayes"
-
-    def refusal(self, estimator):
-        return None if type(estimator) is GaussianNB else ""
-
-    def groups(self, candidates):
-        return [tuple(candidates)]
-
-    def remark(self, n_groups, n_rows):
-        return "all together"
-
-
-def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypatch):
-    case = GaussianNB(), {"var_smoothing": [1e-9, 1e-3, 1.0]}
-    before = search(*case)
-    monkeypatch.setattr(assignment, "FAMILIES", [BayesFamily, *assignment.FAMILIES])
-    plan = search(*case)
-    assert "3 candidates by naive Bayes: all together" in " ".join(str(plan).split())
-    assert_equal_counts(plan, before)
-
-
 @dataclass(frozen=True)
 class Laplacian:
     """exp(-gamma ||x - z||), which scikit-learn's SVC has no name for."""
@@ -186,11 +139,17 @@ def test_kernels__that_svc_has_no_name_for_equal_a_function(
     monkeypatch, named, function
 ):
     monkeypatch.setitem(KERNELS, "laplacian", lambda svc, gamma: Laplacian(gamma))
+    X, y = load_iris(return_X_y=True)
     ours, theirs = (
-        search(SVC(gamma=0.5, **kernel), {"C": [0.1, 1.0, 10.0]})
+        dsel.plan_search(
+            SVC(gamma=0.5, **kernel), {"C": [0.1, 1.0, 10.0]}, X[::2], y[::2], X[1::2],
+            cv=3, random_state=0, prune=False, certificate="cv_bound",
+        )
         for kernel in (named, {"kernel": function})
-    )
+    )  # fmt: skip
     assert "kernel SVM" in str(ours)
     assert "kernel SVM" not in str(theirs)  # only scikit-learn can call it
-    assert_equal_counts(ours, theirs)
-    assert (ours.model(1).predict(ROWS) == theirs.model(1).predict(ROWS)).all()
+    found, expected = (plan.run().results for plan in (ours, theirs))
+    for name in ("fold_errors", "disagreements"):
+        np.testing.assert_array_equal(found[name], expected[name])
+    assert (ours.model(1).predict(X) == theirs.model(1).predict(X)).all()

@@ -22,7 +22,6 @@ from dsel.data.splits import Split
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.families.svm.family import KernelSVMFamily
-from dsel.families.svm.settings import resolve_kernel
 
 N_FOLDS = FULL = 3
 TOL = 1e-6
@@ -157,7 +156,7 @@ EQUAL = [
      balanced_bounds),
     (svcs((0.1, 10.0), ("scale", "auto")), first_fold_varies),
     *((svcs((1.0, 1e3), (1e-3, 0.5)), filled(v)) for v in (1e9, 1e12, 1e20, 1e37)),
-    (svcs((0.1, 10.0), (0.1, 0.2)), sparse_rows),
+    (svcs((0.1, 10.0), (0.1, "scale")), sparse_rows),
     (svcs((1.0,)), classes_of_one_fold),
     (behind(MinMaxScaler(), PCA(4, random_state=0),
             svcs=svcs((0.1, 10.0), (0.5, 1.0, "scale"))),
@@ -437,17 +436,3 @@ def test_check__refuses_what_cannot_work(estimator, X, message):
     with pytest.raises((TypeError, ValueError)) as refused:
         family.check(candidates_of(SVC(), estimator), X)
     assert message in str(refused.value)
-
-
-def test_check_budget__the_budget_holds_the_kernel_matrix():
-    family = KernelSVMFamily(np.arange(2), 0)
-    family.check_budget(300, 600_000)
-    with pytest.raises(MemoryError, match="600,000 bytes, got 599,999"):
-        family.check_budget(300, 599_999)
-
-
-def test_resolve_kernel__gamma_scale_is_that_of_svc(rng):
-    X = rng.normal(size=(20, 3))
-    for rows in (X, sparse.csr_array(X), np.ones((4, 2))):
-        svc = SVC().fit(rows, np.arange(rows.shape[0]) % 2)
-        assert resolve_kernel(SVC(), rows).gamma == pytest.approx(svc._gamma, rel=1e-14)
