@@ -67,37 +67,34 @@ def grid_axes(grid: Any) -> GridAxes:
     >>> axes.sizes, axes.candidates[3]
     ({'C': 3, 'gamma': 2}, {'C': 10, 'gamma': 1.0})
     """
-    columns: dict[str, Sequence[Any]]
-    if is_list(grid) and len(grid) and all(
+    are_estimators = is_list(grid) and len(grid) and all(
         hasattr(each, "get_params") and not isinstance(each, type) for each in grid
-    ):  # fmt: skip
-        # One that is the only candidate sets nothing.
-        candidates = tuple({"estimator": e} if len(grid) > 1 else {} for e in grid)
-        columns = {"estimator": grid}
-    else:
-        grids = product_grids(grid)
-        parameters = sorted({parameter for each in grids for parameter in each})
-        dims = {p: f"param_{p}" if p in names.RESERVED else p for p in parameters}
-        if len(set(dims.values())) < len(dims):
-            raise ValueError(
-                f"`param_grid` has two parameters that want one dimension: "
-                f"{tuple(dims.values())}."
-            )
-        candidates = tuple(
-            {name: _plain(value) for name, value in each.items()}
-            for each in ParameterGrid(list(grids))
+    )  # fmt: skip
+    grids = product_grids(
+        [{"estimator": [e]} for e in grid] if are_estimators else grid
+    )
+    parameters = sorted({parameter for each in grids for parameter in each})
+    dims = {p: f"param_{p}" if p in names.RESERVED else p for p in parameters}
+    if len(set(dims.values())) < len(dims):
+        raise ValueError(
+            f"`param_grid` has two parameters that want one dimension: "
+            f"{tuple(dims.values())}."
         )
-        if len(grids) == 1 and parameters:
-            values = {dim: _coordinate(grids[0][p]) for p, dim in dims.items()}
-            sizes = {dim: len(each) for dim, each in values.items()}
-            coords = {dim: (dim, each) for dim, each in values.items()}
-            return GridAxes(sizes, coords, candidates)
-        columns = {
-            dim: [each.get(parameter, UNSET) for each in candidates]
-            for parameter, dim in dims.items()
-        }
-    columns = {names.CANDIDATE: range(len(candidates)), **columns}
+    candidates = tuple(
+        {name: _plain(value) for name, value in each.items()}
+        for each in ParameterGrid(list(grids))
+    )
+    if len(grids) == 1 and parameters and not are_estimators:
+        values = {dim: _coordinate(grids[0][p]) for p, dim in dims.items()}
+        sizes = {dim: len(each) for dim, each in values.items()}
+        coords = {dim: (dim, each) for dim, each in values.items()}
+        return GridAxes(sizes, coords, candidates)
+    columns: dict[str, Sequence[Any]] = {names.CANDIDATE: range(len(candidates))}
+    for parameter, dim in dims.items():
+        columns[dim] = [each.get(parameter, UNSET) for each in candidates]
     along = {name: (names.CANDIDATE, _coordinate(v)) for name, v in columns.items()}
+    if are_estimators and len(candidates) == 1:
+        candidates = ({},)  # the only one sets nothing
     return GridAxes({names.CANDIDATE: len(candidates)}, along, candidates)
 
 
