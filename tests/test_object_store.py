@@ -84,15 +84,6 @@ def test_run__gives_the_counts_of_memory_and_goes_on(table, rows, pool, where):
     assert SECRET not in str(kept.attrs)
 
 
-def test_search__keeps_results_and_model_in_the_store(table, pool, where):
-    options = {"cv": 3, "random_state": 0}
-    search = dsel.SemiSupervisedSearchCV(LogisticRegression(), GRID, **options)
-    where |= {"out": f"{BUCKET}/search"}
-    first = search.fit(*table, pool, **where).best_estimator_
-    again = search.fit(*table, pool, **where).best_estimator_
-    assert (first.coef_ == again.coef_).all()
-
-
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
 def test_select__reads_and_writes_urls(table, pool, where, tmp_path, monkeypatch):

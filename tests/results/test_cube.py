@@ -7,7 +7,6 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
-from dsel.results.certificate import assumptions_of
 from dsel.results.cube import evidence, grid_axes, make_cube, make_pair_cube
 from dsel.results.tables import all_params, candidate_table, content_token, cv_results
 
@@ -146,13 +145,6 @@ def test_content_token__changes_with_counts_and_order(cube):
     changed = cube.copy(deep=True)
     changed.fold_errors.values[0, 0, 0] += 1
     assert content_token(changed) != token
-
-
-def test_assumptions__stand_in_the_cube_until_attributes_are_lost(cube):
-    listed = {each.name: each for each in assumptions_of(cube)}
-    assert list(listed) == ["A1", "A3", "A4", "A5", "A7"]
-    assert listed["A4"].state == "by design"
-    assert assumptions_of(cube.drop_attrs()) == ()
 
 
 def test_candidate_table__has_parameters_and_errors_by_answers(cube):

@@ -4,7 +4,6 @@ import importlib
 import io
 import json
 import sys
-import uuid
 import zipfile
 from functools import partial
 
@@ -22,6 +21,7 @@ from dsel.results import open_model, open_results, save_model, save_results
 from dsel.results.models import TRUSTED
 from dsel.results.place import seal, unseal
 from dsel.results.store import Store
+from tests.object_store import BUCKET
 
 pytest.importorskip("skops")
 
@@ -40,18 +40,19 @@ def open_run(tmp_path):
     return Store(tmp_path / "run", kind="search", plan={"cv": "5"})
 
 
-@pytest.mark.parametrize("url", [False, True], ids=["folder", "url"])
-def test_open_model__predicts_as_the_saved_one(rows, tmp_path, url):
-    place = f"memory://{uuid.uuid4().hex}" if url else tmp_path
-    X, y = rows
+@pytest.mark.parametrize("place", ["folder", "s3"])
+def test_open_model__predicts_as_the_saved_one(rows, tmp_path, place, request):
+    options, place = {}, tmp_path if place == "folder" else f"{BUCKET}/models"
+    if place != tmp_path:
+        options = {"storage_options": request.getfixturevalue("storage_options")}
     for C in (1.0, 2.0):
         imputer = SimpleImputer(add_indicator=True)
-        model = make_pipeline(imputer, StandardScaler(), SVC(C=C)).fit(X, y)
-        save_model(model, place)
-    opened = open_model(place)
+        model = make_pipeline(imputer, StandardScaler(), SVC(C=C)).fit(*rows)
+        save_model(model, place, **options)
+    opened = open_model(place, **options)
     assert opened[-1].C == 2.0
-    scores = model.decision_function(X)
-    np.testing.assert_array_equal(opened.decision_function(X), scores)
+    scores = model.decision_function(rows[0])
+    np.testing.assert_array_equal(opened.decision_function(rows[0]), scores)
 
 
 def test_save_model__lies_beside_a_cube_and_takes_our_own(rows, cube, tmp_path, rng):
