@@ -125,7 +125,7 @@ def plot_certified_report(
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("%; dark: recall, pale: precision, mark: limit")
-    tidy(ax, title=fill(report.head(), 56))
+    tidy(ax, title=fill(report.facts()[0][1], 56))
     return ax
 
 

@@ -55,9 +55,6 @@ LOST: Final = (
 )
 COLUMNS: Final = ("recall", "at least", "precision", "at least", "rows")
 """Heads of the table of a certified report, after that of the classes."""
-NOTHING: Final = (
-    "At least 0.0 %: too few rows or answers of the class were seen to say anything"
-)
 
 
 @dataclass(frozen=True)
@@ -357,15 +354,18 @@ class CertifiedReport(Told):
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
-        below = [("", line) for line in self.feet()]
-        return [("", self.head()), ("", *COLUMNS), *self.cells(), *below]
-
-    def head(self) -> str:
-        """Return the line above the table."""
-        if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}: {self.model}"
         sure = f"{confidence(self.delta)} % sure, all numbers at once"
-        return f"Certified report ({sure}): {self.model}"
+        head = f"Certified report ({sure}): {self.model}"
+        if self.remarks:
+            head = f"No guarantee, since {self.remarks[0]}: {self.model}"
+        seen, limit = about_percent(self.error), in_percent(self.error_at_most)
+        below = [f"Error about {seen}, at most {limit}"]
+        if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
+            few = "too few rows or answers of the class were seen to say anything"
+            below.append(f"At least 0.0 %: {few}")
+        below += [f"No guarantee: {why}" for why in self.remarks[1:]]
+        lines = [("", line) for line in below]
+        return [("", head), ("", *COLUMNS), *self.cells(), *lines]
 
     def cells(self) -> list[Fact]:
         """Return the texts of each class: its name, then what `COLUMNS` name."""
@@ -378,14 +378,6 @@ class CertifiedReport(Told):
             (f"{n:,}" for n in self.rows),
         )
         return list(zip(*columns, strict=True))
-
-    def feet(self) -> list[str]:
-        """Return the lines below the table."""
-        seen, limit = about_percent(self.error), in_percent(self.error_at_most)
-        lines = [f"Error about {seen}, at most {limit}"]
-        if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
-            lines.append(NOTHING)
-        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -149,13 +149,7 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
         MemoryStore(files),
         zarr_format=3,
         consolidated=False,
-        encoding={
-            str(key): {
-                "chunks": tuple(max(1, size) for size in each.shape),
-                **in_file(key),
-            }
-            for key, each in loaded.variables.items()
-        },
+        encoding={str(name): in_file(name) for name in loaded.variables},
     )
     contents = {key: buffer.to_bytes() for key, buffer in files.items()}
     sums = {key: zlib.crc32(body) for key, body in contents.items()}
