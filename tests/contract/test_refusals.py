@@ -76,6 +76,7 @@ PLANS = [
     ({"cv": [5], "certificate": None}, ValueError, "`cv` pairs split 0"),
     ({"cv": 2.5}, TypeError, "`cv` integer 2.5"),
     ({"cv": GroupKFold(3), "certificate": "nested"}, ValueError, "`cv` GroupKFold"),
+    ({"cv": 3, "groups": Y}, ValueError, "`groups` splitter cv=3 GroupKFold(3)"),
     ({"X": np.where(FIFTH, 1e160, X)}, ValueError, "squared lengths rbf scale"),
     ({"X": np.where(FIFTH, np.nan, X)}, ValueError, "`X` finite row column nan"),
     ({"X": X[0]}, ValueError, "`X` table"),
@@ -270,11 +271,14 @@ def test_other_calls__are_refused(case, tmp_path):
     is_refused(lambda: call(tmp_path / "place"), error, words)
 
 
-@pytest.mark.parametrize("kind", ["splitter", "groups"])
-def test_folds__of_the_user_give_estimates_only(kind):
-    options = {"cv": StratifiedKFold(2, shuffle=True, random_state=0)}
-    if kind == "groups":
-        options = {"cv": GroupKFold(3), "groups": np.arange(60) % 10}
-    run = plan(pool=None, criterion="cv_error", **options).run()
-    assert not run.certificate.certified
-    assert run.certificate.reasons
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cv": StratifiedKFold(2, shuffle=True, random_state=0)},
+        {"cv": GroupKFold(3), "groups": np.arange(60) % 10},
+    ],
+)
+def test_folds__of_the_user_give_estimates_only(options):
+    certificate = plan(pool=None, **options).run().certificate
+    assert not certificate.certified
+    assert certificate.reasons
