@@ -94,16 +94,12 @@ def whole(values):
     return np.where(np.isfinite(array) & (array != -1), array, None).tolist()
 
 
-def values(array):
-    return np.asarray(array, dtype=float).tolist()
-
-
 # ------------------------------------------------------------------ rows of the runs
 
 
-def split_rows(X, y, n_labeled, seed=0):
+def split_rows(X, y, n_labeled):
     """Return labeled rows, their labels, and the other rows as a pool."""
-    order = np.random.default_rng(seed).permutation(len(y))
+    order = np.random.default_rng(0).permutation(len(y))
     labeled, pool = order[:n_labeled], order[n_labeled:]
     return X[labeled], y[labeled], X[pool]
 
@@ -181,8 +177,8 @@ def plain(*rows, cv=5):
             delta=np.full(len(errors), 0.05 / len(errors)),
             label_share=share,
         )
-        frozen[f"label share {share}/label_bound"] = values(terms.label_term)
-        frozen[f"label share {share}/pool_bound"] = values(terms.disagreement_term)
+        frozen[f"label share {share}/label_bound"] = terms.label_term
+        frozen[f"label share {share}/pool_bound"] = terms.disagreement_term
     for name in EXACT:
         for title, prune in (("exhaustive", False), ("pruned", "exact")):
             choice = run_search(*rows, certificate=name, cv=cv, prune=prune).choice
@@ -247,14 +243,14 @@ def streamed_search():
 def least_squares():
     X, y, dense = sinc_rows()
     search = least_squares_search(cv=10).fit(X, y, dense, np.sinc(dense[:, 0]))
-    frozen = {"predictions": values(search.predict(dense[::20]))}
+    frozen = {"predictions": search.predict(dense[::20])}
     for name in LEAST_SQUARES_CRITERIA:
         found = select_least_squares(search.results_, name)
         frozen[f"{name}/candidate"] = found.candidate
         frozen[f"{name}/loss"] = found.estimate
     streamed = streamed_search().fit(*sinc_rows(400)[:2])
-    frozen["streamed/params"] = {k: float(v) for k, v in streamed.best_params_.items()}
-    frozen["streamed/predictions"] = values(streamed.predict(dense[::20]))
+    frozen["streamed/params"] = streamed.best_params_
+    frozen["streamed/predictions"] = streamed.predict(dense[::20])
     return frozen
 
 
@@ -271,7 +267,7 @@ def nonconformity():
     return {
         "random/predictions": whole(random.predict(pool[:300])),
         "literal/predictions": whole(literal.predict(pool[:300])),
-        "p_values": values(literal.p_values(pool[:4])),
+        "p_values": literal.p_values(pool[:4]),
     }
 
 
@@ -289,7 +285,7 @@ def mcpl():
     frozen = {}
     for kind in ("supervised", "semi-supervised", "oracle"):
         model = fit_lda(kind, *rows, pool, truth)
-        frozen[f"{kind}/means"] = values(model.means_)
+        frozen[f"{kind}/means"] = model.means_
         frozen[f"{kind}/errors"] = int((model.predict(pool) != truth).sum())
         frozen[f"{kind}/contrast"] = getattr(model, "contrast_lower_", None)
     return frozen
@@ -384,5 +380,7 @@ if __name__ == "__main__":
     for name, run in RUNS.items():
         if not (path := FROZEN / f"{name}.json").exists():
             pairs = sorted(run().items())  # a line each, so that lines can go
-            lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs]
+            lines = [
+                json.dumps({k: v}, default=np.ndarray.tolist)[1:-1] for k, v in pairs
+            ]
             path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
