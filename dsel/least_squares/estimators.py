@@ -182,8 +182,6 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         alpha, shape (n_centers,) or (n_centers, n_outputs).
     intercept_
         b, a float or shape (n_outputs,).
-    n_features_in_
-        Columns of the training rows.
 
     See Also
     --------
@@ -262,7 +260,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
     ----------
     classes_
         Labels in sorted order.
-    centers_, dual_coef_, intercept_, n_features_in_
+    centers_, dual_coef_, intercept_
         As in `KernelLeastSquares`; (n_centers, n_classes) for three or more classes.
 
     See Also
@@ -279,7 +277,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the coefficients.
+        """Fit the coefficients, as `KernelLeastSquares.fit` does.
 
         Parameters
         ----------
@@ -287,11 +285,6 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
             Rows, dense or sparse, shape (n, n_columns).
         y
             Labels of any kind, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            As `KernelLeastSquares.fit`.
         """
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64,

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from dsel.arrays import Floats, Integers
 
@@ -203,28 +204,17 @@ def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
     return hull
 
 
-def _damped_length(
-    objective: Any,
-    point: Floats,
-    along: Floats,
-    slope: float,
-) -> float:
+def _damped_length(objective: Any, point: Floats, along: Floats, slope: float) -> float:
     """Length in (0, 1] at which the slope along the step has all but vanished."""
-    low, low_slope, high, high_slope = 0.0, slope, 1.0, 0.0
-    length = 1.0
-    for _ in range(30):
-        here = float(objective.expand(point + length * along).gradient @ along)
-        if here <= -0.3 * slope and (length == 1.0 or here >= 0.3 * slope):
-            return length
-        if here > 0.0:
-            high, high_slope = length, here
-        else:
-            low, low_slope = length, here
-        # Secant step on the slope, kept inside of the bracket.
-        length = low + (high - low) * low_slope / (low_slope - high_slope)
-        margin = 0.05 * (high - low)
-        length = min(max(length, low + margin), high - margin)
-    return length
+
+    def slope_at(length: float) -> float:
+        if length == 0.0:
+            return slope  # as it was summed before, and found to be negative
+        return float(objective.expand(point + length * along).gradient @ along)
+
+    if slope_at(1.0) <= -0.3 * slope:
+        return 1.0
+    return float(brentq(slope_at, 0.0, 1.0, rtol=0.1, maxiter=30, disp=False))
 
 
 def minimize_quadratic_on_simplices(

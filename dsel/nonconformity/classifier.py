@@ -86,8 +86,6 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Reason by number of each candidate that could not be used.
     n_candidates_
         Candidates of the grid, failed ones included; bounds divide delta by it.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     See Also
     --------
@@ -97,9 +95,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     -----
     A row's answer depends on its place in `X` where models tie: the same place gives
     the same answer, in any chunking, but subsets of `X` may be answered otherwise.
-
-    `dsel.results.save_model` keeps a fitted classifier with all its models in a
-    folder or object store, and `open_model` gives it back, without pickle.
+    `dsel.results.save_model` keeps a fitted classifier with all its models.
 
     References
     ----------
