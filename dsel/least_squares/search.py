@@ -6,7 +6,7 @@ a width is one task, a decomposition.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from textwrap import shorten
 from typing import Any, Final, Self
@@ -61,6 +61,7 @@ from dsel.runtime.versions import installed_versions
 
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
 """How scikit-learn checks rows and their targets."""
+KIND: Final = "least-squares"
 
 
 @dataclass(eq=False, repr=False)
@@ -112,19 +113,15 @@ class Search(RegressorMixin, BaseEstimator):
         it holds a search of other rows or models.
         """
         inputs |= {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
-        with ExitStack() as stack:
-            store = None
-            if out is not None:
-                told = {**inputs, "versions": sorted(installed_versions().items())}
-                plan = {name: str(value) for name, value in told.items()}
-                opened = Store(out, kind="least-squares", plan=plan)
-                store = stack.enter_context(opened)
+        told = {**inputs, "versions": sorted(installed_versions().items())}
+        plan = {name: str(value) for name, value in told.items()}
+        opened = nullcontext() if out is None else Store(out, kind=KIND, plan=plan)
+        with opened as store:
             cube = make_loss_cube(
                 *grid, evaluate(store), n_rows,
                 criterion=self.criterion, folds=folds, attributes=inputs,
             )  # fmt: skip
             if store is not None:
-                store.flush()
                 store.save(CUBE, cube)
         return cube
 

@@ -8,9 +8,7 @@ order of tasks.
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from operator import add
-from types import SimpleNamespace
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -28,19 +26,18 @@ from dsel.least_squares.estimators import check_centers
 from dsel.least_squares.losses import Record, why_unusable
 from dsel.least_squares.search import NUMERIC, Search
 from dsel.least_squares.two_passes import (
-    Losses,
-    Moments,
+    Sums,
     ThinSolution,
+    add_losses,
     count_losses,
     count_moments,
+    merge_moments,
     solve_moments,
 )
 from dsel.results.store import Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.tasks import single_threaded
-
-Sum = TypeVar("Sum", Moments, Losses)
 
 BLOCK_NBYTES: Final = 2**24
 """Kernel values of one block of rows; a constant, so that sums are rounded alike."""
@@ -137,17 +134,13 @@ class StreamedLeastSquaresSearch(Search):
         else:
             centers = check_centers(self.centers, self.n_features_in_)
             n_centers, drawn = len(centers), content_hash(centers)
-            place = partial(SimpleNamespace, points=centers)
+            place = partial(dict, points=centers)
         models: list[tuple[Record, Floats | None, ThinSolution]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
-            self.centers_ = kept(store, "centers", SimpleNamespace, place).points
-            reduced = partial(rows.reduce, combine=add, client=client)
-
-            def add_up(key: str, kind: Any, count: Callable[..., Any]) -> Any:
-                return kept(store, key, kind, partial(reduced, count))
-
-            models.extend(self._stream(c, lams, n_targets, add_up) for c in widths)
+            self.centers_ = kept(store, "centers", place)["points"]
+            passes = partial(self._stream, lams, rows, n_targets, client, store)
+            models.extend(map(passes, widths))
             return [record for record, _, _ in models]
 
         cube = self._run(
@@ -175,31 +168,45 @@ class StreamedLeastSquaresSearch(Search):
         return self
 
     def _stream(
-        self, width: float, lams: Floats, n_targets: int, add_up: Callable[..., Any]
+        self,
+        lams: Floats,
+        rows: Pool,
+        n_targets: int,
+        client: Any,
+        store: Store | None,
+        width: float,
     ) -> tuple[Record, Floats | None, ThinSolution]:
         """Make the two passes of a width: what is found, W, and the models of all lam.
 
         W is None for the identity.
         """
+
+        def add_up(key: str, count: Any, merge: Callable[[Sums, Sums], Sums]) -> Sums:
+            of_block = partial(
+                sum_of_block, self.centers_, width, root, n_targets, count, merge
+            )
+            return kept(
+                store, key, partial(rows.reduce, of_block, merge, client=client)
+            )
+
         # On one thread, else the last digits depend on the machine's cores.
         with single_threaded():
             root = None
             if self.penalty == "rkhs":
                 root = whitening(self.centers_, width=width)
-            block = partial(sum_of_block, self.centers_, width, root, n_targets)
-            count = partial(block, count_moments)
-            moments = add_up(f"moments/{width!r}", Moments, count)
+            moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
             solution = solve_moments(
                 moments, n_targets, lams, fit_intercept=self.fit_intercept
             )
-            count = partial(block, partial(count_losses, solution))
-            losses = add_up(f"losses/{content_hash(lams)}/{width!r}", Losses, count)
-        reasons = why_unusable(lams, solution.rounding_limit, is_singular=False)
+            key, count = content_hash(lams), partial(count_losses, solution)
+            losses = add_up(f"losses/{key}/{width!r}", count, add_losses)
         record = {
-            names.LOO_LOSS_SUM: losses.loo,
-            names.GCV_LOSS_SUM: solution.gcv_losses(losses),
-            names.FOLD_LOSS_SUM: losses.loo[:, np.newaxis],
-            names.MESSAGE: reasons,
+            names.LOO_LOSS_SUM: losses["loo"],
+            names.GCV_LOSS_SUM: solution.gcv_losses(losses["train"]),
+            names.FOLD_LOSS_SUM: losses["loo"][:, np.newaxis],
+            names.MESSAGE: why_unusable(
+                lams, solution.rounding_limit, is_singular=False
+            ),
         }
         return record, root, solution
 
@@ -232,21 +239,19 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     return open_pool(joined), targets.shape[1]
 
 
-def kept(
-    store: Store | None, key: str, kind: Callable[..., Any], make: Callable[[], Any]
-) -> Any:
-    """Return what a store keeps under a key, or make it and keep its fields."""
+def kept(store: Store | None, key: str, make: Callable[[], Sums]) -> Sums:
+    """Return what a store keeps under a key, or make it and keep it."""
     if store is None:
         return make()
     if key not in store.records:
-        store.append(key, vars(make()))
+        store.append(key, make())
     fields = store.records[key].items()
-    return kind(**{name: np.asarray(each)[()] for name, each in fields})
+    return {name: np.asarray(each)[()] for name, each in fields}
 
 
 def drawn_rows(
     rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any
-) -> SimpleNamespace:
+) -> Sums:
     """Return random rows without their targets, as ``points``."""
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(rows.n_rows, n_drawn, replace=False))
@@ -255,7 +260,7 @@ def drawn_rows(
         return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
 
     found = rows.reduce(pick, lambda *parts: np.concatenate(parts), client=client)
-    return SimpleNamespace(points=found)
+    return {"points": found}
 
 
 def sum_of_block(
@@ -263,10 +268,11 @@ def sum_of_block(
     width: float,
     root: Floats | None,
     n_targets: int,
-    count: Callable[[Floats, Floats], Sum],
+    count: Callable[[Floats, Floats], Sums],
+    merge: Callable[[Sums, Sums], Sums],
     block: Any,
     numbers: Integers,
-) -> Sum:
+) -> Sums:
     """Add up what is counted on the design K(rows, z) W and the targets of a block.
 
     `root` is W for the RKHS penalty, None for the identity.
@@ -281,4 +287,4 @@ def sum_of_block(
         rows, targets = (np.array(part, np.float64, order="C") for part in parts)
         kernel = gaussian_kernel(rows, centers, width=width)
         sums.append(count(kernel if root is None else kernel @ root, targets))
-    return reduce(add, sums)
+    return reduce(merge, sums)

@@ -13,6 +13,7 @@ chunk; sums are added in row order, so who computed which chunk changes no digit
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,52 +24,35 @@ SMALLEST_GAP = 1e-12
 """Where 1 - h is below this it is rounding: the residual is not defined."""
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Sums over rows that pass 1 collects, of Z = [X y]."""
-
-    n_rows: int
-    """n."""
-    mean: Floats
-    """z, shape (b + n_outputs,)."""
-    scatter: Floats
-    """(Z - 1 z')'(Z - 1 z'), shape (b + n_outputs, b + n_outputs)."""
-
-    def __add__(self, later: "Moments") -> "Moments":
-        """Return the moments of these rows and later ones."""
-        n = self.n_rows + later.n_rows
-        gap = later.mean - self.mean
-        return Moments(
-            n,
-            self.mean + later.n_rows / n * gap,
-            self.scatter
-            + later.scatter
-            + self.n_rows * later.n_rows / n * np.outer(gap, gap),
-        )
+Sums = dict[str, Any]
+"""What a pass collects of some rows, by name."""
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Sums over rows that pass 2 collects, shape (n_lam,) each."""
-
-    loo: Floats
-    """Squared leave-one-out residuals; inf where one is not defined."""
-    train: Floats
-    """Squared residuals of the full models."""
-
-    def __add__(self, later: "Losses") -> "Losses":
-        """Return the losses of these rows and later ones."""
-        return Losses(self.loo + later.loo, self.train + later.train)
-
-
-def count_moments(design: Floats, y: Floats) -> Moments:
-    """Return the moments of a chunk of rows of X and their targets."""
+def count_moments(design: Floats, y: Floats) -> Sums:
+    """Return ``n_rows``, ``mean`` and ``scatter`` about it of a chunk of rows [X y]."""
     both = np.concatenate([design, y], axis=1)
     mean = both.mean(axis=0)
     # Subtracted here, not from sums over all rows, whose rounding would be what is left
     # of targets far from 0.
     both -= mean
-    return Moments(len(both), mean, both.T @ both)
+    return {"n_rows": len(both), "mean": mean, "scatter": both.T @ both}
+
+
+def merge_moments(these: Sums, later: Sums) -> Sums:
+    """Return the moments of these rows and later ones."""
+    n, gap = these["n_rows"] + later["n_rows"], later["mean"] - these["mean"]
+    share = later["n_rows"] / n
+    between = these["n_rows"] * share * np.outer(gap, gap)
+    return {
+        "n_rows": n,
+        "mean": these["mean"] + share * gap,
+        "scatter": these["scatter"] + later["scatter"] + between,
+    }
+
+
+def add_losses(these: Sums, later: Sums) -> Sums:
+    """Return the losses of these rows and later ones."""
+    return {name: these[name] + later[name] for name in these}
 
 
 @dataclass(frozen=True)
@@ -94,24 +78,24 @@ class ThinSolution:
     rounding_limit: float
     """Regularizations up to this one are below the rounding of X'X."""
 
-    def gcv_losses(self, losses: Losses) -> Floats:
+    def gcv_losses(self, train: Floats) -> Floats:
         """Return n times the generalised cross-validation score, shape (n_lam,)."""
         n, trace = self.n_rows, self.residual_trace
         undefined = trace < n * SMALLEST_GAP
         trace = np.where(undefined, 1.0, trace)
-        return np.where(undefined, np.inf, n**2 * losses.train / trace**2)
+        return np.where(undefined, np.inf, n**2 * train / trace**2)
 
 
 def solve_moments(
-    moments: Moments, n_outputs: int, lams: Floats, *, fit_intercept: bool = False
+    moments: Sums, n_outputs: int, lams: Floats, *, fit_intercept: bool = False
 ) -> ThinSolution:
     """Factor X'X once and solve for every regularization, lam >= 0.
 
     `moments` are of all rows, and the last of their columns are the targets; with
     `fit_intercept` the models have an unpenalised constant.
     """
-    n, b = moments.n_rows, len(moments.mean) - n_outputs
-    mean, scatter, base = moments.mean, moments.scatter, 1.0 / n
+    n, mean, scatter = moments["n_rows"], moments["mean"], moments["scatter"]
+    b, base = len(mean) - n_outputs, 1.0 / n
     if not fit_intercept:
         scatter = scatter + n * np.outer(mean, mean)  # Z'Z
         mean, base = np.zeros_like(mean), 0.0
@@ -139,10 +123,11 @@ def solve_moments(
     )
 
 
-def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Losses:
-    """Return the losses of a chunk of rows.
+def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Sums:
+    """Return squared residuals of a chunk of rows, ``loo`` and ``train``, (n_lam,).
 
-    `design` and `y` are as `count_moments` takes them, `solution` is of all rows.
+    `design` and `y` are as `count_moments` takes them, `solution` is of all rows. Where
+    a leave-one-out residual is not defined it is infinite.
     """
     centred = design - solution.middle
     alpha = solution.coefficients
@@ -157,4 +142,4 @@ def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Losses:
     undefined = gap < SMALLEST_GAP
     loo = squares / np.square(np.where(undefined, 1.0, gap))
     loo[undefined] = np.inf
-    return Losses(loo.sum(axis=0), squares.sum(axis=0))
+    return {"loo": loo.sum(axis=0), "train": squares.sum(axis=0)}

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
+from scipy.stats import Covariance, multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -70,10 +71,12 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Where a label did not occur in fitting: its density is not modelled.
         """
-        rows = self._checked(X)
-        fitted = GaussianClasses(self.priors_, self.means_, self.covariance_)
-        codes = self._encode(np.asarray(y), "y")
-        return float(fitted.log_joint(rows)[np.arange(len(codes)), codes].mean())
+        rows, codes = self._checked(X), self._encode(np.asarray(y), "y")
+        covariance = Covariance.from_cholesky(np.linalg.cholesky(self.covariance_))
+        joint = np.log(self.priors_) + np.column_stack(
+            [multivariate_normal.logpdf(rows, mean, covariance) for mean in self.means_]
+        )
+        return float(joint[np.arange(len(codes)), codes].mean())
 
     def _checked(self, X: ArrayLike) -> Floats:
         check_is_fitted(self, "means_")

@@ -1,4 +1,4 @@
-"""Gaussian classes with one covariance: moments of rows, densities, and the fit."""
+"""Gaussian classes with one covariance: moments of rows, scores, and the fit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from dsel.arrays import Floats, Integers
 
 _BLOCK_BYTES = 2**20
 _SINGULAR = 1e-14
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -96,18 +95,6 @@ class GaussianClasses:
     """Shape (K, d)."""
     covariance: Floats
     """Shape (d, d)."""
-
-    def log_joint(self, X: Floats) -> Floats:
-        """Return ln p(x, k), shape (n_rows, K)."""
-        # About the centre of the means: squares of far rows would cost digits.
-        centre = self.means.mean(axis=0)
-        factor = np.asarray(np.linalg.cholesky(self.covariance))
-        rows, means = whiten(factor, X - centre), whiten(factor, self.means - centre)
-        # ln det of the covariance is twice the sum over its factor's diagonal.
-        offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
-        scores = rows @ means.T - 0.5 * np.einsum("kd,kd->k", means, means)
-        scores -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
-        return np.asarray(scores + (np.log(self.priors) + offset))
 
     def scores_about(self, origin: Floats) -> Floats:
         """Return ln p(x, k), less what all classes share, as functions of x - origin.
