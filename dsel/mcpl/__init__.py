@@ -5,11 +5,9 @@ The *contrast* of parameters is their gain in log-likelihood over the supervised
 can be, and proves how large it is. It depends on a labeling through the masses and sums
 of the classes alone, so that the problem is convex in K (d + 1) numbers:
 
-- `gaussian`: moments of rows, Gaussian classes, and the supervised fit;
-- `pool_passes`: what a read of the pool returns: its moments, and class sums;
-- `contrast`: the contrast as a function of class sums, with two derivatives;
+- `gaussian`: Gaussian classes, the supervised fit, and what a read of the pool returns;
 - `frank_wolfe`: the minimum of a convex function over a polytope of class sums;
-- `saddle_point`: the estimate and its certificate, from the four above;
+- `saddle_point`: the contrast as a function of class sums, its minimum and certificate;
 - `estimators`: `SemiSupervisedLDA`, and what it is measured against: the fit to the
   labeled rows alone, and to the pool with its true labels.
 

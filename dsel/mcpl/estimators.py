@@ -19,8 +19,13 @@ from dsel.data.labeled import codes_of, with_columns
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
-from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
-from dsel.mcpl.pool_passes import chunk_moments
+from dsel.mcpl.gaussian import (
+    GaussianClasses,
+    Moments,
+    chunk_moments,
+    moments_of,
+    supervised_fit,
+)
 from dsel.mcpl.saddle_point import fit_contrast
 
 

@@ -153,11 +153,10 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"{self.classes_.tolist()[0]!r}."
             )
         X, n = summed(X), len(codes)
-        n_held = max(1, min(n // 5, LARGEST_VALIDATION))
-        if self.validation_size is not None:
-            n_held = check_integer(
-                self.validation_size, "validation_size", at_least=1, at_most=n - 1
-            )
+        n_held = self.validation_size
+        if n_held is None:
+            n_held = max(1, min(n // 5, LARGEST_VALIDATION))
+        check_integer(n_held, "validation_size", at_least=1, at_most=n - 1)
         self.seed_ = seed_from(self.random_state)
         split = holdout_split(n, n_held, seed=self.seed_)
         candidates = make_candidates(self.estimator, drawn(self.param_grid, self.seed_))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.families.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
+from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
 
@@ -85,7 +87,11 @@ def train_grid(
         for group in each.groups
         for split in splits
     ]  # fmt: skip
-    fitted = records_in_order((X, y), tasks, resolve_client(client))
+    client = resolve_client(client)
+    if client is None and any(each.family.holds_interpreter for each in assignments):
+        # Two threads fit no faster then, and would take each other's warnings.
+        client = partial(LocalExecutor, n_threads=1)
+    fitted = records_in_order((X, y), tasks, client)
     trained = [
         (each.family, [next(fitted) for _ in each.groups for _ in splits])
         for each in assignments

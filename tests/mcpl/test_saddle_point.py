@@ -8,8 +8,8 @@ import pytest
 from dsel.data import open_pool
 from dsel.errors import GuaranteeWarning
 from dsel.mcpl import SemiSupervisedLDA
-from dsel.mcpl.contrast import lda_contrast
 from dsel.mcpl.gaussian import moments_of, supervised_fit
+from dsel.mcpl.saddle_point import lda_contrast
 from tests.mcpl import definition
 
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from dsel.errors import FitFailedWarning
 from dsel.mcpl import SemiSupervisedLDA
-from dsel.mcpl.pool_passes import read_summary
+from dsel.mcpl.gaussian import read_summary
 from dsel.search.plan import plan_search
 
 
