@@ -97,8 +97,8 @@ class Place:
                 {f"{self._root}/{name}": body for name, body in files.items()}
             )
 
-    def create(self, name: str, content: bytes) -> bytes:
-        """Write a file unless somebody did before; return what is there."""
+    def create(self, name: str, content: bytes) -> None:
+        """Write a file unless somebody did before."""
         path = f"{self._root}/{name}"
         with self._writing():
             if self.folder is not None:  # older fsspec makes none for "x"
@@ -108,12 +108,11 @@ class Place:
                 with suppress(Exception), self._fs.open(path, "xb") as file:
                     file.write(content)
                     file.close()
-                    return content
-                if found := self.read(name):
-                    return found
+                    return
+                if self.read(name):
+                    return
                 time.sleep(seconds)
             self._fs.pipe_file(path, content)  # an earlier writer was killed
-        return content
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all files in it."""
