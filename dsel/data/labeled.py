@@ -274,18 +274,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
     """Return the pool with the named columns, or as it is where `X` has no names."""
     if pool.columns and names is not None:
-        wanted = tuple(map(str, names))
-        missing = [name for name in wanted if name not in pool.columns]
-        extra = [name for name in pool.columns if name not in wanted]
-        if missing:
-            instead = (
-                f", but has {extra[0]!r}; rename it" if extra else "; write it too"
-            )
-            raise ValueError(
-                f"{pool.where} lacks the column {missing[0]!r} of "
-                f"`X`{instead}, or leave the column out of `X`."
-            )
-        return pool.with_columns(wanted)
+        return pool.with_columns(names)
     if pool.n_columns != n_columns:
         raise ValueError(
             f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "

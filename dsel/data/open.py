@@ -89,7 +89,16 @@ def open_pool(
     """
     if isinstance(source, Pool):
         return source
-    options, names = check_options(storage_options), _names(columns)
+    options, names = check_options(storage_options), None
+    if columns is not None:
+        is_listed = hasattr(columns, "__iter__") and hasattr(columns, "__len__")
+        is_listed &= not isinstance(columns, (str, bytes, Set, Mapping))
+        if not is_listed or not len(columns):
+            raise (ValueError if is_listed else TypeError)(
+                f"`columns` must be a list of names of columns, got {columns!r}; leave "
+                f"it out to take all of them."
+            )
+        names = tuple(map(str, columns))
     if isinstance(source, (str, Path)):
         pool = _at_location(str(source), options)
     else:
@@ -101,25 +110,7 @@ def open_pool(
         return replace(pool, columns=names)
     if pool.columns is not None:
         check_names(pool.columns, pool.n_columns, f"columns of {pool.where}")
-    if unknown := [name for name in names or () if name not in (pool.columns or ())]:
-        raise ValueError(
-            f"`columns` must be columns of {pool.where}, got {unknown[0]!r}; it has "
-            f"{', '.join(pool.columns or ())}."
-        )
-    return pool.with_columns(names) if names else pool
-
-
-def _names(columns: Any) -> tuple[str, ...] | None:
-    if columns is None:
-        return None
-    is_listed = hasattr(columns, "__iter__") and hasattr(columns, "__len__")
-    is_listed &= not isinstance(columns, (str, bytes, Set, Mapping))
-    if not is_listed or not len(columns):
-        raise (ValueError if is_listed else TypeError)(
-            f"`columns` must be a list of names of columns, got {columns!r}; leave it "
-            f"out to take all of them."
-        )
-    return tuple(map(str, columns))
+    return pool.with_columns(names, "`columns`") if names else pool
 
 
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
@@ -245,9 +236,12 @@ def _of_dask(array: Any) -> Pool:
 
 def _of_dask_frame(source: Any) -> Pool:
     """Return the partitions of a Dask data frame; their lengths cost one pass."""
-    given, names = list(source.columns), list(map(str, source.columns))
-    named = partial(_named, given, names)
-    # Columns of a partition may be in another order than Dask believes.
+    given = list(source.columns)
+
+    def named(part: Any) -> Any:  # whose columns may be in another order
+        part = part if list(part.columns) == given else part[given]
+        return part.set_axis(list(map(str, given)), axis=1)
+
     source = source.map_partitions(
         named, meta=named(source._meta), enforce_metadata=False
     )
@@ -257,11 +251,6 @@ def _of_dask_frame(source: Any) -> Pool:
         head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
     schema = FrameSchema(head.iloc[:0], frame_of(head).schema.columns)
     return _of_collection(source, list(source.__dask_keys__()), lengths, schema)
-
-
-def _named(given: list[Any], names: list[str], part: Any) -> Any:
-    part = part if list(part.columns) == given else part[given]
-    return part.set_axis(names, axis=1)
 
 
 def _of_collection(

@@ -100,6 +100,7 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
     """Return the schema that all files have, with the fields of folders' names."""
     import pyarrow as pa
 
+    unified = partial(pa.unify_schemas, promote_options="permissive")
     first, joined = fragments[0].path, None
     for fragment in fragments:
         here, schema = fragment.path, fragment.physical_schema
@@ -116,22 +117,16 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
                 f"all files with the same columns."
             )
         try:
-            joined = _unified(joined, schema)
+            joined = unified([joined, schema])
         except pa.ArrowException:
             try:
-                joined = _unified(_plain(joined), _plain(schema))
+                joined = unified([_plain(joined), _plain(schema)])
             except pa.ArrowException as error:
                 raise TypeError(
                     f"`pool` {here!r} holds other types than {first!r}: {error}; write "
                     f"all files with the same types."
                 ) from error
     return joined
-
-
-def _unified(*schemas: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.unify_schemas(schemas, promote_options="permissive")
 
 
 def _plain(schema: Any) -> Any:

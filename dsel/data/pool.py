@@ -187,17 +187,21 @@ class Pool:
         """Bytes that a pass reads, in memory; the filter does not lower it."""
         return self.row_nbytes * int(self.boundaries[-1])
 
-    def with_columns(self, names: Sequence[str]) -> "Pool":
+    def with_columns(self, names: Iterable[Any], what: str = "`X`") -> "Pool":
         """Return the pool with some of its columns, in this order."""
-        names = tuple(names)
-        if names == self.columns:
+        names, columns = tuple(map(str, names)), self.columns or ()
+        if names == columns:
             return self
-        assert self.columns is not None
+        if missing := [name for name in names if name not in columns]:
+            raise ValueError(
+                f"{self.where} lacks the column {missing[0]!r} of {what}; it has "
+                f"{', '.join(columns[:20])}. Rename one, or leave it out of {what}."
+            )
         schema = self.schema and self.schema.with_columns(names)
         if self.read is not None:
             opened, kept = self.read(names), (self.excluded, self.shares)
             return replace(opened, excluded=kept[0], shares=kept[1], schema=schema)
-        name, places = _new_name(), [self.columns.index(each) for each in names]
+        name, places = _new_name(), [columns.index(each) for each in names]
         own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}
         frames = self.frames and self.frames.with_columns(names)
         return replace(

@@ -154,8 +154,9 @@ def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[s
         for name, entry in sorted(files.find(root, detail=True).items())
         if not name.endswith(".partial")
     }
-    is_content = all(stamp for _, stamp in stamps.values())
-    told = {"name": f"files-{tokenize(stamps)}", "is_content": is_content}
+    # Of a place that lists nothing, as some at http, the place is all that is known.
+    is_content = bool(stamps) and all(stamp for _, stamp in stamps.values())
+    told = {"name": f"files-{tokenize(stamps or url)}", "is_content": is_content}
     return told, set(stamps)
 
 

@@ -1,3 +1,6 @@
+from operator import add
+
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,8 +67,8 @@ def test_labeled_rows__takes_long_numbers_of_arrow():
     assert np.isnan(found[1]).all()
 
 
-def as_zarr(pool, folder):
-    return write_pool(pool, folder / "pool.zarr")
+def as_csr(pool, _):
+    return open_pool(sparse.csr_matrix(pool), columns=list(pool.columns))
 
 
 def as_parquet(pool, folder):
@@ -73,35 +76,33 @@ def as_parquet(pool, folder):
     return folder / "pool.parquet"
 
 
-def as_dask_frame(pool, folder):
-    return pytest.importorskip("dask.dataframe").from_pandas(pool, npartitions=2)
-
-
-def as_csr(pool, folder):
-    return open_pool(sparse.csr_matrix(pool), columns=list(pool.columns))
+KINDS = {
+    "frame": lambda pool, _: pool,
+    "zarr": lambda pool, folder: write_pool(pool, folder / "pool.zarr"),
+    "Parquet": as_parquet,
+    "Dask": lambda pool, _: dd.from_pandas(pool, npartitions=2),
+    "CSR": as_csr,
+}
 
 
 @pytest.mark.parametrize("as_frame", [False, True])
-@pytest.mark.parametrize(
-    "kind", [lambda pool, _: pool, as_zarr, as_parquet, as_dask_frame, as_csr]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, rng):
     whole = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("dcba"))
     labeled = labeled_rows(whole[["a", "c"]], np.arange(50) % 2, as_frame=as_frame)
-    opened = open_pool(kind(whole, tmp_path))
+    opened = open_pool(KINDS[kind](whole, tmp_path))
     pool = matching_pool(opened, labeled)
-    found = pool.reduce(lambda X, rows: [numbers(X)], lambda a, b: a + b)
+    found = pool.reduce(lambda X, rows: [numbers(X)], add)
     dense = [x.toarray() if sparse.issparse(x) else x for x in found]
     assert (np.concatenate(dense) == whole[["a", "c"]].to_numpy()).all()
     assert (pool.columns, pool.n_columns) == (("a", "c"), 2)
     assert pool.token != opened.token
 
 
-def test_matching_pool__finds_columns_of_text_by_their_names(tmp_path):
+@pytest.mark.parametrize("kind", ["frame", "Parquet", "Dask"])
+def test_matching_pool__finds_columns_of_text_by_their_names(kind, tmp_path):
     whole = pd.DataFrame({"b": ["x", "y"] * 5, "n": range(10), "a": ["u"] * 10})
     labeled = labeled_rows(whole[["a", "b"]], np.arange(10) % 2, as_frame=True)
-    for given in (whole, as_parquet(whole, tmp_path), as_dask_frame(whole, tmp_path)):
-        pool = matching_pool(open_pool(given), labeled)
-        (found,) = pool.reduce(lambda X, rows: [X.native], lambda a, b: [*a, *b])[:1]
-        assert list(found.columns) == ["a", "b"]
-        assert found.b.tolist() == ["x", "y"] * (len(found) // 2)
+    pool = matching_pool(open_pool(KINDS[kind](whole, tmp_path)), labeled)
+    found = pd.concat(pool.reduce(lambda X, rows: [X.native], add))
+    assert found.to_numpy().tolist() == whole[["a", "b"]].to_numpy().tolist()

@@ -59,7 +59,7 @@ def test_open_pool__reads_some_columns_of_parquet(folder):
     assert pool.columns == ("year", "age")
     assert pool.dtype == np.float64
     np.testing.assert_array_equal(pool.array.compute(), EXPECTED[["year", "age"]])
-    with pytest.raises(ValueError, match=r"part-0.parquet', got 'label'; it has age"):
+    with pytest.raises(ValueError, match=r"part-0.parquet' lacks the column 'label'"):
         open_pool(folder, columns=["label"])
 
 

@@ -12,7 +12,6 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
 from dsel.data.pool import read_blocks
@@ -240,9 +239,3 @@ def test_open_pool__takes_packed_numbers_that_xarray_opened(tmp_path, rng):
     values.to_zarr(tmp_path / "z", encoding={"v": packed}, consolidated=False)
     opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
     np.testing.assert_allclose(open_pool(opened).array.compute(), values.v, atol=1e-3)
-
-
-def test_open_pool__takes_svmlight(tmp_path, rng):
-    X = sparse.csr_matrix(rng.integers(0, 2, size=(30, 4)).astype(float))
-    dump_svmlight_file(X, np.zeros(30), str(tmp_path / "t.svm"), zero_based=False)
-    assert (open_pool(tmp_path / "t.svm").array.compute() != X).nnz == 0

@@ -1,11 +1,7 @@
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from scipy import sparse
-from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import write_pool
 from dsel.data.tables import read_table
@@ -49,15 +45,6 @@ def test_read_table__takes(name, write, target, tmp_path):
     assert table.columns == ("a", "b", "c")
 
 
-def test_read_table__takes_svmlight(tmp_path):
-    with gzip.open(tmp_path / "t.svm.gz", "wb") as file:
-        dump_svmlight_file(X, [1, -1, -1, 1], file, zero_based=False)
-    table = read_table(tmp_path / "t.svm.gz")
-    assert sparse.issparse(table.X)
-    assert (table.X.toarray() == X).all()
-    assert table.y.dtype == np.int64
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_read_table__keeps_a_frame_where_a_column_is_no_number(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
@@ -91,11 +78,6 @@ def test_read_table__names_the_file_that_cannot_be_read(name, content, read, tmp
     path.write_bytes(content)
     with pytest.raises(ValueError, match=name):
         read(str(path), target="label" if ".csv" in name else None)
-
-
-def test_read_table__takes_a_table_without_rows(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,label\n")
-    assert read_table(tmp_path / "t.csv", target="label").X.shape == (0, 2)
 
 
 def test_read_table__takes_minus_one_as_a_label_where_there_are_no_classes(tmp_path):

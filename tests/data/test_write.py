@@ -25,41 +25,45 @@ def as_frame(X):
     return pd.DataFrame(X, columns=list("abcd")).assign(label="x")
 
 
-def as_csv(X, folder):
-    as_frame(X).to_csv(folder / "t.csv")  # with its index
-    return folder / "t.csv"
+def as_csv(X, path):
+    as_frame(X).to_csv(path)  # with its index
+    return path
 
 
-def as_parquet(X, folder):
-    as_frame(X).to_parquet(folder / "t.parquet", row_group_size=77)
-    return folder / "t.parquet"
+def as_parquet(X, path):
+    as_frame(X).to_parquet(path, row_group_size=77)
+    return path
 
 
-def as_npz(X, folder):
-    np.savez_compressed(folder / "t.npz", X=X, label=np.zeros(len(X)))
-    return folder / "t.npz"
+def as_npz(X, path):
+    np.savez_compressed(path, X=X, label=np.zeros(len(X)))
+    return path
 
 
-def as_dask(X, folder):
-    return da.from_array(X, chunks=(90, 2))
+def as_zarr(X, path):
+    zarr.create_array(path, data=X, chunks=(400, 4))
+    return path
 
 
-def as_uneven_dask(X, folder):
-    return da.from_array(X, chunks=((3, 500, 500), 4))
+KINDS = {
+    "csv": as_csv,
+    "parquet": as_parquet,
+    "npz": as_npz,
+    "zarr": as_zarr,
+    "dask": lambda X, _: da.from_array(X, chunks=((3, 500, 500), 2)),
+}
 
 
-def as_long_chunks(X, folder):
-    zarr.create_array(folder / "long.zarr", data=X, chunks=(400, 4))
-    return folder / "long.zarr"
+def source_of(kind, X, folder):
+    """Return a source of some kind, and the name of what is no feature there."""
+    target = "label" if kind in ("csv", "parquet") else None
+    return KINDS[kind](X, folder / f"source.{kind}"), target
 
 
-KINDS = [as_csv, as_parquet, as_npz, as_dask, as_uneven_dask]
-
-
-@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks])
+@pytest.mark.parametrize("kind", KINDS)
 def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
-    target = "label" if kind in (as_csv, as_parquet) else None
-    source, how = kind(X, tmp_path), {"target": target, "chunk_rows": 100}
+    source, target = source_of(kind, X, tmp_path)
+    how = {"target": target, "chunk_rows": 100}
     pool = write_pool(source, tmp_path / "p.zarr", **how)
     assert write_pool(source, tmp_path / "p.zarr", **how).token == pool.token
     assert (pool.n_rows, pool.n_columns) == X.shape
@@ -86,30 +90,23 @@ def test_write_pool__leaves_out_what_is_filtered(X, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("failing", [0, 2])
-def test_write_pool__interrupted_leaves_nothing_and_starts_anew(
-    kind, failing, X, tmp_path
-):
-    source = kind(X, tmp_path)
-    target, seen = "label" if kind in (as_csv, as_parquet) else None, []
-    arguments = {"chunk_rows": 20, "target": target}
+@pytest.mark.parametrize("failing", [1, 3])
+def test_write_pool__interrupted_leaves_nothing(kind, failing, X, tmp_path):
+    source, target = source_of(kind, X, tmp_path)
+    how, seen = {"chunk_rows": 20, "target": target}, []
 
-    def stop(done, total):
-        seen.append(done)
-        if len(seen) == failing + 1:
+    def stop(*told):
+        seen.append(told)
+        if len(seen) == failing:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_pool(source, tmp_path / "p.zarr", on_progress=stop, **arguments)
+        write_pool(source, tmp_path / "p.zarr", on_progress=stop, **how)
     assert not (tmp_path / "p.zarr").exists()
-    seen.clear()
-    pool = write_pool(
-        source, tmp_path / "p.zarr", on_progress=lambda *a: seen.append(a), **arguments
-    )
-
+    pool = write_pool(source, tmp_path / "p.zarr", on_progress=stop, **how)
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
     assert seen[-1] in [(len(X), None), (len(X), len(X))]
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[failing:] == sorted(seen[failing:])
 
 
 def test_write_pool__replaces_what_a_killed_process_began(X, tmp_path):

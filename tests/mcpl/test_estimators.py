@@ -118,7 +118,7 @@ REFUSED = {
     "narrow": ({}, {"pool": lambda U: U[:, :2]}, "has 2 columns but `X` has 3"),
     "names": ({}, {"X": lambda X: pd.DataFrame(X, columns=list("abc")),
                    "pool": lambda U: pd.DataFrame(U, columns=list("acd"))},
-              "lacks the column 'b' of `X`, but has 'd'"),
+              "lacks the column 'b' of `X`; it has"),
     "gaps": ({}, {"pool": lambda U: changed(U, 1, np.nan)}, "finite"),
     "large": ({}, {"pool": lambda U: U * 1e200}, "values that can be squared"),
     "labels": ({}, {"pool_labels": ["a"] * 899 + ["z"]},
