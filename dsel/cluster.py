@@ -39,28 +39,23 @@ __all__ = ["connect"]
 
 LOOPBACK_HTTP: Final = "127.0.0.1:0"
 """Where dashboards listen. `None` and `":0"` would open them to everyone."""
-ONE_THREAD: Final = {
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-}
+ONE_THREAD: Final = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "1",
+)
 """Environment of a worker: Dask runs one task per process, and each task one thread."""
-FREED_MEMORY: Final = {
-    "MALLOC_TRIM_THRESHOLD_": str(2**25),
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),
-}
+FREED_MEMORY: Final = dict.fromkeys(
+    ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(2**25)
+)
 """Environment in which glibc keeps freed memory for the next chunk of a pool.
 
-With Dask's defaults a worker returns freed memory to the system at once, and for every
-chunk the system has to clear new pages. glibc allows at most 32 MiB here; larger arrays
-are returned at once as before. With huge pages too (`glibc.malloc.hugetlb`) chunks of
-200 MB are read in half the processor time, but fits of SVMs take 5 to 20 % more.
+With Dask's defaults the system has to clear new pages for every chunk. glibc allows at
+most 32 MiB here; larger arrays are returned at once as before. With huge pages too
+(`glibc.malloc.hugetlb`) chunks of 200 MB are read in half the processor time, but fits
+of SVMs take 5 to 20 % more.
 """
-SETTINGS: Final = {
-    # By default tasks wait for ever after the last worker has left.
-    "distributed.scheduler.no-workers-timeout": "60s",
-}
+# By default tasks wait for ever after the last worker has left.
+SETTINGS: Final = {"distributed.scheduler.no-workers-timeout": "60s"}
 """Dask's settings for schedulers that run in this process."""
 LOCAL_SETTINGS: Final = {
     # Dask pauses a worker that uses 80 % of its limit. With a small limit the
@@ -150,25 +145,27 @@ def connect(
         )
     if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
         scheduler = _read(scheduler)
-    with ExitStack() as stack:
-        stack.enter_context(dask.config.set(SETTINGS))
-        if scheduler is None:
-            stack.enter_context(_environment(ONE_THREAD | FREED_MEMORY))
-            client = _start_here(workers, memory, stack)
-        elif isinstance(scheduler, str):
-            client = _reach(scheduler, tls, timeout, stack)
-        elif "class" in scheduler:
-            stack.enter_context(_environment(ONE_THREAD))
-            client = _start_class(scheduler, stack)
-        elif "address" in scheduler and scheduler.keys() <= {"address", "tls"}:
-            address, tls = str(scheduler["address"]), scheduler.get("tls", tls)
-            client = _reach(address, tls, timeout, stack)
-        else:
+    if isinstance(scheduler, Mapping) and "class" not in scheduler:
+        if "address" not in scheduler or scheduler.keys() - {"address", "tls"}:
             raise ValueError(
                 "`scheduler` must have the key `class` and the arguments of that "
                 "class, or `address` and perhaps `tls`, got the keys "
                 f"{', '.join(map(str, scheduler))}."
             )
+        tls, scheduler = scheduler.get("tls", tls), str(scheduler["address"])
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(SETTINGS))
+        if isinstance(scheduler, str):
+            client = _reach(scheduler, tls, timeout, stack)
+        else:
+            if scheduler is None:
+                cluster, patience = _start_here(workers, memory, stack), 600.0
+            else:
+                stack.enter_context(_environment(ONE_THREAD))
+                cluster, patience = _start_class(dict(scheduler), stack)
+            client = stack.enter_context(cluster.get_client())
+            client.wait_for_workers(1, timeout=patience)
+            STARTED.add(client)
         check_versions(client)
         yield client
 
@@ -183,7 +180,8 @@ def _read(path: str) -> Mapping[str, Any]:
     return content
 
 
-def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
+def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
+    """Start worker processes on this machine."""
     from dask.utils import parse_bytes
     from distributed import LocalCluster, Security
 
@@ -195,9 +193,10 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
         is_amount = False
     if not (is_amount and isinstance(memory, str)):
         raise ValueError(f'`memory` must be an amount such as "4 GiB", got {memory!r}.')
+    stack.enter_context(_environment(ONE_THREAD | FREED_MEMORY))
     stack.enter_context(dask.config.set(LOCAL_SETTINGS))
     with _interrupts_wait():
-        cluster = stack.enter_context(LocalCluster(
+        return stack.enter_context(LocalCluster(
             n_workers=workers or local_threads(),
             threads_per_worker=1,
             memory_limit=memory,
@@ -208,13 +207,6 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
             worker_dashboard_address=LOOPBACK_HTTP,
             silence_logs=logging.CRITICAL,
         ))  # fmt: skip
-    return _started(cluster, stack)
-
-
-def _started(cluster: Any, stack: ExitStack) -> "Client":
-    client: Client = stack.enter_context(cluster.get_client())
-    STARTED.add(client)
-    return client
 
 
 @contextmanager
@@ -236,14 +228,11 @@ def _interrupts_wait() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_class(content: Mapping[str, Any], stack: ExitStack) -> "Client":
-    """Start a cluster class, and return once the first worker has joined."""
-    options = dict(content)
+def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]:
+    """Start a cluster class; return it, and how long its first worker may take."""
     found = _class(options.pop("class"))
     workers, adapt = options.pop("workers", None), options.pop("adapt", None)
     patience, tls = options.pop("patience", 600), options.pop("tls", None)
-    if workers is not None:
-        checks.check_integer(workers, "workers", at_least=1)
     if workers is not None and adapt is not None:
         raise ValueError(
             f"`workers` is a fixed number, but `adapt` is {adapt!r}; give one of them."
@@ -252,12 +241,10 @@ def _start_class(content: Mapping[str, Any], stack: ExitStack) -> "Client":
         options |= {"protocol": "tls://", "security": _security(tls)}
     cluster = stack.enter_context(found(**options))
     if workers is not None:
-        cluster.scale(workers)
+        cluster.scale(checks.check_integer(workers, "workers", at_least=1))
     if adapt is not None:
         cluster.adapt(**adapt)
-    client = _started(cluster, stack)
-    client.wait_for_workers(1, timeout=patience)
-    return client
+    return cluster, patience
 
 
 def _class(name: str) -> Any:
@@ -274,8 +261,8 @@ def _class(name: str) -> Any:
             f"example with: pip install {module.partition('.')[0]}"
         ) from missing
     # Not every one is a `distributed.deploy.Cluster`: that of dask-gateway is not.
-    is_cluster = isinstance(found, type) and hasattr(found, "scale")
-    if not (is_cluster and hasattr(found, "adapt")):
+    is_class, methods = isinstance(found, type), ("scale", "adapt")
+    if not (is_class and all(hasattr(found, each) for each in methods)):
         raise ValueError(
             "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
             f"got {name!r}."

@@ -128,7 +128,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> None:
-    """Raise where sets are not in the folder; the message has their public names.
+    """Raise FileNotFoundError, which has public names, where sets are not in a folder.
 
     Parameters
     ----------
@@ -136,11 +136,6 @@ def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> N
         Names of files, without their endings.
     folder
         Where they should be; None takes ``DSEL_DATA``.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where any is missing.
     """
     named = folder or os.environ.get(FOLDER_VARIABLE)
     there = {path.name.split(".")[0] for path in Path(named).glob("*")} if named else ()

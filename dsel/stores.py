@@ -10,7 +10,7 @@ codecs that only move and compress bytes.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -34,17 +34,15 @@ BAD_HEADER: Final = (
 """What zarr raises at a header that is not as its format asks."""
 
 # fmt: off
-NUMBER_CODECS: Final = frozenset({
-    "adler32", "astype", "bitround", "blosc", "bz2", "crc32", "crc32c", "delta",
-    "fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "lz4", "lzma",
-    "packbits", "quantize", "shuffle", "zlib", "zstd",
-})
-"""Codecs of format 2, which format 3 names with "numcodecs." before them."""
 CODECS: Final = frozenset({
     "bytes", "endian", "blosc", "crc32c", "gzip", "sharding_indexed", "transpose",
     "vlen-bytes", "vlen-utf8", "zstd",
-}) | {f"numcodecs.{name}" for name in NUMBER_CODECS}
-"""Codecs of format 3."""
+}) | {f"numcodecs.{name}" for name in (
+    "adler32", "astype", "bitround", "blosc", "bz2", "crc32", "crc32c", "delta",
+    "fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "lz4", "lzma",
+    "packbits", "quantize", "shuffle", "zlib", "zstd",
+)}
+"""Codecs of format 3; without "numcodecs." the others are those of format 2."""
 # fmt: on
 
 HEADERS: Final = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -60,13 +58,7 @@ class WholeStore(WrapperStore[Store]):
         prototype: "BufferPrototype",
         byte_range: ByteRequest | None = None,
     ) -> "Buffer | None":
-        """Return what is stored under a key; None for a header that is not there.
-
-        Raises
-        ------
-        ValueError
-            Where a chunk is not there.
-        """
+        """Return what is stored under a key; None for a header that is not there."""
         found = await super().get(key, prototype, byte_range)
         if found is None and not key.endswith(HEADERS):
             raise ValueError(f"the chunk {key} is missing")
@@ -84,38 +76,29 @@ def check_array(array: Any) -> None:
     """Raise ValueError where a zarr array could run code when it is read."""
     stored = array.metadata.to_dict()
     where = f"the array {array.path or array.name!r} of {array.store}"
-    if stored["zarr_format"] == 3:
-        check_codecs(stored["codecs"], where)
-        return
-    if array.dtype.hasobject:
-        raise ValueError(
-            f"{where} holds Python objects, which dsel never decodes; write it as "
-            f"numbers, or in zarr format 3."
-        )
-    codecs = [*(stored["filters"] or ()), stored["compressor"]]
-    _check_known({each["id"] for each in codecs if each}, NUMBER_CODECS, where)
+    codecs = stored.get("codecs", ())
+    if stored["zarr_format"] == 2:
+        if array.dtype.hasobject:
+            raise ValueError(
+                f"{where} holds Python objects, which dsel never decodes; write it as "
+                f"numbers, or in zarr format 3."
+            )
+        found = filter(None, [*(stored["filters"] or ()), stored["compressor"]])
+        codecs = [{"name": f"numcodecs.{each['id']}"} for each in found]
+    check_codecs(codecs, where)
 
 
 def check_codecs(codecs: Iterable[Mapping[str, Any]], where: str) -> None:
-    """Raise ValueError where an array of format 3 has a codec that is not known."""
-    _check_known(set(_named(codecs)), CODECS, where)
-
-
-def _named(codecs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the names of codecs, and of those that a shard has inside."""
+    """Raise ValueError where a codec is not known, or one that a shard has inside."""
     for codec in codecs:
-        yield str(codec["name"])
+        if codec["name"] not in CODECS:
+            raise ValueError(
+                f"{where} is stored with {codec['name']}, which dsel never decodes; "
+                f"write it with blosc, gzip or zstd, or without any codec."
+            )
         inside = codec.get("configuration", {})
         for key in ("codecs", "index_codecs"):
-            yield from _named(inside.get(key, ()))
-
-
-def _check_known(found: set[str], known: frozenset[str], where: str) -> None:
-    if unknown := sorted(found - known):
-        raise ValueError(
-            f"{where} is stored with {', '.join(unknown)}, which dsel never decodes; "
-            f"write it with blosc, gzip or zstd, or without any codec."
-        )
+            check_codecs(inside.get(key, ()), where)
 
 
 def check_empty(store: Store, name: str) -> None:

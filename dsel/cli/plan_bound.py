@@ -61,7 +61,10 @@ def command(
         f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
         f"{candidates:,} candidates, if it is {100 * assumed['error']:g} %:"
     ))  # fmt: skip
-    click.echo(f"\n{_table(plan[names.BOUND], _as_bound)}\n")
+    bounds = _table(
+        plan[names.BOUND], lambda n: "-" if n != n else f"{100 * min(1.0, n):.1f} %"
+    )
+    click.echo(f"\n{bounds}\n")
     for remark in plan.attrs["remarks"]:
         click.echo(wrap(remark))
     wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
@@ -69,7 +72,7 @@ def command(
         needed = plan.get(f"{kind}_needed")
         if needed is not None and (needed >= 0).any():
             click.echo(f"\nFor a bound of {wanted:g}, {title} rows needed:\n")
-            click.echo(_table(needed, _as_rows))
+            click.echo(_table(needed, lambda n: "never" if n < 0 else f"{n:,}"))
         elif needed is not None and wanted > assumed["error"]:
             click.echo(f"\nNo number of {title} rows gives a bound of {wanted:g}.")
     click.echo()
@@ -82,11 +85,3 @@ def _table(values: Any, show: Callable[[Any], str]) -> str:
     table = values.transpose(names.CERTIFICATE, names.N_FOLDS).to_pandas()
     text: str = table.map(show).rename_axis(index=None, columns="folds").to_string()
     return text
-
-
-def _as_bound(value: float) -> str:
-    return "-" if value != value else f"{100 * min(1.0, value):.1f} %"
-
-
-def _as_rows(value: int) -> str:
-    return "never" if value < 0 else f"{value:,}"

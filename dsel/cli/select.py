@@ -60,8 +60,8 @@ REPORT: Final = "report"
 @click.option(
     "--loss",
     multiple=True,
-    help=f"What is certified in the place of errors: {FORMS}. Alone or beside one of "
-    "them, report certifies recall and precision of every class, too.",
+    help=f"What is certified in the place of errors: {FORMS}; and report, alone or "
+    "beside one of them: recall and precision of every class, too.",
 )
 @click.option("--cv", type=int, help="Random folds: 5 by default.")
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")

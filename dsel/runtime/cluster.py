@@ -78,17 +78,11 @@ class ClusterExecutor:
         arguments = task.all_arguments(self._client)
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
             whole = record = self._client.submit(
-                _run_on_worker,
-                task.function,
-                self._work,
-                [self._futures[name][0] for name in task.inputs],
-                task.keeps_payload,
-                *arguments,
-                key=f"{task.key}-{self._run_id}-{next(self._serial)}",
-                priority=task.priority,
-                pure=False,
-                **where,
-            )
+                _run_on_worker, task.function, self._work,
+                [self._futures[name][0] for name in task.inputs], task.keeps_payload,
+                *arguments, key=f"{task.key}-{self._run_id}-{next(self._serial)}",
+                priority=task.priority, pure=False, **where,
+            )  # fmt: skip
         if task.keeps_payload:
             record = self._client.submit(
                 itemgetter(0), whole, key=f"record-{whole.key}",

@@ -10,9 +10,9 @@ import multiprocessing
 import queue
 import signal
 import time
+import uuid
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import lru_cache
 from typing import Any, Final
 
 import cloudpickle
@@ -32,10 +32,16 @@ IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
+_received: Final[dict[str, tuple[Any, dict[str, Any]]]] = {}
+"""In such a process: the work of the run, and scikit-learn's configuration there."""
 
 
 class NotPicklableError(Exception):
     """What a task returned cannot be brought back."""
+
+
+class WorkMissingError(Exception):
+    """The process has begun after the work was sent."""
 
 
 class LocalExecutor:
@@ -49,8 +55,8 @@ class LocalExecutor:
     def __init__(
         self, work: Any, n_threads: int | None = None, began: float | None = None
     ) -> None:
-        self._work = work, get_config()  # else threads have scikit-learn's defaults
-        self._packed = b""  # the same, for processes
+        self._packed = work, get_config()  # else threads have scikit-learn's defaults
+        self._key = uuid.uuid4().hex
         self.n_slots = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self.n_slots, thread_name_prefix="dsel")
         # Fits that hold the interpreter are slower on two threads than on one.
@@ -58,7 +64,7 @@ class LocalExecutor:
         # In a task, or a process of somebody else's pool, those beside it are busy.
         is_inside = multiprocessing.parent_process() or current_worker() or is_task()
         self._began = None if is_inside or self.n_slots == 1 else began
-        self._beginning: list[Future[None]] = []
+        self._coming: list[Future[None]] = []  # the work, to each of the processes
         self._on_processes: dict[str, Task] = {}
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -74,20 +80,22 @@ class LocalExecutor:
         """Queue the task; threads take tasks in the order of submission.
 
         Priorities are ignored, since few tasks are queued at a time. So is
-        `keeps_payload` on threads: payloads are kept here until `forget` in any case.
+        `keeps_payload`: payloads are kept in this process until `forget` in any case.
         """
-        arguments = task.all_arguments(None)
         if not task.inputs and self._has_processes():
-            self._on_processes[task.key] = task
-            self._keep(task, _in_process(
-                self.n_slots, _run, self._packed, task.keeps_payload, task.function,
-                [], *arguments,
-            ))  # fmt: skip
+            self._send(task)
             return
         payloads = [self._futures[name].result()[1] for name in task.inputs]
         threads = self._pool if task.inputs else self._alone
-        self._keep(task, threads.submit(
-            run_here, self._work, task.function, payloads, *arguments
+        arguments = task.function, payloads, *task.all_arguments(None)
+        self._keep(task, threads.submit(run_here, self._packed, *arguments))
+
+    def _send(self, task: Task, *, with_work: bool = False) -> None:
+        """Run a task in a process; its payload comes back only if it is to be kept."""
+        self._on_processes[task.key] = task
+        self._keep(task, _in_process(
+            self.n_slots, _run, self._key, self._packed if with_work else None,
+            task.function, task.keeps_payload, *task.all_arguments(None),
         ))  # fmt: skip
 
     def _keep(self, task: Task, future: "Future[tuple[Any, Any]]") -> None:
@@ -99,18 +107,15 @@ class LocalExecutor:
         if self._began is None:
             return False
         n, lasted = self.n_slots, time.monotonic() - self._began
-        if not self._beginning and n not in _pools and lasted < PATIENCE_SECONDS:
+        if not self._coming and n not in _pools and lasted < PATIENCE_SECONDS:
             return False
         try:
-            if not self._beginning:
-                # Sent with each task, since a process may end, idle, and begin again.
-                self._packed = cloudpickle.dumps(self._work)
-                self._beginning = [
-                    _in_process(n, _begin, self._packed) for _ in range(n)
-                ]
-            if not all(future.done() for future in self._beginning):
+            self._coming = self._coming or [
+                _in_process(n, _receive, self._key, self._packed) for _ in range(n)
+            ]
+            if not all(future.done() for future in self._coming):
                 return False
-            for future in self._beginning:
+            for future in self._coming:
                 future.result()
         except Exception as error:  # pickle raises what an object's own code raises
             self._stay_on_threads(error)
@@ -135,6 +140,9 @@ class LocalExecutor:
         if task is not None and isinstance(error, NotPicklableError):
             self._stay_on_threads(error)
             self.submit(task)
+            return None
+        if task is not None and isinstance(error, WorkMissingError):
+            self._send(task, with_work=True)
             return None
         if task is not None and isinstance(error, BrokenExecutor):
             end_processes(self.n_slots)
@@ -188,18 +196,17 @@ def end_processes(n: int) -> None:
         pool.shutdown(wait=True, kill_workers=True)
 
 
-@lru_cache(maxsize=1)  # one run works at a time
-def _work_in(packed: bytes) -> Any:
-    return cloudpickle.loads(packed)
+def _receive(key: str, packed: tuple[Any, dict[str, Any]]) -> None:
+    _received.clear()  # one run works at a time; what another lost is sent again
+    _received[key] = packed
 
 
-def _begin(packed: bytes) -> None:
-    _work_in(packed)
-
-
-def _run(packed: bytes, keeps: bool, *arguments: Any) -> Any:
-    """Run a task; its payload comes back only if it is to be kept."""
-    record, payload = run_here(_work_in(packed), *arguments)
+def _run(key: str, packed: Any, function: Any, keeps: bool, *arguments: Any) -> Any:
+    if packed is not None:
+        _receive(key, packed)
+    if key not in _received:
+        raise WorkMissingError
+    record, payload = run_here(_received[key], function, [], *arguments)
     result = record, payload if keeps else None
     try:
         cloudpickle.dumps(result)  # else the error does not tell whose it is

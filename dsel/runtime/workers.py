@@ -132,7 +132,14 @@ class Workers:
         if running and stuck:
             self._leave_out(stuck)
         elif stuck and len(stuck) == len(workers):
-            raise ClusterLostError(f"{_short_of_memory(workers)}; {GO_ON}")
+            most = max(workers.values(), key=lambda each: each["memory_limit"] or 0)
+            raise ClusterLostError(
+                f"all {len(workers)} workers are paused by Dask for lack of memory, "
+                f"and none has run a task for {PAUSED_SECONDS:g} s; of "
+                f"{(most['memory_limit'] or 0) / MIB:.0f} MiB that one may use it "
+                f"holds {most['metrics'].get('memory', 0) / MIB:.0f}. Give workers "
+                f"more memory; {GO_ON}"
+            )
         elif self._seconds_without > NO_WORKERS_SECONDS:
             raise ClusterLostError(
                 f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
@@ -191,13 +198,3 @@ def _free(worker: Worker) -> int:
     limit = int(worker["memory_limit"] or _machine_memory())
     # A process that has just begun holds little, and will hold at least its imports.
     return max(0, limit - max(IMPORTS_NBYTES, held)) // int(worker["nthreads"])
-
-
-def _short_of_memory(workers: Mapping[str, Worker]) -> str:
-    most = max(workers.values(), key=lambda each: int(each["memory_limit"] or 0))
-    return (
-        f"all {len(workers)} workers are paused by Dask for lack of memory, and none "
-        f"has run a task for {PAUSED_SECONDS:g} s; of "
-        f"{int(most['memory_limit'] or 0) / MIB:.0f} MiB that one may use it holds "
-        f"{int(most['metrics'].get('memory', 0)) / MIB:.0f}. Give workers more memory"
-    )

@@ -144,6 +144,19 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
     assert pids(tmp_path) - before
 
 
+def _forget(key, packed):
+    """Leave a process without the work that was sent to it."""
+
+
+def test_processes__that_begin_late_are_sent_the_work(tmp_path, there, monkeypatch):
+    # As if all had ended, idle, and begun again after the work had come.
+    with monkeypatch.context() as patched:
+        patched.setattr(local, "_receive", _forget)
+        made = search(tmp_path / "two")
+    assert pids(tmp_path / "two")
+    assert counted(made) == counted(search(tmp_path / "one", n_jobs=1))
+
+
 def test_processes__end_with_an_interrupted_run(tmp_path, there):
     class Stop(BaseException):
         pass
