@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.object_store import object_store
 
-STARTED = pytest.StashKey[float]()
+STARTED = time.monotonic()
 MARKERS = {
     "slow": "takes minutes; run with --runslow",
     "cluster": "starts Dask workers; run with --runcluster",
@@ -41,14 +41,9 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def pytest_sessionstart(session):
-    session.config.stash[STARTED] = time.monotonic()
-
-
 def pytest_runtest_setup(item):
-    spent = time.monotonic() - item.config.stash[STARTED]
     limit = item.config.getoption("--slow-seconds")
-    if item.get_closest_marker("slow") and spent > limit:
+    if item.get_closest_marker("slow") and time.monotonic() - STARTED > limit:
         pytest.skip(f"the {limit:g} s for slow tests are over")
 
 

@@ -87,19 +87,15 @@ def test_kubernetes__variables_are_settings_that_dask_has():
         config.get(place)  # KeyError for another
 
 
-def test_kubernetes__pods_may_nothing_and_find_the_certificates_they_are_told_of():
-    files = MADE["secretGenerator"][0]["files"]
+def test_kubernetes__pods_find_the_certificates_that_they_are_told_of():
+    [made] = MADE["secretGenerator"]
     told = {value for value in _variables("dask.env").values() if ".pem" in value}
-    assert told == {f"/tls/{Path(file).name}" for file in files}
+    assert told == {f"/tls/{Path(file).name}" for file in made["files"]}
     for pod in PODS:
         [volume], [container] = pod["volumes"], pod["containers"]
-        assert volume["secret"]["secretName"] == MADE["secretGenerator"][0]["name"]
+        assert volume["secret"]["secretName"] == made["name"]
         assert container["volumeMounts"][0]["mountPath"] == "/tls"
         assert {"configMapRef": {"name": "dsel-dask"}} in container["envFrom"]
-        assert pod["securityContext"]["runAsNonRoot"]
-        context = container["securityContext"]
-        assert context["capabilities"] == {"drop": ["ALL"]}
-        assert not context["allowPrivilegeEscalation"]
 
 
 def test_compose__ports_are_open_on_loopback_only():

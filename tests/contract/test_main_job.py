@@ -93,7 +93,7 @@ def test_certificate__is_of_the_declared_delta_and_holds_on_the_pools_true_label
     assert str(choice.params["gamma"]) in repr(choice)
 
 
-def test_plan__tells_what_will_be_done_and_computes_nothing():
+def test_plan__tells_what_will_be_done():
     text = str(dsel.plan_search(*SVMS, X, Y, POOL))
     assert [word for word in ("16 cand", "fold", "delta") if word not in text] == []
 
