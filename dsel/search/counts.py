@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import Span
-from dsel.families.family import FIT_DONE, FIT_FAILED, FitCounts
+from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.search.comparisons import BestFold, Comparison
 from dsel.search.folds import Layout
-from dsel.search.tasks import (
-    FitJob,
-    FitRecord,
-    Group,
-    SpanJob,
-    SpanRecord,
-    joined_tokens,
-)
+from dsel.search.tasks import Group, joined_tokens
 
 UNKNOWN: Final = -1
 
@@ -69,29 +62,25 @@ class CountTable:
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
 
-    def add_fit(self, record: FitRecord) -> None:
-        """Write the counts of one job; those of another fit of a model are dropped."""
-        counts, split = record.counts, record.job.split
-        for place, number in enumerate(record.job.candidates):
-            key, token = (number, split), record.tokens[place]
-            if self.fit_status[key] == FIT_DONE and self.tokens.get(key, "") != token:
-                self.forget_pool(number)
-            self.errors[key] = (
-                counts.test_errors[place, 0],
-                counts.train_errors[place, 0],
-            )
-            if record.losses is not None:
-                self.losses[key] = record.losses[place]
-            self.fit_status[key] = counts.status[place, 0]
-            self.fit_seconds[key] = counts.seconds[place, 0]
-            self.tokens[key] = token
-        self.messages.update(counts.messages)
+    def add_fit(self, number: int, split: int, entry: Mapping[str, Any]) -> None:
+        """Write what one fit counted; what other fits of the model counted is dropped.
+
+        An entry without errors is of a fit that failed.
+        """
+        key, token = (number, split), entry.get("token", "")
+        if self.fit_status[key] == FIT_DONE and self.tokens.get(key, "") != token:
+            self.forget_pool(number)
+        none = names.UNCOUNTED
+        self.errors[key] = entry.get("errors", none), entry.get("second_errors", none)
+        self.losses[key] = entry.get("losses", np.nan)
+        self.fit_status[key] = FIT_DONE if "errors" in entry else FIT_FAILED
+        self.fit_seconds[key] = entry["seconds"]
+        self.tokens[key] = token
+        self.messages[key] = entry["message"]
 
     def fail(self, number: int, split: int, message: str) -> None:
         """Record that a fit failed."""
-        self.errors[number, split] = names.UNCOUNTED
-        self.fit_status[number, split] = FIT_FAILED
-        self.messages[number, split] = message
+        self.add_fit(number, split, {"seconds": np.nan, "message": message})
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models are others than were counted."""
@@ -106,27 +95,22 @@ class CountTable:
         for total in (*self.differences, *self.pool_rows):
             total[number] = 0
 
-    def add_span(self, record: SpanRecord) -> list[int]:
-        """Add the counts of one span, once for each candidate.
-
-        Returns the candidates whose models are others than those that were counted.
-        """
-        span = self.span_number[record.job.start, record.job.stop]
-        strangers, splits = [], self.layout.with_models
-        for place, number in enumerate(record.job.candidates):
-            if self.visited[number, span]:
-                continue
-            told = {s: self.tokens.get((number, s), "") for s in splits}
-            if record.tokens[place] != joined_tokens(told):
-                strangers.append(number)
-                continue
-            for total, found in zip(self.differences, record.differences, strict=True):
-                total[number] += found[place]
-            for total, rows in zip(self.pool_rows, record.rows, strict=True):
-                total[number] += rows
-            self.visited[number, span] = True
-            self.score_seconds[number] += record.seconds / len(record.job.candidates)
-        return strangers
+    def add_span(self, number: int, entry: Mapping[str, Any]) -> bool:
+        """Add a candidate's counts of one span, once; return False of other models."""
+        span = self.span_number[entry["start"], entry["stop"]]
+        if self.visited[number, span]:
+            return True
+        splits = self.layout.with_models
+        told = {split: self.tokens.get((number, split), "") for split in splits}
+        if entry["token"] != joined_tokens(told):
+            return False
+        for place, comparison in enumerate(self.comparisons):
+            variable = comparison.variable
+            self.differences[place][number] += entry["differences"][variable]
+            self.pool_rows[place][number] += entry["rows"][variable]
+        self.visited[number, span] = True
+        self.score_seconds[number] += entry["seconds"]
+        return True
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
@@ -245,81 +229,30 @@ class CountTable:
         return evidence
 
 
-FIT: Final = "fit"
-SPAN: Final = "span"
+def fit_key(table: CountTable, number: int, split: int) -> str:
+    """Return the key of a fit's entry in the store."""
+    return f"fit/{table.layout.splits[split].name}/{table.keys[number]}"
 
 
-def fit_entry(record: FitRecord, table: CountTable) -> dict[str, dict[str, Any]]:
-    """Return a fit record for the store, by its key: one entry for each candidate.
-
-    Failures are not kept: their cause may be gone when the run goes on.
-    """
-    job, counts = record.job, record.counts
-    split = table.layout.splits[job.split]
-    return {
-        f"{FIT}/{split.name}/{table.keys[number]}": {
-            "errors": int(counts.test_errors[place, 0]),
-            "second_errors": int(counts.train_errors[place, 0]),
-            "seconds": round(float(counts.seconds[place, 0]), 6),
-            "token": record.tokens[place],
-            **(
-                {}
-                if record.losses is None
-                else {"losses": record.losses[place].tolist()}
-            ),
-            "message": counts.messages.get((number, job.split), ""),
-        }
-        for place, number in enumerate(job.candidates)
-        if counts.status[place, 0] == FIT_DONE
-    }
-
-
-def span_entry(record: SpanRecord, table: CountTable) -> dict[str, dict[str, Any]]:
-    """Return a span record for the store, by its key: one entry for each candidate."""
-    job, comparisons = record.job, table.comparisons
-    return {
-        f"{SPAN}/{job.start}-{job.stop}/{table.keys[number]}/{record.tokens[place]}": {
-            "start": job.start,
-            "stop": job.stop,
-            "seconds": round(record.seconds / len(job.candidates), 6),
-            "token": record.tokens[place],
-            "differences": {
-                c.variable: found[place].tolist()
-                for c, found in zip(comparisons, record.differences, strict=True)
-            },
-            "rows": {
-                c.variable: rows.tolist()
-                for c, rows in zip(comparisons, record.rows, strict=True)
-            },
-        }
-        for place, number in enumerate(job.candidates)
-    }
+def span_key(table: CountTable, number: int, entry: Mapping[str, Any]) -> str:
+    """Return the key of a span's entry in the store."""
+    rows = f"{entry['start']}-{entry['stop']}"
+    return f"span/{rows}/{table.keys[number]}/{entry['token']}"
 
 
 def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
     """Write what an earlier run counted into the table: fits first, then spans."""
     numbers = {key: number for number, key in table.keys.items()}
     splits = {split.name: split.number for split in table.layout.splits}
+    variables = {comparison.variable for comparison in table.comparisons}
     for key in sorted(records):  # "fit" before "span"
         kind, what, *rest = [*key.split("/"), ""]
-        number = numbers.get(rest[0])
-        entry = records[key]
-        if kind == FIT and number is not None and what in splits:
-            counts = FitCounts.empty(1, 1)
-            counts.record((0, 0), entry["errors"], entry["second_errors"])
-            counts.seconds[0, 0] = entry["seconds"]
-            job = FitJob(0, (number,), splits[what])
-            if entry["message"]:
-                counts.messages[number, job.split] = entry["message"]
-            losses = np.array([entry["losses"]]) if "losses" in entry else None
-            table.add_fit(FitRecord(job, counts, 0, (entry["token"],), losses))
-        elif kind == SPAN and number is not None:
-            place = entry["start"], entry["stop"]
-            variables = [c.variable for c in table.comparisons]
-            if place in table.span_number and set(variables) <= entry["rows"].keys():
-                found = (np.array([entry["differences"][v]]) for v in variables)
-                rows = (np.array(entry["rows"][v]) for v in variables)
-                span = SpanJob(*place, (number,))
-                table.add_span(SpanRecord(
-                    span, tuple(found), tuple(rows), entry["seconds"], (entry["token"],)
-                ))  # fmt: skip
+        number, entry = numbers.get(rest[0]), records[key]
+        if number is None:
+            continue
+        if kind == "fit" and what in splits:
+            table.add_fit(number, splits[what], entry)
+        elif kind == "span":
+            is_there = (entry["start"], entry["stop"]) in table.span_number
+            if is_there and variables <= entry["rows"].keys():
+                table.add_span(number, entry)

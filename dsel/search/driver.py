@@ -21,7 +21,7 @@ from dsel.families.family import FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task
-from dsel.search.counts import CountTable, span_entry
+from dsel.search.counts import CountTable, span_key
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.tasks import SpanJob, SpanRecord, count_spans
@@ -169,8 +169,9 @@ class Driver:
             self.executor, jobs_of_tasks(), task_of, on_turn=self._report
         ):
             for record in records:
-                size.seconds.append(record.seconds)
-                self._take(record)
+                seconds = sum(entry["seconds"] for entry in record.entries)
+                size.seconds.append(seconds)
+                self._take(record, seconds)
         self.lower = self.race.prune(table)
         needed = set(np.flatnonzero(table.active).tolist())
         complete = np.flatnonzero(table.fitted & table.scored)
@@ -178,23 +179,22 @@ class Driver:
             needed.add(int(complete[np.argmin(self.lower[complete])]))
         fitting.release(needed)
 
-    def _take(self, record: SpanRecord) -> None:
+    def _take(self, record: SpanRecord, seconds: float) -> None:
         """Write counts of a span to the table and the store.
 
         Where a model was made again on the way, and is another one than was counted,
         nothing that was counted of its candidate is kept.
         """
-        job, fitting = record.job, self.fitting
+        job, table, fitting = record.job, self.table, self.fitting
         logger.info(
             "span rows=%d-%d candidates=%s seconds=%.6f",
-            job.start, job.stop, job.candidates, record.seconds,
+            job.start, job.stop, job.candidates, seconds,
         )  # fmt: skip
-        for number in self.table.add_span(record):
-            self.forget(number)
-        if fitting.store is not None:
-            entries = span_entry(record, self.table)
-            for key, entry in entries.items():
-                fitting.store.append(key, entry)
+        for number, entry in zip(job.candidates, record.entries, strict=True):
+            if not table.add_span(number, entry):
+                self.forget(number)
+            if fitting.store is not None:
+                fitting.store.append(span_key(table, number, entry), entry)
         self.n_spans_done += 1
 
     def _report(self) -> None:

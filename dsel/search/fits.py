@@ -22,7 +22,7 @@ from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
-from dsel.search.counts import UNKNOWN, CountTable, fit_entry
+from dsel.search.counts import UNKNOWN, CountTable, fit_key
 from dsel.search.tasks import FitJob, Payload, fit_jobs
 
 logger = logging.getLogger("dsel.search")
@@ -295,20 +295,22 @@ class Fitting:
             self._try_again(jobs, finished.error)
             return
         for record in finished.record:
-            job, seconds = record.job, float(np.nansum(record.counts.seconds))
+            job, table = record.job, self.table
+            seconds = float(np.nansum([entry["seconds"] for entry in record.entries]))
+            failed = [e["message"] for e in record.entries if "errors" not in e]
             self.batch_size.seconds.append(seconds)
-            split = self.table.layout.splits[job.split].name
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
-                job.candidates, split, seconds, len(record.counts.messages),
+                job.candidates, table.layout.splits[job.split].name, seconds,
+                len(failed),
             )  # fmt: skip
-            if self.raise_failures and (record.counts.status != FIT_DONE).any():
-                raise RuntimeError(next(iter(record.counts.messages.values())))
-            if self.store is not None:
-                entries = fit_entry(record, self.table)
-                for key, entry in entries.items():
-                    self.store.append(key, entry)
-            self.table.add_fit(record)
+            if self.raise_failures and failed:
+                raise RuntimeError(failed[0])
+            for number, entry in zip(job.candidates, record.entries, strict=True):
+                # Why a fit failed may be gone when the run goes on.
+                if self.store is not None and "errors" in entry:
+                    self.store.append(fit_key(table, number, job.split), entry)
+                table.add_fit(number, job.split, entry)
             if self.keeps_models:
                 self.keeping.add(finished.key)
                 for number in job.candidates:

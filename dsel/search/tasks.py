@@ -17,13 +17,18 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Floats
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.families.batches import has_function, refuse_batches
-from dsel.families.family import Candidate, Family, FitCounts, FittedGroup
+from dsel.families.family import (
+    FIT_DONE,
+    Candidate,
+    Family,
+    FitCounts,
+    FittedGroup,
+)
 from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.losses import ByClass
 from dsel.search.comparisons import Comparison, tallies
@@ -86,18 +91,36 @@ class FitJob:
 
 @dataclass(frozen=True)
 class FitRecord:
-    """Counts of one job."""
+    """What one job counted."""
 
     job: FitJob
-    counts: FitCounts
-    """They have one column, for the job's split."""
-    nbytes: int
-    """Size of the models, also where they are not kept."""
-    tokens: tuple[str, ...]
-    """What tells each candidate's model from that of another fit; "" where fits repeat
-    exactly, or nobody will ask for the model."""
-    losses: Floats | None = None
-    """The declared loss of each candidate on both parts, (n_candidates, 2)."""
+    entries: tuple[dict[str, Any], ...]
+    """For each candidate what the table takes and the store keeps, see `fit_entry`."""
+    nbytes: int = 0
+    """Size of the models, where they are kept."""
+
+
+def fit_entry(
+    counts: FitCounts, place: tuple[int, int], key: tuple[int, int], token: str = "",
+    losses: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what a fit counted, as JSON has it; errors only of one that was done.
+
+    `place` is that in the arrays, `key` candidate and split. The token tells the model
+    from that of another fit; it is "" where fits repeat exactly, or nobody will ask for
+    the model. `losses` are declared ones on both parts, or None.
+    """
+    seconds = round(float(counts.seconds[place]), 6)
+    entry = {"seconds": seconds, "message": counts.messages.get(key, "")}
+    if counts.status[place] == FIT_DONE:
+        entry |= {
+            "errors": int(counts.test_errors[place]),
+            "second_errors": int(counts.train_errors[place]),
+            "token": token,
+        }
+        if losses is not None:
+            entry["losses"] = losses.tolist()
+    return entry
 
 
 @dataclass(frozen=True)
@@ -142,31 +165,37 @@ def fit_jobs(
                 work.X, work.y, work.splits[first.split],
                 pool=work.fitting_pool,
             )  # fmt: skip
-            tokens = ("",) * len(first.candidates)
-            records.append(FitRecord(first, counts, 0, tokens))
+            entries = tuple(
+                fit_entry(counts, (row, 0), (number, first.split))
+                for row, number in enumerate(first.candidates)
+            )
+            records.append(FitRecord(first, entries))
             continue
         budget = ending if first.group in last_of else cache
         splits = [work.splits[job.split] for job in together]
         models = fit_splits(work, group, first.candidates, splits, budget)
-        told: dict[tuple[int, int], str] = {}
-        for place, job in enumerate(together):
-            mine = dict.fromkeys(((number, job.split) for number in job.candidates), "")
+        tokens: dict[tuple[int, int], str] = {}
+        for column, job in enumerate(together):
+            keys = [(number, job.split) for number in job.candidates]
             if keeps_models:
-                mine = {key: model_token(models, *key) for key in mine}
-                told |= mine
-            counts = models.counts.of_split(place, job.split)
-            nbytes = models.nbytes // len(together) if keeps_models else 0
-            losses = None
+                tokens |= {key: model_token(models, *key) for key in keys}
+            losses: Any = [None] * len(keys)
             if work.by_class is not None and work.by_class.loss is not None:
-                parts = work.splits[job.split].tests
-                tables = [tables_by_class(work, models, job.split, p) for p in parts]
-                losses = np.full((len(job.candidates), 2), np.nan)
-                for side, each in enumerate(tables):
-                    losses[:, side] = [work.by_class.rate(table) for table in each]
-            told_of = tuple(mine.values())
-            records.append(FitRecord(job, counts, nbytes, told_of, losses))
+                parts = [
+                    tables_by_class(work, models, job.split, rows)
+                    for rows in work.splits[job.split].tests
+                ]
+                losses = np.full((len(keys), 2), np.nan)
+                for side, tables in enumerate(parts):
+                    losses[:, side] = [work.by_class.rate(table) for table in tables]
+            entries = tuple(
+                fit_entry(models.counts, (row, column), key, tokens.get(key, ""), told)
+                for row, (key, told) in enumerate(zip(keys, losses, strict=True))
+            )
+            nbytes = models.nbytes // len(together) if keeps_models else 0
+            records.append(FitRecord(job, entries, nbytes))
         if keeps_models:
-            fitted[first] = KeptModels(models, told)
+            fitted[first] = KeptModels(models, tokens)
     cache.forget(ending.own_keys)
     return records, fitted
 
@@ -249,17 +278,11 @@ class SpanJob:
 
 @dataclass(frozen=True)
 class SpanRecord:
-    """Counts of one span."""
+    """What was counted in one span."""
 
     job: SpanJob
-    differences: tuple[NDArray[np.int64], ...]
-    """Per comparison, (n_candidates, n_bins)."""
-    rows: tuple[NDArray[np.int64], ...]
-    """Per comparison, pool rows in each bin, (n_bins,)."""
-    seconds: float
-    """Time of the span, reading included."""
-    tokens: tuple[str, ...] = ()
-    """For each candidate, what tells its models from those of other fits."""
+    entries: tuple[dict[str, Any], ...]
+    """For each candidate what the table takes and the store keeps."""
 
 
 def count_spans(
@@ -305,9 +328,24 @@ def count_spans(
             for total, comparison in zip(in_bins, comparisons, strict=True):
                 total += comparison.rows_by_bin(block.rows)
             del block  # else it would be in memory beside the next one
-        seconds = time.perf_counter() - started
-        counted = tuple(differences), tuple(in_bins)
-        records.append(SpanRecord(job, *counted, seconds, tokens))
+        seconds = (time.perf_counter() - started) / len(members)
+        variables = [comparison.variable for comparison in comparisons]
+        told = [total.tolist() for total in in_bins]
+        common = {
+            "start": job.start, "stop": job.stop, "seconds": round(seconds, 6),
+            "rows": dict(zip(variables, told, strict=True)),
+        }  # fmt: skip
+        entries = (
+            {
+                **common,
+                "token": token,
+                "differences": dict(zip(variables, mine, strict=True)),
+            }
+            for token, *mine in zip(
+                tokens, *(total.tolist() for total in differences), strict=True
+            )
+        )
+        records.append(SpanRecord(job, tuple(entries)))
     return records, None
 
 
