@@ -85,13 +85,6 @@ class FitCounts:
         self.status[place] = FIT_FAILED
         self.messages[key] = why
 
-    def of_split(self, place: int, split: int) -> "FitCounts":
-        """Return the counts of a split by its place on the axis and its number."""
-        told = {key: text for key, text in self.messages.items() if key[1] == split}
-        arrays = self.test_errors, self.train_errors, self.status, self.seconds
-        parts: Any = [*(each[:, [place]] for each in arrays), told]
-        return FitCounts(*parts)
-
 
 class FittedGroup:
     """Models of some candidates, one per split, that predict together.
