@@ -72,25 +72,21 @@ def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
 
     Scikit-learn's ``gamma`` is 1 / (2 c^2).
     """
-    return _exponentiate(squared_distances(rows, centers), width)
+    width = max(width, NARROWEST)
+    with np.errstate(over="ignore", under="ignore"):
+        return Rbf(0.5 / (width * width)).values(squared_distances(rows, centers))
 
 
-def gaussian_gram(distances: Floats, *, width: float) -> Floats:
-    """Return the kernel of rows with themselves from their squared distances.
+def gaussian_gram(rows: Any, *, width: float) -> Floats:
+    """Return the kernel of rows with themselves.
 
     It is exactly symmetric, whatever order a product summed in, with ones on the
     diagonal.
     """
-    gram = _exponentiate(distances, width)
+    gram = gaussian_kernel(rows, rows, width=width)
     gram = (gram + gram.T) / 2.0
     np.fill_diagonal(gram, 1.0)
     return gram
-
-
-def _exponentiate(distances: Floats, width: float) -> Floats:
-    width = max(width, NARROWEST)
-    with np.errstate(over="ignore", under="ignore"):
-        return Rbf(0.5 / (width * width)).values(distances)
 
 
 def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
@@ -109,8 +105,7 @@ def whitening(centers: Floats, *, width: float) -> Floats:
     K is the kernel of the b centres with themselves; the shape is (b, r), r its
     numerical rank.
     """
-    gram = gaussian_gram(squared_distances(centers, centers), width=width)
-    spectrum = decompose_gram(gram, penalty="rkhs")
+    spectrum = decompose_gram(gaussian_gram(centers, width=width), penalty="rkhs")
     # Smaller ones are rounding: duplicate centres span fewer dimensions.
     kept = spectrum.values > spectrum.rounding_limit()
     return np.asarray(spectrum.vectors[:, kept] / np.sqrt(spectrum.values[kept]))

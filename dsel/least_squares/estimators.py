@@ -16,7 +16,6 @@ from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
-from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares.closed_form import (
     EPS,
     check_memory,
@@ -85,7 +84,7 @@ class KernelModel(BaseEstimator):
     ) -> tuple[Floats, Floats]:
         n = X.shape[0]
         check_memory(n)
-        gram = gaussian_gram(squared_distances(X, centers), width=width)
+        gram = gaussian_gram(centers, width=width)
         # For one lam several times cheaper than a decomposition. Below this one the
         # matrix would not be positive definite to rounding.
         if self.penalty == "rkhs" and lam > n**2 * EPS:

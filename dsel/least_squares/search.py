@@ -4,7 +4,6 @@ A search makes a record of each width, which an interrupted run goes on from. In
 a width is one task, a decomposition.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import KW_ONLY, dataclass
@@ -21,7 +20,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dsel import names
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
-from dsel.data.cache import process_cache
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_unmasked
 from dsel.data.lazy import lazily
@@ -33,7 +31,6 @@ from dsel.data.splits import (
     random_folds,
     splits_token,
 )
-from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares.closed_form import (
     COPIES,
     block_residuals,
@@ -253,12 +250,8 @@ def evaluate_width(
 ) -> tuple[Record, None]:
     """Decompose the kernel matrix of one width and evaluate every regularization."""
     del payloads  # no width needs another
-    started = time.perf_counter()
     X, penalty, fit_intercept = plan.X, plan.search.penalty, plan.search.fit_intercept
-    distances = process_cache().get(
-        f"distances-{content_hash(X)}", lambda: squared_distances(X, X)
-    )
-    gram = gaussian_gram(distances, width=width)
+    gram = gaussian_gram(X, width=width)
     spectrum = decompose_gram(gram, penalty=penalty)
     reasons = why_unusable(
         plan.regularizations,
@@ -290,8 +283,6 @@ def evaluate_width(
         fitted = fitted.reshape(*targets.shape, len(lams)) + solution.intercept
         squares = np.square(fitted - targets[:, :, np.newaxis])
         found[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
-    seconds = (time.perf_counter() - started) / len(reasons)
-    found[names.FULL_FIT_SECONDS] = np.full(len(lams), seconds)
     record: dict[str, Any] = {names.MESSAGE: reasons}
     for name, values in found.items():
         record[name] = np.full((len(reasons), *values.shape[1:]), np.nan)

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from dsel.kernels.reference_rows import squared_distances
-from dsel.least_squares import closed_form
 from dsel.least_squares.closed_form import (
     Spectrum,
     block_residuals,
     decompose_gram,
+    gaussian_gram,
     gcv_losses,
     leave_one_out_residuals,
     solve_dual,
@@ -32,10 +31,6 @@ def spectrum_of(design):
     values = np.zeros(len(design))
     values[: len(singular)] = singular**2
     return Spectrum(vectors, values)
-
-
-def gaussian_gram(rows, *, width):
-    return closed_form.gaussian_gram(squared_distances(rows, rows), width=width)
 
 
 def loo_losses(solution):
