@@ -202,7 +202,7 @@ class StreamedLeastSquaresSearch(Search):
             losses = add_up(f"losses/{key}/{width!r}", count, add_losses)
         record = {
             names.LOO_LOSS_SUM: losses["loo"],
-            names.GCV_LOSS_SUM: solution.gcv_losses(losses["train"]),
+            names.GCV_LOSS_SUM: solution.gcv_factor * losses["train"],
             names.FOLD_LOSS_SUM: losses["loo"][:, np.newaxis],
             names.MESSAGE: why_unusable(
                 lams, solution.rounding_limit, is_singular=False

@@ -59,8 +59,6 @@ def add_losses(these: Sums, later: Sums) -> Sums:
 class ThinSolution:
     """The models of all lam, and what pass 2 needs of them."""
 
-    n_rows: int
-    """n."""
     middle: Floats
     """m, shape (b,); zero without an intercept."""
     level: Floats
@@ -73,17 +71,11 @@ class ThinSolution:
     """w, shape (b, n_lam)."""
     coefficients: Floats
     """alpha, shape (b, n_outputs, n_lam)."""
-    residual_trace: Floats
-    """tr H, shape (n_lam,)."""
+    gcv_factor: Floats
+    """(n / tr H)^2, shape (n_lam,), of which the squared residuals of all rows make n
+    times the generalised cross-validation score; NaN where no row has a residual."""
     rounding_limit: float
     """Regularizations up to this one are below the rounding of X'X."""
-
-    def gcv_losses(self, train: Floats) -> Floats:
-        """Return n times the generalised cross-validation score, shape (n_lam,)."""
-        n, trace = self.n_rows, self.residual_trace
-        undefined = trace < n * SMALLEST_GAP
-        trace = np.where(undefined, 1.0, trace)
-        return np.where(undefined, np.inf, n**2 * train / trace**2)
 
 
 def solve_moments(
@@ -110,15 +102,15 @@ def solve_moments(
     rotated = vectors.T @ scatter[:b, b:]
     filtered = inverse[:, np.newaxis, :] * rotated[:, :, np.newaxis]
     coefficients = vectors @ filtered.reshape(b, -1)
+    trace = n * (1.0 - base) - (squares * inverse).sum(axis=0)
     return ThinSolution(
-        n_rows=n,
         middle=mean[:b],
         level=mean[b:],
         base_leverage=base,
         vectors=vectors,
         inverse=inverse,
         coefficients=coefficients.reshape(filtered.shape),
-        residual_trace=n * (1.0 - base) - (squares * inverse).sum(axis=0),
+        gcv_factor=(n / np.where(trace < n * SMALLEST_GAP, np.nan, trace)) ** 2,
         rounding_limit=limit,
     )
 

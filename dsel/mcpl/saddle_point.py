@@ -190,10 +190,11 @@ class LDAContrast:
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here, factor = self.expand(point), self.factor
+        covariance = np.eye(len(factor)) - here.spread.T @ here.spread
         return GaussianClasses(
             here.priors,
             self.shift + here.means @ factor.T,
-            factor @ here.covariance @ factor.T,
+            factor @ covariance @ factor.T,
         )
 
 
@@ -210,18 +211,13 @@ class LDAExpansion:
         self.priors = masses / contrast.n_rows
         self.means = sums / masses[:, None]
         roots = np.sqrt(self.priors)
-        self._spread = roots[:, None] * self.means
+        self.spread = roots[:, None] * self.means
         # Sylvester: det(I_d - A'A) = det(I_K - AA') with A = sqrt(pi) mu, K x d.
-        core = np.eye(len(masses)) - self._spread @ self._spread.T
+        core = np.eye(len(masses)) - self.spread @ self.spread.T
         self._factor = np.linalg.cholesky(core)
         # Woodbury: (I - A'A)^-1 mu_k from the inverse of the K x K matrix.
         self._inner = np.linalg.inv(core)
-        self._linear = (self._inner @ self._spread) / roots[:, None]
-
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of the classes, shape (d, d)."""
-        return np.asarray(np.eye(self.means.shape[1]) - self._spread.T @ self._spread)
+        self._linear = (self._inner @ self.spread) / roots[:, None]
 
     @property
     def value(self) -> float:
@@ -262,8 +258,8 @@ class LDAExpansion:
         # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu).
         steps = (d_mean - turned).reshape(-1, n_features)
         # S^-1 times the steps, by Woodbury again.
-        across = (steps @ self._spread.T) @ self._inner
-        d_linear = (steps + across @ self._spread).reshape(d_mean.shape)
+        across = (steps @ self.spread.T) @ self._inner
+        d_linear = (steps + across @ self.spread).reshape(d_mean.shape)
         d_constant = d_mass / self._masses + np.einsum(
             "kd,rkd->rk", self._linear, 0.5 * turned - d_mean
         )
