@@ -211,9 +211,8 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which some model's region has one label.
 
-        It is the smallest over models of the second largest p-value of a label, without
-        smoothing: multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for
-        `predict`.
+        It is the smallest over models of the second largest printed p-value of a label:
+        multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for `predict`.
         """
         return by_block(
             lambda X, rows: self._answer(X, rows).critical_count / self.n_validation_, X
@@ -226,24 +225,23 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         return by_block(lambda X, rows: self._answer(X, rows).model, X)
 
-    def p_values(
-        self, X: Any, *, smoothing: bool = True, model: int | None = None
-    ) -> Floats:
+    def p_values(self, X: Any, *, model: int | None = None) -> Floats:
         """Return the p-value of every label, shape (n_rows, n_classes).
+
+        The test row is counted beside the n validation rows: where c of these conform
+        no better, p = (c + 1) / (n + 1), and the printed p-value is c / n.
 
         Parameters
         ----------
         X
             Rows, shape (n_rows, n_columns).
-        smoothing
-            Whether the test row is counted; without it the printed p-value.
         model
             Number of a model, as in `params_`; None for the one that each row chose.
 
         Notes
         -----
-        For a model fixed in advance the smoothed p-value of the true label is at most
-        epsilon with probability at most epsilon. For the chosen model that is not so.
+        For a model fixed in advance the p-value of the true label is at most epsilon
+        with probability at most epsilon. For the chosen model that is not so.
         """
         X = self._checked(X)
         if model is None:
@@ -259,16 +257,10 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 mine = models[part] == number
                 below = count_not_above(self.validation_scores_[number], own[mine])
                 counts[part][mine] = below
-        n = self.n_validation_
-        return (counts + 1.0) / (n + 1.0) if smoothing else counts / n
+        return (counts + 1.0) / (self.n_validation_ + 1.0)
 
     def predict_set(
-        self,
-        X: Any,
-        epsilon: float,
-        *,
-        smoothing: bool = True,
-        model: int | None = None,
+        self, X: Any, epsilon: float, *, model: int | None = None
     ) -> NDArray[np.bool_]:
         """Return which labels are in the prediction region, (n_rows, n_classes).
 
@@ -277,19 +269,15 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X, model
             As for `p_values`.
         epsilon
-            Level in (0, 1).
-        smoothing
-            With it the region is p >= epsilon of the smoothed p-value, without it the
-            printed p > epsilon.
+            Level in (0, 1), that of the p-values in the region at least.
 
         Notes
         -----
-        With smoothing and a model fixed in advance the true label is missed with
-        probability at most epsilon. The region of the chosen model misses more often.
+        With a model fixed in advance the true label is missed with probability at most
+        epsilon. The region of the chosen model misses more often.
         """
         check_probability(epsilon, "epsilon")
-        p_values = self.p_values(X, smoothing=smoothing, model=model)
-        return p_values >= epsilon if smoothing else p_values > epsilon
+        return self.p_values(X, model=model) >= epsilon
 
     def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
         """Bound how often a row's model errs on fresh rows with such a margin.
