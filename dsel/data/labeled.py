@@ -1,7 +1,6 @@
 """The labeled rows: checked, with labels as class codes; and a pool that fits them."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -66,19 +65,14 @@ class LabeledRows:
 
 
 def labeled_rows(
-    X: Any,
-    y: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    allow_nan: bool = False,
-    as_frame: bool = False,
+    X: Any, y: Any, *, allow_nan: bool = False, as_frame: bool = False
 ) -> LabeledRows:
     """Check labeled rows and code their labels, which are of one type.
 
     `X` is an array, a data frame (of pandas, polars, Arrow or Dask), or a scipy sparse
     matrix, which becomes CSR. A frame of numbers becomes an array, any other frame is
-    refused, unless it stays one, `as_frame`. `columns` are names of the features where
-    it has none. Infinite values are refused always, missing ones unless `allow_nan`.
+    refused, unless it stays one, `as_frame`. Infinite values are refused always,
+    missing ones unless `allow_nan`.
     """
     if X is None or np.isscalar(X):
         raise TypeError(
@@ -88,13 +82,10 @@ def labeled_rows(
     if hasattr(X, "to_dask_array"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
-    what = "`columns`"
-    if columns is None and hasattr(X, "columns"):
-        what = "columns of `X`"
-        columns = list(X.columns) if frame is None else frame.schema.names
-    names = None if columns is None else tuple(map(str, columns))
-    if names is not None and len(getattr(X, "shape", ())) == 2:
-        check_names(names, X.shape[1], what)
+    names = None if frame is None else frame.schema.names
+    if frame is None and isinstance(X, pd.DataFrame):
+        names = tuple(map(str, X.columns))
+        check_names(names, X.shape[1], "columns of `X`")
     features = frame if as_frame and frame is not None else _numbers(X, frame)
     n_rows, n_columns = features.shape
     if not n_rows or not n_columns:

@@ -32,14 +32,6 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
 
     The function takes rows and their numbers, None for 0, 1, ..., and returns an array
     with as many rows.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> X = da.ones((6, 2), chunks=4)
-    >>> found = by_block(lambda X, rows: X[:, 0] + rows, X)
-    >>> found.chunks, found.compute().tolist()
-    (((4, 2),), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     """
     if isinstance(X, Pool):
         raise TypeError(

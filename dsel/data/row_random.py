@@ -49,13 +49,7 @@ def row_random_at(
 
 
 def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
-    """Map 64-bit numbers to integers that are uniform on 0..k-1.
-
-    Examples
-    --------
-    >>> uniform_integers(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10)
-    array([0, 5, 9])
-    """
+    """Map 64-bit numbers to integers that are uniform on 0..k-1."""
     # Float first: k times the word overflows 64 bits from k = 2049.
     scaled = (numbers >> np.uint64(11)).astype(np.float64)
     scaled *= 2.0**-53

@@ -86,12 +86,6 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
 
     `cv` is anything with ``split(X, y, groups)``, or pairs of training and test rows:
     row numbers, or masks.
-
-    Examples
-    --------
-    >>> [(t.name, t.test_rows.tolist()) for t in given_splits(
-    ...     [([2, 0], [1]), ([1], [0, 2])], [[1], [2], [3]], [0, 1, 0])]
-    [('fold-0', [1]), ('fold-1', [0, 2]), ('full', [])]
     """
     try:
         pairs = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
@@ -126,8 +120,7 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     """Return the two splits of each random halving, each tested on the other half.
 
-    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``; of an odd number of rows
-    half 0 has the smaller part.
+    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``.
     """
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
@@ -141,10 +134,7 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
 
 
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
-    """Return splits on disjoint random blocks of rows, ``block-0`` first.
-
-    The ``n_rows % n_blocks`` rows that are left over stand in no block; nothing is
-    tested.
+    """Return splits on disjoint random blocks of rows, equally many, tested on nothing.
 
     Examples
     --------

@@ -44,19 +44,19 @@ def test_labeled_rows__token_changes_with_labels_and_names():
         labeled_rows(X, [0, 1, 0, 1]).token,
         labeled_rows(X, [0, 1, 1, 1]).token,
         labeled_rows(X, [0, 2, 0, 2]).token,
-        labeled_rows(X, [0, 1, 0, 1], columns=["a", "b"]).token,
+        labeled_rows(pd.DataFrame(X, columns=["a", "b"]), [0, 1, 0, 1]).token,
     }
     assert len(tokens) == 4
     assert labeled_rows(X.copy(), [0, 1, 0, 1]).token in tokens
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("make", [pd.DataFrame, np.asarray, sparse.csr_matrix])
 def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
     values = X.copy()
     values[2, 1] = bad
-    with pytest.raises(ValueError, match=r"row 2, column 'width' is (nan|inf)"):
-        labeled_rows(make(values), [0, 1, 0, 1], columns=["len", "width"])
+    with pytest.raises(ValueError, match=r"row 2, column '?1'? is (nan|inf)"):
+        labeled_rows(make(values), [0, 1, 0, 1])
 
 
 def test_labeled_rows__takes_long_numbers_of_arrow():
