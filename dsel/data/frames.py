@@ -308,6 +308,17 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
         )
 
 
+def check_numeric(frames: FrameSchema | None, where: str) -> None:
+    """Raise TypeError where a column of a pool's data frames is no number."""
+    for column in frames.columns if frames else ():
+        if not column.is_number:
+            raise TypeError(
+                f"{where} must be numeric, but column {column.name!r} holds "
+                f"{column.kind}; encode it as numbers, or search with a data frame "
+                f"`X`, a pipeline that encodes it, and this table itself as `pool`."
+            )
+
+
 def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:
     """Return rows in one layout for all chunks: BLAS may round others differently."""
     if sparse.issparse(X):
@@ -387,8 +398,6 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     if column.dtype == dtype:
         return column
     if isinstance(dtype, pd.CategoricalDtype):
-        if not len(dtype.categories):  # as of Parquet files, read without their rows
-            return column.astype("category")
         # By value: pandas will refuse values that are none of them.
         values = (
             column.astype(column.dtype.categories.dtype)

@@ -22,6 +22,7 @@ from dsel.data.frames import (
     Frame,
     check_finite,
     check_names,
+    check_numeric,
     frame_of,
     has_named_columns,
     summed,
@@ -58,10 +59,8 @@ class LabeledRows:
     @cached_property
     def token(self) -> str:
         """Hash of features, labels and names."""
-        X = self.X
-        kind = X.schema.text if isinstance(X, Frame) else str(X.dtype)
-        head = (X.shape, kind, self.columns, self.classes.tolist())
-        return f"labeled-{tokenize(head, content_hash(X, self.y))}"
+        content = content_hash(self.X, self.y)
+        return f"labeled-{tokenize(content, self.columns, self.classes.tolist())}"
 
 
 def labeled_rows(
@@ -235,13 +234,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
     X, where, of_pool = labeled.X, pool.where, pool.frames
     if not isinstance(X, Frame):
-        for column in of_pool.columns if of_pool else ():
-            if not column.is_number:
-                raise TypeError(
-                    f"{where} must be numeric, but column {column.name!r} holds "
-                    f"{column.kind}; encode it as numbers, or search with a data frame "
-                    f"`X` and a pipeline that encodes it."
-                )
+        check_numeric(of_pool, where)
         return replace(pool, schema=None)
     for place, column in enumerate(X.schema.columns):
         if of_pool is None:

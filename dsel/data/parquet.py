@@ -97,17 +97,21 @@ def _read_footer(fragment: Any) -> None:
 
 
 def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
-    """Return the schema that all files have, with the fields of folders' names."""
+    """Return the schema of all files, with the fields of folders' names.
+
+    Categories are told by their values: labeled rows decide which categories there are.
+    """
     import pyarrow as pa
 
-    unified = partial(pa.unify_schemas, promote_options="permissive")
     first, joined = fragments[0].path, None
     for fragment in fragments:
         here, schema = fragment.path, fragment.physical_schema
         left_out = [each.name for each in keys]
         left_out += (schema.pandas_metadata or {}).get("index_columns", ())
-        held = [field for field in schema if field.name not in left_out]
-        schema = pa.schema([*held, *keys])
+        types = {f.name: f.type for f in schema if f.name not in left_out}
+        for name, of in types.items():
+            types[name] = of.value_type if pa.types.is_dictionary(of) else of
+        schema = pa.schema([*types.items(), *keys])
         joined = joined or schema
         if lacking := {*joined.names} ^ {*schema.names}:
             name = min(lacking)
@@ -117,26 +121,13 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
                 f"all files with the same columns."
             )
         try:
-            joined = unified([joined, schema])
-        except pa.ArrowException:
-            try:
-                joined = unified([_plain(joined), _plain(schema)])
-            except pa.ArrowException as error:
-                raise TypeError(
-                    f"`pool` {here!r} holds other types than {first!r}: {error}; write "
-                    f"all files with the same types."
-                ) from error
+            joined = pa.unify_schemas([joined, schema], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise TypeError(
+                f"`pool` {here!r} holds other types than {first!r}: {error}; write "
+                f"all files with the same types."
+            ) from error
     return joined
-
-
-def _plain(schema: Any) -> Any:
-    """Return a schema with the values of categories in their place."""
-    import pyarrow as pa
-
-    return pa.schema([
-        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-        for f in schema
-    ])  # fmt: skip
 
 
 def _frame_schema(schema: Any) -> FrameSchema:
@@ -148,12 +139,11 @@ def _frame_schema(schema: Any) -> FrameSchema:
         TEXT: lambda of: types.is_string(of) or types.is_large_string(of),
         "lists or structs": types.is_nested, "bytes": types.is_binary,
     }  # fmt: skip
-    plain, columns = _plain(schema), []
-    found = columns_of(plain.empty_table().to_pandas())
-    for field, column in zip(plain, found, strict=True):
+    empty, columns = schema.empty_table().to_pandas(), []
+    for field, column in zip(schema, columns_of(empty), strict=True):
         kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
         columns.append(replace(column, kind=next(kinds, column.kind)))
-    return FrameSchema(schema.empty_table().to_pandas(), tuple(columns))
+    return FrameSchema(empty, tuple(columns))
 
 
 def _read(fragment: Any, schema: Any) -> pd.DataFrame:

@@ -1,8 +1,6 @@
 """Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -47,16 +45,6 @@ class Split:
         if self.second_rows is not None:
             return self.test_rows, self.second_rows
         return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
-
-
-def splits_token(splits: Iterable[Split]) -> str:
-    """Return a hash of names and rows, for fingerprints."""
-    digest = blake2b(digest_size=12)
-    for split in splits:
-        digest.update(split.name.encode())
-        for rows in (split.train_rows, split.test_rows, split.second_rows):
-            digest.update(b"" if rows is None else rows.tobytes())
-    return digest.hexdigest()
 
 
 def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:

@@ -63,7 +63,7 @@ def feature_columns(
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {target!r}; it has "
-            f"{', '.join(columns[:20])}."
+            f"{', '.join(columns[:20]) or 'no names'}."
         )
     return [name for name in columns if name != target]
 
@@ -208,26 +208,17 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
 
 
 def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
-    """Return the class name of each row, or say which code or name is none."""
-    if classes.ndim != 1 or len(np.unique(classes)) < len(classes):
-        raise ValueError(
-            f"{path!r} must hold distinct names in its array classes, one for each "
-            f"code of y, got {len(np.unique(classes))} in shape {classes.shape}; "
-            f"rename some."
-        )
+    """Return the class name of each row, or raise ValueError."""
     whole = _as_integers(codes) if codes.dtype.kind in "fb" else codes
-    if whole.dtype.kind not in "iu" or whole.ndim != 1:
+    are_codes = whole.dtype.kind in "iu" and whole.ndim == classes.ndim == 1
+    wrong = np.flatnonzero((whole < 0) | (whole >= len(classes))) if are_codes else [0]
+    if len(wrong) or len(np.unique(classes)) < len(classes):
+        met = f", {codes[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
         raise ValueError(
-            f"{path!r} must hold codes of its {len(classes)} classes in y, whole "
-            f"numbers from 0 to {len(classes) - 1}, got {whole.dtype} of shape "
-            f"{whole.shape}; leave out classes where y holds the labels themselves."
-        )
-    wrong = np.flatnonzero((whole < 0) | (whole >= len(classes)))
-    if len(wrong):
-        raise ValueError(
-            f"{path!r} must hold codes of its {len(classes)} classes in y, 0 to "
-            f"{len(classes) - 1}, but {len(wrong):,} rows have others (row {wrong[0]} "
-            f"has {whole[wrong[0]]}); rows without a label belong into the pool."
+            f"{path!r} must hold distinct names in its array classes, and in y their "
+            f"codes, whole numbers from 0 to {classes.size - 1}, got "
+            f"{len(np.unique(classes))} names and {whole.dtype}{met}; rows without a "
+            f"label belong into the pool, and labels as they are need no classes."
         )
     return np.asarray(classes[whole])
 

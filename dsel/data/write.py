@@ -19,7 +19,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_integer, check_options, check_path, check_url
-from dsel.data.frames import NUMERIC, check_finite, frame_of
+from dsel.data.frames import NUMERIC, check_finite, check_numeric, frame_of
 from dsel.data.open import open_pool, rooted
 from dsel.data.pool import Pool
 from dsel.data.tables import (
@@ -30,14 +30,11 @@ from dsel.data.tables import (
     csv_frames,
     feature_columns,
     parquet_module,
-    read_table,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
 from dsel.stores import POOL, check_empty, check_outside
 
-HEAD: Final[dict[str, Any]] = {POOL: "dense", COMPLETE: False}
-"""Attributes of a pool that is begun."""
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
@@ -166,7 +163,12 @@ def write_pool(
                 BloscCodec(cname="lz4", shuffle="shuffle", typesize=numbers.itemsize),
                 Crc32cCodec(),
             ],
-            attributes=HEAD | {COLUMNS: columns, SOURCE: token},
+            attributes={
+                POOL: "dense",
+                COMPLETE: False,
+                COLUMNS: columns,
+                SOURCE: token,
+            },
             zarr_format=3,
             config={"write_empty_chunks": True},
             storage_options=its_options or None,
@@ -184,19 +186,10 @@ def write_pool(
 
 def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
     """Return a source that is no CSV file as a pool, without its column of labels."""
-    if target is not None and file.lower().endswith(NPZ):
-        table = read_table(file, target=target)
-        pool = open_pool(table.X, columns=table.columns)
-    else:
-        pool = open_pool(source, storage_options=options if "://" in file else None)
-        if target is not None and pool.columns is None:
-            raise ValueError(
-                f"`target` {target!r} names a column, but the columns of `source` have "
-                f"no names; leave it out."
-            )
-        if target is not None and pool.columns is not None:
-            where = repr(file) if file else "`source`"
-            pool = pool.with_columns(feature_columns(pool.columns, target, where))
+    pool = open_pool(source, storage_options=options if "://" in file else None)
+    if target is not None and not file.lower().endswith(NPZ):  # whose labels are apart
+        where = repr(file) if file else "`source`"
+        pool = pool.with_columns(feature_columns(pool.columns or (), target, where))
     if not pool.n_rows or not pool.n_columns:
         raise ValueError(
             f"`source` must have rows and columns, got {pool.n_rows} rows of "
@@ -208,13 +201,7 @@ def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
             "them as the pool itself (a svmlight or npz file, a scipy matrix, a Dask "
             "array of CSR blocks), or write dense rows."
         )
-    for column in pool.frames.columns if pool.frames else ():
-        if not column.is_number:
-            raise TypeError(
-                f"`source` must be numeric, but column {column.name!r} holds "
-                f"{column.kind}; a search takes such a table itself as its pool, or "
-                f"encode it as numbers."
-            )
+    check_numeric(pool.frames, "`source`")
     return pool
 
 

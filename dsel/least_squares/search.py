@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 import xarray as xr
+from dask.base import tokenize
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -29,7 +30,6 @@ from dsel.data.splits import (
     fold_splits,
     given_splits,
     random_folds,
-    splits_token,
 )
 from dsel.least_squares.closed_form import (
     COPIES,
@@ -227,7 +227,7 @@ class LeastSquaresPlan:
             out=out,
             labeled=content_hash(self.X),
             targets=content_hash(self.y),
-            splits=splits_token(self.folds),
+            splits=tokenize(self.folds),
             extra=" ".join(map(content_hash, self.extra or ())),
             seed=str(self.seed),
         )

@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
+from dask.base import tokenize
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -35,7 +36,7 @@ from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool, Span
 from dsel.data.row_random import SUBSET_STREAM, seed_from
-from dsel.data.splits import full_split, splits_token
+from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
@@ -503,7 +504,7 @@ def plan_search(
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
             "certificate": f"{certificate or 'none'}, {rule.name}, delta={delta:g}",
-            "splits": f"{layout.n_folds}, {splits_token(layout.splits)}",
+            "splits": f"{layout.n_folds}, {tokenize(layout.splits)}",
             "prune": prune_by or "no",
             "deploy": model,
             "loss": repr(by_class.loss if by_class else None),
