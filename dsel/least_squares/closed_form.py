@@ -44,8 +44,6 @@ NARROWEST: Final = 1e-150
 """Below this width the square underflows; kernels of rows that differ are 0."""
 COPIES: Final = 4
 """Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
-NEGLIGIBLE: Final = 1e-12
-"""Share of lam below which an eigenvalue changes nothing that is promised."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,6 @@ class DualSolution:
 
     spectrum: Spectrum
     """Q and mu."""
-    regularizations: Floats
-    """lam, shape (n_lam,)."""
     inverse: Floats
     """r, shape (n, n_lam)."""
     values: Floats
@@ -171,7 +167,7 @@ def solve_dual(
     constant = fit_intercept * values.sum(axis=0) / total
     values -= taken[:, np.newaxis, :] * (constant * np.sqrt(total))
     intercept = constant + shift[:, np.newaxis]
-    return DualSolution(spectrum, regularizations, inverse, values, intercept, taken)
+    return DualSolution(spectrum, inverse, values, intercept, taken)
 
 
 def leave_one_out_residuals(solution: DualSolution) -> Floats:
@@ -192,23 +188,12 @@ def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
     n_outputs, n_lam).
     """
     residuals = np.empty_like(solution.values[rows])
-    # Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
-    # once for all larger lam, which for wide kernels is most of the work.
-    sizes = abs(solution.spectrum.values)
-    order = np.argsort(sizes)
-    sizes, block = sizes[order], solution.spectrum.vectors[np.ix_(rows, order)]
-    null, n_null = np.zeros((len(rows), len(rows))), 0
-    for column in np.argsort(solution.regularizations):
-        lam = solution.regularizations[column]
-        start, n_null = n_null, int(np.searchsorted(sizes, NEGLIGIBLE * lam))
-        null += block[:, start:n_null] @ block[:, start:n_null].T
+    block = solution.spectrum.vectors[rows]
+    for column in range(residuals.shape[2]):
         # G_TT = Q_T diag(r) Q_T' as a square, symmetric to the last digit.
-        scaled = block[:, n_null:] * np.sqrt(solution.inverse[order[n_null:], column])
-        inner = scaled @ scaled.T
-        if n_null:
-            inner += null / lam
+        scaled = block * np.sqrt(solution.inverse[:, column])
         taken = solution.taken[rows, column]
-        inner -= np.outer(taken, taken)
+        inner = scaled @ scaled.T - np.outer(taken, taken)
         values = solution.values[rows, :, column]
         _, solved, info = lapack.dposv(inner, values)
         if info != 0:

@@ -181,20 +181,8 @@ class LeastSquaresPlan:
         ----------
         client
             A `distributed.Client`; None means the current one, else local threads.
-        out
-            Directory or URL of the results store: finished widths are written there,
-            and a later run of the same plan continues from them.
-        n_jobs
-            Local threads; None means one for each core.
-
-        Raises
-        ------
-        AllFitsFailedError
-            Where no width could be evaluated.
-        ClusterLostError
-            Where the scheduler or all workers are gone.
-        StoreMismatchError
-            Where `out` holds a run of other rows, folds or models.
+        out, n_jobs
+            As for `LeastSquaresSearch`.
         """
         grid = content_hash(self.regularizations)
         keys = {f"width/{c!r}/{grid}": c for c in self.widths}

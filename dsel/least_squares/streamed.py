@@ -140,7 +140,9 @@ class StreamedLeastSquaresSearch(Search):
         def evaluate(store: Store | None) -> list[Record]:
             self.centers_ = kept(store, "centers", place)["points"]
             passes = partial(self._stream, lams, rows, n_targets, client, store)
-            models.extend(map(passes, widths))
+            # On one thread, else the last digits depend on the machine's cores.
+            with single_threaded():
+                models.extend(map(passes, widths))
             return [record for record, _, _ in models]
 
         cube = self._run(
@@ -180,26 +182,34 @@ class StreamedLeastSquaresSearch(Search):
 
         W is None for the identity.
         """
+        centers = self.centers_
+        root = whitening(centers, width=width) if self.penalty == "rkhs" else None
 
         def add_up(key: str, count: Any, merge: Callable[[Sums, Sums], Sums]) -> Sums:
-            of_block = partial(
-                sum_of_block, self.centers_, width, root, n_targets, count, merge
-            )
-            return kept(
-                store, key, partial(rows.reduce, of_block, merge, client=client)
-            )
+            step = max(1, BLOCK_NBYTES // (8 * len(centers)))
 
-        # On one thread, else the last digits depend on the machine's cores.
-        with single_threaded():
-            root = None
-            if self.penalty == "rkhs":
-                root = whitening(self.centers_, width=width)
-            moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
-            solution = solve_moments(
-                moments, n_targets, lams, fit_intercept=self.fit_intercept
-            )
-            key, count = content_hash(lams), partial(count_losses, solution)
-            losses = add_up(f"losses/{key}/{width!r}", count, add_losses)
+            def of_block(block: Any, numbers: Integers) -> Sums:
+                sums = []
+                for start in range(0, len(block), step):
+                    parts = np.split(block[start : start + step], [-n_targets], axis=1)
+                    # Copies are aligned in memory. Rows that came over a network may
+                    # start at any byte, and sums over such values are rounded
+                    # otherwise.
+                    X, y = (np.array(part, np.float64, order="C") for part in parts)
+                    design = gaussian_kernel(X, centers, width=width)
+                    design = design if root is None else design @ root
+                    sums.append(count(design, y))
+                return reduce(merge, sums)
+
+            make = partial(rows.reduce, of_block, merge, client=client)
+            return kept(store, key, make)
+
+        moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
+        solution = solve_moments(
+            moments, n_targets, lams, fit_intercept=self.fit_intercept
+        )
+        key, count = content_hash(lams), partial(count_losses, solution)
+        losses = add_up(f"losses/{key}/{width!r}", count, add_losses)
         record = {
             names.LOO_LOSS_SUM: losses["loo"],
             names.GCV_LOSS_SUM: solution.gcv_factor * losses["train"],
@@ -261,30 +271,3 @@ def drawn_rows(
 
     found = rows.reduce(pick, lambda *parts: np.concatenate(parts), client=client)
     return {"points": found}
-
-
-def sum_of_block(
-    centers: Floats,
-    width: float,
-    root: Floats | None,
-    n_targets: int,
-    count: Callable[[Floats, Floats], Sums],
-    merge: Callable[[Sums, Sums], Sums],
-    block: Any,
-    numbers: Integers,
-) -> Sums:
-    """Add up what is counted on the design K(rows, z) W and the targets of a block.
-
-    `root` is W for the RKHS penalty, None for the identity.
-    """
-    del numbers
-    step = max(1, BLOCK_NBYTES // (8 * len(centers)))
-    sums = []
-    for start in range(0, len(block), step):
-        parts = np.split(block[start : start + step], [-n_targets], axis=1)
-        # Copies are aligned in memory. Rows that came over a network may start at any
-        # byte, and sums over such values are rounded otherwise.
-        rows, targets = (np.array(part, np.float64, order="C") for part in parts)
-        kernel = gaussian_kernel(rows, centers, width=width)
-        sums.append(count(kernel if root is None else kernel @ root, targets))
-    return reduce(merge, sums)
