@@ -27,9 +27,8 @@ from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
 from dsel.families.family import asked
 
-# Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_. Other
-# classes say so by an attribute `predicts_by_coefficients` of their own: a subclass may
-# predict otherwise.
+# Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
+# subclass may predict otherwise.
 LINEAR = (
     LinearDiscriminantAnalysis,
     LinearSVC,
@@ -49,9 +48,8 @@ PRODUCT_NBYTES = 2**20
 def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
     """Stack models, or return None where one is not linear or is missing."""
     keys = [(c, t) for c in fitted.candidates for t in fitted.splits]
-    for kind in {type(fitted.models.get(key)) for key in keys}:
-        if kind not in LINEAR and not vars(kind).get("predicts_by_coefficients"):
-            return None
+    if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
+        return None
     parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
     shape = (len(fitted.candidates), len(fitted.splits), *parts[0][0].shape)
     return LinearStack(
