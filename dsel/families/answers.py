@@ -110,16 +110,6 @@ class FittedClassifiers(FittedGroup):
                 codes[query, place, rows] = predict_codes(model, table, self.classes)
         return codes
 
-    def scores(self, X: Any, split: int) -> Floats:
-        """Return real scores; see `FittedGroup.scores`."""
-        X = self._as_fitted(X)
-        scores = np.full((len(self.candidates), X.shape[0], len(self.classes)), -np.inf)
-        for place, number in enumerate(self.candidates):
-            model = self.models.get((number, split))
-            if model is not None:
-                scores[place] = class_scores(model, X, self.classes)
-        return scores
-
     def _as_fitted(self, X: Any) -> Any:
         """Return rows as the models had them."""
         return X.toarray() if self.is_dense and sparse.issparse(X) else X

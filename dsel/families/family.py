@@ -45,8 +45,6 @@ class FitCounts:
     """Errors on the first part of `Split.tests`; -1 where the fit failed."""
     train_errors: Integers
     """Errors on the second part; -1 where the fit failed, or there is no such part."""
-    status: NDArray[np.int8]
-    """``FIT_DONE`` or ``FIT_FAILED``."""
     seconds: Floats
     """Time of each fit, NaN where none was taken; shared work is divided evenly."""
     messages: dict[tuple[int, int], str]
@@ -56,14 +54,17 @@ class FitCounts:
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
         """Return counts with nothing recorded yet: every fit counts as failed."""
         none = np.full((n_candidates, n_splits), -1, dtype=np.int64)
-        status = np.full(none.shape, FIT_FAILED, dtype=np.int8)
-        return cls(none, none.copy(), status, np.full(none.shape, np.nan), {})
+        return cls(none, none.copy(), np.full(none.shape, np.nan), {})
+
+    @property
+    def status(self) -> Integers:
+        """``FIT_DONE`` or ``FIT_FAILED`` of each fit."""
+        return np.where(self.test_errors < 0, FIT_FAILED, FIT_DONE)
 
     def record(self, places: Any, test_errors: Any, train_errors: Any = -1) -> None:
         """Write the errors of fits that were done, at `places` of the arrays."""
         self.test_errors[places] = test_errors
         self.train_errors[places] = train_errors
-        self.status[places] = FIT_DONE
 
     def failed(self, candidate: int, split: int, error: Exception) -> None:
         """Keep what `fit` or `predict` raised: failure is data, not the end of a run.
@@ -82,7 +83,6 @@ class FitCounts:
     def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
         """Count a fit that was done as failed; `key` as in `messages`."""
         self.test_errors[place] = self.train_errors[place] = -1
-        self.status[place] = FIT_FAILED
         self.messages[key] = why
 
 
@@ -114,31 +114,11 @@ class FittedGroup:
         return self.nbytes
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
-        """Return the class codes that the chosen splits give to each row.
+        """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
 
-        Parameters
-        ----------
-        X
-            Rows to predict, shape (n_rows, n_columns), dense, CSR, or a `Frame`.
-        which
-            Queries, each of which asks for a split (), for one per row (n_rows,), or
-            for one per candidate (n_candidates, 1).
-
-        Returns
-        -------
-        ndarray
-            Class codes, shape (len(which), n_candidates, n_rows); -1 where the fit
-            failed, below that for what is no class. A row's codes do not depend on
-            which other rows are in `X`.
-        """
-        raise NotImplementedError
-
-    def scores(self, X: Any, split: int) -> Floats:
-        """Return real scores of a split, shape (n_candidates, n_rows, n_classes).
-
-        The larger a score the more likely the class; two-class margins f are given
-        as the pair (-f, f). Classes that it has not seen score -inf. Raises
-        TypeError where the models have no real-valued scores.
+        Each query asks for a split (), for one per row (n_rows,), or for one per
+        candidate (n_candidates, 1). A code is -1 where the fit failed, and below that
+        for what is no class. It does not depend on which other rows are in `X`.
         """
         raise NotImplementedError
 
@@ -166,18 +146,11 @@ class Family:
     """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
 
     def refusal(self, estimator: Any) -> str | None:
-        """Return why an estimator is left to the next family; None if it is taken.
-
-        The text is empty where the family is for other estimators altogether; any
-        other text is shown by the plan.
-        """
+        """Return why the next family is asked, for the plan; None if it is taken."""
         return None
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
-        """Return labeled rows as an estimator's fit reads them: a `Frame`, or numbers.
-
-        Where no candidate reads a frame, the pool is read as numbers, too.
-        """
+        """Return rows as an estimator's fit reads them: a `Frame`, or numbers."""
         return X
 
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
@@ -195,10 +168,7 @@ class Family:
         """Raise MemoryError where a task's `limit` is too small for any fit."""
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return the bytes of what the fits of some groups share in one process.
-
-        Where its memory does not hold them, less of it is kept.
-        """
+        """Return the bytes of what the fits of some groups share in one process."""
         return 0
 
     def fit(
@@ -211,34 +181,20 @@ class Family:
         pool: Any = None,
         budget: Cache,
     ) -> FittedGroup:
-        """Fit every candidate of a group, or of some of it, on every split.
+        """Fit candidates of one group on every split of the labeled rows and codes.
 
-        A candidate that raises is recorded in the counts as failed; it never ends
-        the call. The result for one candidate and split does not depend on which
-        other candidates and splits are in the call.
-
-        Parameters
-        ----------
-        group
-            One of the groups that `groups` made, or some of it.
-        X, y
-            All labeled rows, which `check` has seen, and their class codes.
-        splits
-            Named sets of training and test rows, which index into them.
-        pool
-            The fitting part of the unlabeled pool, for learners that take one.
-        budget
-            Byte limit and the process-wide cache of shared arrays.
+        One that raises is recorded in the counts as failed, and never ends the call.
+        What is found of a candidate and split does not depend on the others in the
+        call. `pool` is the fitting part of the pool, for learners that take one.
         """
         raise NotImplementedError
 
     def join(
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
-        """Pack groups of this family so that they predict in as few products as can be.
+        """Pack groups to predict together, those of `candidates` alone and in order.
 
-        The groups may differ in candidates and in splits. With `candidates` only these
-        are packed, in the order given. What is returned can be joined again.
+        They may differ in candidates and splits, and be packed again.
         """
         raise NotImplementedError
 

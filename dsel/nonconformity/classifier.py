@@ -1,11 +1,11 @@
 """The classifier whose rows choose their model: calibration, choice, p-values."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -165,15 +165,16 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             classes=self.classes_, seed=self.seed_, fit_params=fit_params,
             client=client,
         )  # fmt: skip
-        join = partial(join_models, candidates, trained, n_classes=len(self.classes_))
+        fitted = candidates, trained, failures, self.classes_
+        is_dense = not issparse(X)
         held, own = X[split.test_rows], codes[split.test_rows]
-        self.models_ = join(failures)
+        self.models_ = join_models(*fitted, is_dense=is_dense)
         scores = self.models_.scores(held)
         bad = np.flatnonzero(np.isnan(scores).any(axis=(1, 2)))
         if len(bad):
             numbers = [self.models_.candidates[place].number for place in bad]
             failures |= dict.fromkeys(numbers, "scores NaN on validation rows")
-            self.models_ = join(failures)
+            self.models_ = join_models(*fitted, is_dense=is_dense)
             scores = self.models_.scores(held)
         self.params_ = [dict(each.params) for each in self.models_.candidates]
         self.failures_, self.n_candidates_ = failures, len(candidates)

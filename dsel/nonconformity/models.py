@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.families.answers import class_scores
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.families.fit_arguments import checked_params
@@ -30,35 +32,30 @@ Trained = list[tuple[Family, list[FittedGroup]]]
 
 @dataclass(frozen=True)
 class ModelSet:
-    """Models of candidates on one split, in the order of the grid."""
+    """Fitted models, in the order of the grid."""
 
     candidates: tuple[Candidate, ...]
     """Those that can be used."""
-    parts: tuple[FittedGroup, ...]
-    """The models, one part a family."""
-    n_classes: int
+    fitted: tuple[Any, ...]
+    """A scikit-learn estimator of each."""
+    classes: NDArray[Any]
+    is_dense: bool
+    """Whether they were fitted on arrays; some then refuse CSR."""
 
     @property
     def block_rows(self) -> int:
         """Rows to score at once."""
-        scores = 8 * len(self.candidates) * self.n_classes
-        row = scores + max(part.row_nbytes for part in self.parts)
+        row = 8 * len(self.fitted) * len(self.classes)
         return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
 
     def scores(self, X: Any) -> Floats:
         """Return real scores, shape (n_models, n_rows, n_classes)."""
-        place = {each.number: i for i, each in enumerate(self.candidates)}
-        scores = np.empty((len(place), X.shape[0], self.n_classes))
-        for part in self.parts:
-            mine = [place[number] for number in part.candidates]
-            scores[mine] = part.scores(X, part.splits[0])
-        return scores
+        X = X.toarray() if self.is_dense and issparse(X) else X
+        return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
 
     def models(self) -> list[Any]:
         """Return the fitted scikit-learn estimators in the order of the candidates."""
-        where = {number: part for part in self.parts for number in part.candidates}
-        numbers = [each.number for each in self.candidates]
-        return [where[n].model(n, where[n].splits[0]) for n in numbers]
+        return list(self.fitted)
 
 
 def train_grid(
@@ -122,9 +119,11 @@ def join_models(
     candidates: Sequence[Candidate],
     trained: Trained,
     failures: Mapping[int, str],
-    n_classes: int,
+    classes: NDArray[Any],
+    *,
+    is_dense: bool,
 ) -> ModelSet:
-    """Join what was trained on one split, but for the candidates that failed.
+    """Return what was trained on one split, but for the candidates that failed.
 
     Raises AllFitsFailedError where none is left.
     """
@@ -137,10 +136,7 @@ def join_models(
         if len(failures) == len(candidates):
             raise AllFitsFailedError(text)
         warn(text, FitFailedWarning)
-    parts = []
-    for family, fitted in trained:
-        used = sorted({n for each in fitted for n in each.candidates} - {*failures})
-        if used:
-            parts.append(family.join(fitted, used))
     kept = tuple(each for each in candidates if each.number not in failures)
-    return ModelSet(kept, tuple(parts), n_classes)
+    groups = {n: each for _, some in trained for each in some for n in each.candidates}
+    models = [groups[n].model(n, groups[n].splits[0]) for n in (c.number for c in kept)]
+    return ModelSet(kept, tuple(models), classes, is_dense)

@@ -23,13 +23,7 @@ MODEL: Final = "model"
 TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
     "dsel.families.family.Candidate",
-    "dsel.families.family.FitCounts",
-    "dsel.families.svm.machines.Machines",
-    "dsel.families.svm.predict.PackedSVMs",
-    "dsel.families.svm.rows.RowsByClass",
-    "dsel.kernels.functions.Linear",
     "dsel.kernels.functions.Polynomial",
-    "dsel.kernels.functions.Rbf",
     "dsel.least_squares.estimators.KernelLeastSquares",
     "dsel.least_squares.estimators.KernelLeastSquaresClassifier",
     "dsel.mcpl.estimators.MaximumLikelihoodLDA",

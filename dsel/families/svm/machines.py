@@ -62,12 +62,6 @@ class Machines:
         """Distinct models."""
         return int(self.coefs.shape[2])
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the arrays."""
-        arrays = (self.model_of, self.numbers, self.coefs, self.offsets, self.steps)
-        return sum(array.nbytes for array in arrays)
-
     def of(self, candidates: Collection[int]) -> "Machines":
         """Return those of some candidates, with the support vectors that these have."""
         places = [i for i, n in enumerate(self.candidates) if n in candidates]

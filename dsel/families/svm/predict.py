@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Integers
+from dsel.data.cache import nbytes_of
 from dsel.data.frames import numbers
 from dsel.families.family import FitCounts, FittedGroup, asked
 from dsel.families.svm.decisions import (
     DecisionWeights,
     KernelBlock,
-    cell_decisions,
     decide,
-    exact_decisions,
     kernel_block,
     lay_out,
 )
@@ -88,39 +87,6 @@ class ScoringPlan:
             )  # fmt: skip
 
 
-def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
-    """Return a score for every row, model and class present.
-
-    Decisions that rounding could turn round are summed anew in a fixed order, so that
-    the largest score is the class that the machines predict. The shape is (n_rows,
-    n_models, n_present). Two classes have the pair (f, -f); more have votes, and sums
-    of decisions squeezed into (-1/3, 1/3).
-    """
-    machines = duals.machines
-    present, shape = machines.present, (len(block.values), machines.n_models)
-    if len(present) == 1:
-        return np.zeros((*shape, 1))
-    rows, models = (each.ravel() for each in np.indices(shape))
-    values = block.precise(np.arange(len(block.values)))
-    cells, changed = cell_decisions(duals, values, rows, models)
-    limits = 4.0 * changed + 1.01 * block.errors[rows] * duals.sizes[:, models]
-    decisions = cells.reshape(-1, *shape)
-    doubtful = (np.abs(cells) <= limits).reshape(-1, *shape)
-    for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
-        some = np.flatnonzero(doubtful[:, row].any(axis=0))
-        decisions[:, row, some] = exact_decisions(duals, block, int(row), some)
-    if len(present) == 2:
-        return np.stack((decisions[0], -decisions[0]), axis=-1)
-    votes, sums = np.zeros((2, *shape, len(present)))
-    pairs = np.triu_indices(len(present), 1)
-    for decision, i, j in zip(decisions, *pairs, strict=True):
-        votes[..., i] += decision > 0
-        votes[..., j] += decision <= 0
-        sums[..., i] += decision
-        sums[..., j] -= decision
-    return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
-
-
 @dataclass(frozen=True)
 class PackedSVMs(FittedGroup):
     """Kernel SVMs of some candidates, one per split."""
@@ -142,12 +108,7 @@ class PackedSVMs(FittedGroup):
     @property
     def nbytes(self) -> int:
         """What moving the models costs."""
-        arrays: list[Any] = [*self.train_rows.values()]
-        for labeled in self.row_sets.values():
-            arrays += [labeled.rows.data, labeled.numbers]
-        for m in self.machines:
-            arrays += [m.model_of, m.numbers, m.coefs, m.offsets, m.steps]
-        return sum(int(array.nbytes) for array in arrays)
+        return nbytes_of([self.train_rows, self.row_sets, self.machines])
 
     @property
     def row_nbytes(self) -> int:
@@ -188,12 +149,9 @@ class PackedSVMs(FittedGroup):
         # Rows that ask one split stand together.
         order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
         for plan in self.plans:
-            splits = [
-                m.machines.split for some in plan.by_kernel.values() for m in some
-            ]
             is_asked = np.zeros(n_rows, dtype=np.bool_)
             for chosen in which:
-                is_asked |= np.isin(np.atleast_2d(chosen), splits).any(axis=0)
+                is_asked |= np.isin(np.atleast_2d(chosen), plan.splits).any(axis=0)
             for rows, seen in plan.blocks(X, order[is_asked[order]]):
                 self._predict_block(plan, seen, which, rows, codes)
         return codes
@@ -229,30 +187,6 @@ class PackedSVMs(FittedGroup):
                     where, target = rows[places], codes[query]
                     for place, model in zip(own[mine], models, strict=True):
                         target[place, where] = found[model]
-
-    def scores(self, X: Any, split: int) -> Floats:
-        """Return real scores; see `FittedGroup.scores`.
-
-        Two classes have the margin as the pair (-f, f). More classes have what
-        ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
-        sums of decisions squeezed into (-1/3, 1/3).
-        """
-        shape = len(self.candidates), X.shape[0], len(self.classes)
-        scores = np.full(shape, -np.inf)
-        for plan in self.plans:
-            is_asked = split in plan.splits
-            for rows, seen in plan.blocks(X, np.arange(X.shape[0] if is_asked else 0)):
-                for block in plan.kernels(seen):
-                    for duals in plan.by_kernel[block.kernel]:
-                        machines = duals.machines
-                        if machines.split != split:
-                            continue
-                        values = score_block(duals, block)
-                        places = map(self.candidates.index, machines.candidates)
-                        cells = rows[:, np.newaxis], machines.present
-                        for place, model in zip(places, machines.model_of, strict=True):
-                            scores[place][cells] = values[:, model]
-        return scores
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator, whose predictions are the group's."""

@@ -243,8 +243,8 @@ def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(
     np.testing.assert_array_equal(whole, again.predict(pool, which))
 
 
-def near_the_border(model, rows, steps=40):
-    """Halve the way between rows of different codes until a rounding is left."""
+def near_the_border(model, rows, steps=30):
+    """Halve the way between rows of different codes: float32 tells nothing there."""
     low, high = rows, np.roll(rows, 1, axis=0)
     first = model.predict(low)
     for _ in range(steps):
@@ -261,10 +261,9 @@ def test_predict__rounding_to_float32_changes_no_code(table, kernel):
     _, _, joined = fit(estimators, X, y)
     pool = np.concatenate((pool, X, near_the_border(joined.model(0, FULL), pool)))
     for split in (FULL, 0):
-        # Scores come from float64: votes, and less than a half that breaks ties.
-        expected = np.rint(joined.scores(pool, split)).argmax(axis=-1)
-        codes = joined.predict(pool, [np.array(split)])[0]
-        np.testing.assert_array_equal(codes, expected)
+        for place, codes in enumerate(joined.predict(pool, [np.array(split)])[0]):
+            expected = joined.model(place, split).predict(pool)
+            np.testing.assert_array_equal(np.unique(y)[codes], expected)
 
 
 @pytest.mark.parametrize("exponent", [-500, -70, 66, 490])
@@ -312,17 +311,6 @@ def test_join__of_some_has_their_support_vectors_alone_in_the_order_given(table)
         found, expected = (m.model(number, 1) for m in (again, whole))
         for name in ("support_", "dual_coef_", "n_iter_"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_scores__equal_the_decision_function(table, n_classes):
-    X, y, pool = table
-    y = y if n_classes == 4 else np.where(y > "b", "yes", "no")
-    _, _, joined = fit(svcs((1.0,), (0.1,)), X, y)
-    decision = joined.model(0, FULL).decision_function(pool)
-    if n_classes == 2:
-        decision = np.column_stack((-decision, decision))
-    np.testing.assert_allclose(joined.scores(pool, FULL)[0], decision, atol=1e-10)
 
 
 def test_model__has_the_attributes_of_a_fitted_svc(table):
