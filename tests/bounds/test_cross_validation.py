@@ -1,3 +1,5 @@
+"""Bounds of folds: printed formulas, tables, order, and how often they fail."""
+
 from functools import partial
 
 import numpy as np
@@ -15,6 +17,7 @@ from dsel.bounds import (
 from dsel.bounds.cross_validation import best_fold, best_fold_number, cv_bound
 
 LABEL_SHARE = 0.95
+BOTH = pytest.mark.parametrize("bound", [cv_bound, best_fold])
 
 
 @st.composite
@@ -26,28 +29,26 @@ def folds(draw):
     return [draw(st.integers(0, size)) for size in sizes], sizes
 
 
+def assert_rare(failed, delta):
+    margin = 3 * np.sqrt(delta * (1 - delta) / len(failed))
+    assert failed.mean() <= delta + margin
+
+
 def test_cv_bound__is_the_printed_formula_digit_by_digit():
     errors, rows = [3, 5, 2], [34, 33, 33]
-
     terms = cv_bound(errors, rows, 12, 1000, delta=0.1, label_share=0.5)
-
-    limits = [
-        float(binomial_tail_inversion(c, n, delta=0.1 / 2 / 3))
-        for c, n in zip(errors, rows, strict=True)
-    ]
+    limits = binomial_tail_inversion(errors, rows, delta=0.1 / 2 / 3)
     assert terms.label_term == np.mean(limits)
     assert terms.disagreement_term == binomial_tail_inversion(12, 1000, delta=0.05)
     assert terms.bound == terms.label_term + terms.disagreement_term
 
 
-@pytest.mark.parametrize("bound", [cv_bound, best_fold])
+@BOTH
 def test_bounds__take_a_share_for_each_candidate(rng, bound):
     errors = rng.integers(0, 20, (4, 5, 10))
     disagreements = rng.integers(0, 100, (4, 5))
     shares = rng.uniform(1e-5, 1e-3, (4, 5))
-
     together = bound(errors, np.full(10, 50), disagreements, 1000, delta=shares)
-
     alone = bound(errors[2, 3], 50, disagreements[2, 3], 1000, delta=shares[2, 3])
     assert together.bound.shape == (4, 5)
     assert together.bound[2, 3] == pytest.approx(alone.bound, rel=1e-14)
@@ -57,53 +58,49 @@ def test_bounds__take_a_share_for_each_candidate(rng, bound):
     assert np.array_equal(several, np.stack(alone, axis=-1))
 
 
-@pytest.mark.parametrize("bound", [cv_bound, best_fold])
+@BOTH
 def test_bounds__are_not_clipped_and_vacuous_without_a_pool(bound):
     assert bound([9, 9], 10, 90, 100, delta=0.05).bound > 1
     assert bound([0, 0], 10, 0, 0, delta=0.05).disagreement_term == 1
 
 
 @pytest.mark.parametrize(
-    ("bound", "n", "rate", "n_folds", "expected"),
+    ("bound", "delta", "n", "rate", "n_folds", "expected"),
     [
-        (partial(cv_bound, label_share=0.5), 500, 0.05, 10, 0.323),
-        (partial(cv_bound, label_share=0.5), 5000, 0.01, 10, 0.0478),
-        (partial(cv_bound, label_share=0.5), 20_000, 0.05, 10, 0.0759),
-        (best_fold, 500, 0.05, 10, 0.241),
-        (best_fold, 500, 0.05, 5, 0.166),
-        (best_fold, 5000, 0.01, 10, 0.0339),
-        (best_fold, 5000, 0.20, 10, 0.258),
+        (partial(cv_bound, label_share=0.5), 0.01 / 225, 500, 0.05, 10, 0.323),
+        (partial(cv_bound, label_share=0.5), 0.01 / 225, 5000, 0.01, 10, 0.0478),
+        (partial(cv_bound, label_share=0.5), 0.01 / 225, 20_000, 0.05, 10, 0.0759),
+        (best_fold, 0.01 / 225, 500, 0.05, 10, 0.241),
+        (best_fold, 0.01 / 225, 500, 0.05, 5, 0.166),
+        (best_fold, 0.01 / 225, 5000, 0.01, 10, 0.0339),
+        (best_fold, 0.01 / 225, 5000, 0.20, 10, 0.258),
+        (nested_one_fold, 0.05, 600, 0.05, 5, 0.0855),
+        (nested_one_fold, 0.05, 600, 0.10, 3, 0.1332),
+        (nested_one_fold, 0.05, 2000, 0.02, 10, 0.0390),
+        (nested_one_fold, 0.05, 10_000, 0.10, 8, 0.1099),
     ],
 )
-def test_bounds__have_the_first_terms_of_the_table(
-    rng, bound, n, rate, n_folds, expected
+def test_bounds__have_the_first_terms_of_the_tables(
+    rng, bound, delta, n, rate, n_folds, expected
 ):
     errors = rng.binomial(n // n_folds, rate, (4000, n_folds))
-
-    terms = bound(errors, n // n_folds, 0, 1, delta=0.01 / 225)
-
-    assert np.mean(terms.label_term) == pytest.approx(expected, rel=0.01)
-
-
-def test_best_fold__takes_the_fold_with_the_smallest_limit():
-    terms = best_fold([5, 3, 4], [50, 50, 51], 7, 1000, delta=0.06, label_share=0.5)
-
-    assert terms.label_term == binomial_tail_inversion(3, 50, delta=0.01)
-    assert terms.disagreement_term == binomial_tail_inversion(7, 1000, delta=0.03)
+    pool = () if bound is nested_one_fold else (0, 1)
+    _, first, *_ = bound(errors, n // n_folds, *pool, delta=delta)
+    assert np.mean(first) == pytest.approx(expected, rel=0.01)
 
 
 @given(folds(), st.sampled_from([1e-6, 0.1, 0.5]))
-def test_best_fold__label_term_is_the_smallest_of_those_that_cv_bound_averages(
+def test_best_fold__takes_the_smallest_limit_of_those_that_cv_bound_averages(
     counts, delta
 ):
     errors, rows = counts
-
-    best = best_fold(errors, rows, 0, 100, delta=delta)
-
+    best = best_fold(errors, rows, 7, 100, delta=delta)
     share = LABEL_SHARE * delta / len(rows)
     limits = binomial_tail_inversion(errors, rows, delta=share)
     assert best.label_term == limits.min()
-    mean = cv_bound(errors, rows, 0, 100, delta=delta).label_term
+    pool = binomial_tail_inversion(7, 100, delta=(1 - LABEL_SHARE) * delta)
+    assert best.disagreement_term == pool
+    mean = cv_bound(errors, rows, 7, 100, delta=delta).label_term
     assert mean >= limits.min() * (1 - 1e-15 * len(rows))  # a mean rounds
 
 
@@ -112,29 +109,10 @@ def test_best_fold_number__is_the_smallest_among_equals_and_never_an_empty_fold(
     assert best_fold_number([0, 3], [0, 10]) == 1
 
 
-@pytest.mark.parametrize(
-    ("n", "rate", "n_folds", "expected"),
-    [
-        (600, 0.05, 5, 0.0855),
-        (600, 0.10, 3, 0.1332),
-        (2000, 0.02, 10, 0.0390),
-        (10_000, 0.10, 8, 0.1099),
-    ],
-)
-def test_nested_one_fold__has_the_limit_of_the_table(rng, n, rate, n_folds, expected):
-    errors = rng.binomial(n // n_folds, rate, (4000, n_folds))
-
-    _, limit = nested_one_fold(errors, n // n_folds, delta=0.05)
-
-    assert limit.mean() == pytest.approx(expected, rel=0.01)
-
-
 @given(folds(), st.floats(1e-6, 0.5))
 def test_nested_one_fold__is_the_held_out_bound_of_its_fold(counts, delta):
     errors, rows = counts
-
     fold, limit = nested_one_fold(errors, rows, delta=delta)
-
     assert limit == holdout_bound(errors[fold], rows[fold], delta=delta / len(rows))
     assert fold == best_fold_number(errors, rows) or limit == 1.0
 
@@ -144,9 +122,7 @@ def test_nested_all_rows__is_the_smallest_sum_over_folds(counts, data):
     errors, rows = counts
     n_folds = len(rows)
     differing = [data.draw(st.integers(0, 300)) for _ in rows]
-
     fold, terms = nested_all_rows(errors, rows, differing, 200, delta=0.1)
-
     sums = [
         holdout_bound(c, n, delta=0.095 / n_folds)
         + binomial_tail_inversion(min(a, 200), 200, delta=0.1 * 0.05 / n_folds)
@@ -155,14 +131,8 @@ def test_nested_all_rows__is_the_smallest_sum_over_folds(counts, data):
     assert terms.bound == pytest.approx(min(sums), rel=1e-9)
     assert sums[fold] == pytest.approx(min(sums), rel=1e-9)
     assert terms.bound == terms.label_term + terms.disagreement_term
-
-
-@given(folds())
-def test_nested_all_rows__reads_the_limits_of_one_fold_at_the_label_share(counts):
-    errors, rows = counts
-
-    _, terms = nested_all_rows(errors, rows, [0] * len(rows), 10**6, delta=0.05)
-
+    # Without disagreement it reads the limits of one fold at the label share.
+    _, terms = nested_all_rows(errors, rows, [0] * n_folds, 10**6, delta=0.05)
     _, limit = nested_one_fold(errors, rows, delta=LABEL_SHARE * 0.05)
     assert terms.label_term == limit
 
@@ -170,17 +140,12 @@ def test_nested_all_rows__reads_the_limits_of_one_fold_at_the_label_share(counts
 def test_nested__of_equal_folds_take_the_first():
     fold, _ = nested_one_fold([3, 2, 2], 20, delta=0.05)
     among_sums, _ = nested_all_rows([2, 2, 2], 20, [5, 4, 4], 100, delta=0.05)
-
     assert (fold, among_sums) == (1, 1)
 
 
 def test_upper_pool_rows__leave_out_equal_rows_and_are_never_negative():
     assert upper_pool_rows([100, 10], 30).tolist() == [70, 0]
-
-
-def test_disagreements_above_the_rows_seen__have_a_limit_of_one():
-    rows = upper_pool_rows(100, 40)
-
+    rows = upper_pool_rows(100, 40)  # fewer than may differ: the limit is 1
     assert cv_bound([1, 1], 10, 61, rows, delta=0.05).disagreement_term == 1
     assert best_fold([1, 1], 10, 61, rows, delta=0.05).disagreement_term == 1
     _, terms = nested_all_rows([1, 1], 10, [61, 99], rows, delta=0.05)
@@ -189,45 +154,38 @@ def test_disagreements_above_the_rows_seen__have_a_limit_of_one():
 
 @given(folds(), st.integers(0, 50), st.integers(0, 50))
 def test_bounds__rise_with_disagreement_and_with_equal_rows(counts, differing, equal):
-    errors, rows = counts
     for bound in (cv_bound, best_fold):
-        least = bound(errors, rows, differing, 100, delta=0.05).bound
+        least = bound(*counts, differing, 100, delta=0.05).bound
         fewer = upper_pool_rows(100, equal)
-        assert bound(errors, rows, differing, fewer, delta=0.05).bound >= least
-        assert bound(errors, rows, differing + 1, 100, delta=0.05).bound >= least
+        assert bound(*counts, differing, fewer, delta=0.05).bound >= least
+        assert bound(*counts, differing + 1, 100, delta=0.05).bound >= least
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.05])
-@pytest.mark.parametrize("dependence", ["independent folds", "one draw for all folds"])
-def test_nested__fail_together_in_at_most_delta_of_draws(rng, delta, dependence):
+@pytest.mark.parametrize("folds_are_one", [False, True])
+def test_nested__fail_together_in_at_most_delta_of_draws(rng, delta, folds_are_one):
     """The model of all rows errs wherever it leaves a fold's: the worst that it can."""
     n_draws, n_folds, rows, pool = 4000, 5, 60, 3000
     rate, disagreement = 0.1, 0.03
     errors = rng.binomial(rows, rate, (n_draws, n_folds))
     differing = rng.binomial(pool, disagreement, (n_draws, n_folds))
-    if dependence != "independent folds":
+    if folds_are_one:
         errors = np.repeat(errors[:, :1], n_folds, axis=1)
-
     _, limit = nested_one_fold(errors, rows, delta=LABEL_SHARE * delta)
     _, terms = nested_all_rows(errors, rows, differing, pool, delta=delta)
-
-    failed = (limit < rate) | (terms.bound < rate + disagreement)
-    assert failed.mean() <= delta + 3 * np.sqrt(delta * (1 - delta) / n_draws)
+    assert_rare((limit < rate) | (terms.bound < rate + disagreement), delta)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bound", [cv_bound, best_fold])
+@BOTH
 @pytest.mark.parametrize("delta", [0.5, 0.05])
 def test_bounds__of_all_candidates_fail_in_at_most_delta_of_draws(rng, bound, delta):
     n_draws, n_candidates, n_folds, rows, pool = 2000, 20, 5, 40, 2000
     errors = rng.binomial(rows, 0.2, (n_draws, n_candidates, n_folds))
     differing = rng.binomial(pool, 0.05, (n_draws, n_candidates))
-
     terms = bound(errors, rows, differing, pool, delta=delta / n_candidates)
-
-    failed = (terms.bound < 0.2 + 0.05).any(axis=1)
-    assert failed.mean() <= delta + 3 * np.sqrt(delta * (1 - delta) / n_draws)
+    assert_rare((terms.bound < 0.2 + 0.05).any(axis=1), delta)
 
 
 @pytest.mark.slow
@@ -238,10 +196,5 @@ def test_upper_pool_rows__keep_the_limit_where_records_of_the_labels_are_there(
     """Models agree on the records they know, and differ on a twentieth of the rest."""
     n_draws, pool, rate, delta = 4000, 2000, 0.05, 0.1
     differing = rng.binomial(pool - n_records, rate, n_draws)
-
-    limits = binomial_tail_inversion(
-        differing, upper_pool_rows(pool, n_records), delta=delta
-    )
-
-    failed = (limits < rate).mean()
-    assert failed <= delta + 3 * np.sqrt(delta * (1 - delta) / n_draws)
+    fresh = upper_pool_rows(pool, n_records)
+    assert_rare(binomial_tail_inversion(differing, fresh, delta=delta) < rate, delta)
