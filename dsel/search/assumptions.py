@@ -28,7 +28,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
 from dsel.data.splits import Split
-from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
+from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.folds import Layout
 
 SAMPLE_ROWS: Final = 500
@@ -129,26 +129,6 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
     as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
     auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
     return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
-
-
-def assumptions_of_plan(
-    *, in_groups: bool, has_pool: bool, is_fitted: bool
-) -> tuple[Assumption, ...]:
-    """Return what the certificate of a plan assumes, before anything has run.
-
-    `is_fitted` says whether learners see the fitting part of the pool, which is never
-    the counted one.
-    """
-    known = []
-    if in_groups:
-        known.append(Assumption("A1", VIOLATED, (
-            "labeled rows come in groups, so they are not independent: "
-            "cross-validation by groups is an estimate, and no bound is known to hold"
-        )))  # fmt: skip
-    if is_fitted:
-        part = "learners see a part of the pool that is not counted"
-        known.append(Assumption("A4", DECLARED, part))
-    return full_list(known, has_pool=has_pool)
 
 
 def with_pool_facts(

@@ -4,7 +4,8 @@
 is never changed: what a run finds on the way is a value of its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from textwrap import wrap
@@ -41,11 +42,19 @@ from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.losses import count_by_class
-from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD, Assumption
+from dsel.results.certificate import (
+    ALL_ROWS,
+    CERTIFICATES,
+    DECLARED,
+    ONE_FOLD,
+    VIOLATED,
+    Assumption,
+    full_list,
+)
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.results.texts import shortened
 from dsel.runtime.tasks import single_threaded
-from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows
+from dsel.search.assumptions import remarks_on_rows
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import Outcome, execute
 from dsel.search.folds import (
@@ -64,7 +73,20 @@ from dsel.search.tasks import Group, Work, fit_splits
 DEFAULT_FOLDS: Final = 5
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 PRUNE: Final = ("halving", "exact")
+MEANS: Final = {
+    "nested": ("cv_error", "halving", ONE_FOLD),
+    "cv_bound": ("cv_bound", "exact", ALL_ROWS),
+    "best_fold": ("cv_bound", "exact", ALL_ROWS),
+    "holdout": ("holdout", "exact", ONE_FOLD),
+}
+"""By certificate: what ranks candidates, and where nothing else is asked for, how some
+are dropped and which model is handed over."""
 SMALLEST_DELTA: Final = 1e-100
+GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
+IN_GROUPS: Final = (
+    "labeled rows come in groups, so they are not independent: cross-validation by "
+    "groups is an estimate, and no bound is known to hold"
+)
 SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
 WIDTH: Final = 80
@@ -234,25 +256,23 @@ class Plan:
             n_tasks, size = len(self.spans), format_bytes(self.pool.nbytes)
             tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
             pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
+        folds, fits = self._folds_and_fits()
         facts = {
             "labeled rows": f"{n:,} x {d}, {len(self.classes)} classes",
             "pool": pool,
-            "folds": self._folds(),
-            "fits": self._fits(),
-            "memory": self._memory(),
+            "folds": folds,
+            "fits": fits,
+            "memory": f"{format_bytes(self._memory())} for each worker of one thread",
             "certificate": self._certificate(),
             "seed": str(self.seed),
         }
         violated = [each.reason for each in self.assumptions if each.is_violated]
-        remarks = [
-            *self.remarks,
-            *(f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)),
-        ]
+        against = [f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)]
         candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
         paragraphs = [
             (f"Plan of {candidates} over ({', '.join(self.axes.sizes)})", 4),
             *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
-            *((f"  {remark}", 4) for remark in remarks),
+            *((f"  {remark}", 4) for remark in (*self.remarks, *against)),
         ]
         return "\n".join(
             line
@@ -263,48 +283,43 @@ class Plan:
             )
         )  # fmt: skip
 
-    def _folds(self) -> str:
-        k = self.layout.n_folds
-        if self.layout.n_halvings:
-            return f"{self.layout.n_halvings} random halvings"
-        if self.layout.is_nested:
-            pairs = len(self.layout.splits)
-            every = f"every candidate without {pairs} pairs of them, " if pairs else ""
-            return f"{k}; {every}what is chosen without each, and on all rows"
-        return f"{k}{' and all rows' if self.layout.full is not None else ''}"
-
-    def _fits(self) -> str:
-        n, splits, last = self.n_candidates, len(self.layout.splits), 0
-        if self.layout.is_nested:
-            last = self.layout.n_folds + (self.pool is not None)
-        first, third = len(self.layout.first), n_kept(n)
+    def _folds_and_fits(self) -> tuple[str, str]:
+        layout, n, last = self.layout, self.n_candidates, 0
+        k, splits, first = layout.n_folds, len(layout.splits), len(layout.first)
+        if layout.n_halvings:
+            folds = f"{layout.n_halvings} random halvings"
+        elif layout.is_nested:
+            last = k + (self.pool is not None)
+            every = f"every candidate without {splits} pairs of them, " * bool(splits)
+            folds = f"{k}; {every}what is chosen without each, and on all rows"
+        else:
+            folds = f"{k}{' and all rows' * (layout.full is not None)}"
         if self.prune == "halving" and first < splits:
-            least, highest = (
+            least, most = (
                 n * first + kept * (splits - first) + last
-                for kept in (third, min(n, 2 * third))
+                for kept in (n_kept(n), min(n, 2 * n_kept(n)))
             )
-            return (
-                f"{least:,} to {highest:,}: each search keeps its best third after a "
+            return folds, (
+                f"{least:,} to {most:,}: each search keeps its best third after a "
                 f"first round, so it may choose another candidate than the exhaustive "
                 f"one"
             )
-        most = " at most: candidates that cannot win are dropped"
-        return f"{n * splits + last:,}{most if self.prune == 'exact' else ''}"
+        at_most = " at most: candidates that cannot win are dropped"
+        return folds, f"{n * splits + last:,}{at_most * (self.prune == 'exact')}"
 
-    def _memory(self) -> str:
+    def _memory(self) -> int:
+        """Return the bytes of a process that has imported everything."""
+        read, n_groups = 0, Counter(id(group.family) for group in self.work.groups)
         families = {id(group.family): group.family for group in self.work.groups}
-        of = [id(group.family) for group in self.work.groups]
         shared = sum(
-            family.shared_nbytes(of.count(key), len(self.labeled.y))
-            for key, family in families.items()
+            families[key].shared_nbytes(n, len(self.labeled.y))
+            for key, n in n_groups.items()
         )
-        read = 0
         if self.pool is not None:  # a chunk as it is stored, decoded, and as rows
             longest = int(np.diff(self.pool.boundaries).max(initial=0))
             read = 3 * longest * self.pool.row_nbytes
-        # Of a process that has imported everything; rows, those of a fit, and models.
-        whole = 400 * 2**20 + 3 * nbytes_of(self.labeled.X) + shared + read
-        return f"{format_bytes(whole)} for each worker of one thread"
+        # Rows, those of a fit, and models.
+        return 400 * 2**20 + 3 * nbytes_of(self.labeled.X) + shared + read
 
     def _certificate(self) -> str:
         if not self.certificate:
@@ -456,12 +471,9 @@ def plan_search(
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
     counted = fitting = None
     if pool is not None:
-        opened = open_pool(pool)
-        counted = matching_pool(opened, labeled)
-        notes.extend(_remarks_on_columns(opened, counted))
         check_pool_learners(each.estimator for each in candidates)
-        counted, fitting = _parts(counted, is_fitted, max_pool_rows, seed)
-
+        counted, fitting, said = _parts(pool, labeled, is_fitted, max_pool_rows, seed)
+        notes += said
     in_groups = groups is not None or "groups" in params
     certificate, rule, prune_by, model = _decide(
         certificate, criterion, deploy, prune, cv, labeled.n_rows,
@@ -479,27 +491,31 @@ def plan_search(
         )
     if by_class is not None and by_class.loss is not None:
         rule = get_criterion("mean_loss")
-    remarks = remarks_on_rows(labeled, layout, counted, certificate)
+    notes += remarks_on_rows(labeled, layout, counted, certificate)
     if by_class is not None:
-        remarks += hopes(by_class, labeled.y, layout.n_folds, delta)
+        notes += hopes(by_class, labeled.y, layout.n_folds, delta)
+    known = []
+    if in_groups:
+        known.append(Assumption("A1", VIOLATED, IN_GROUPS))
+    if fitting is not None:  # never the rows that are counted
+        part = "learners see a part of the pool that is not counted"
+        known.append(Assumption("A4", DECLARED, part))
+    comparisons: tuple[Comparison, ...] = ()
+    if counted is not None and layout.n_halvings:
+        comparisons = (Halves(layout.n_halvings),)
+    elif counted is not None and layout.full is not None:
+        k, unknown = layout.n_folds, np.full(len(candidates), -1)
+        comparisons = RandomFold(seed, k), BestFold(k, unknown)
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(
             labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, by_class
         ),
-        comparisons=() if counted is None else _comparisons(
-            layout, seed, len(candidates)
-        ),
-        criterion=rule, certificate=certificate, deploy=model,
+        comparisons=comparisons, criterion=rule, certificate=certificate, deploy=model,
         delta=delta, prune=prune_by, seed=seed,
-        assumptions=assumptions_of_plan(
-            in_groups=in_groups, has_pool=counted is not None,
-            is_fitted=fitting is not None,
-        ),
-        objections=()
-        if layout.is_plain_random
-        else ("the folds are not plain random: `cv` gave them",),
-        remarks=(*notes, *remarks),
+        assumptions=full_list(known, has_pool=counted is not None),
+        objections=() if layout.is_plain_random else (GIVEN_FOLDS,),
+        remarks=tuple(notes),
         identity={
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
@@ -518,44 +534,26 @@ def plan_search(
 
 
 def _parts(
-    pool: Pool, is_fitted: bool, max_pool_rows: int | None, seed: int
-) -> tuple[Pool, Pool | None]:
-    """Return the part of a pool that is counted, and that on which learners are fitted.
-
-    Raises ValueError where it has no row.
-    """
-    if pool.n_rows == 0:
-        raise ValueError("`pool` must have rows, got none; use None to go without it.")
-    counted, fitting = pool, None
-    if is_fitted:
-        fitting = pool.part(0.0, FITTING_PART, seed=seed)
-        counted = pool.part(FITTING_PART, 1.0, seed=seed)
-    if max_pool_rows is not None and max_pool_rows < counted.n_rows:
-        share = max_pool_rows / counted.n_rows
-        counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
-    return counted, fitting
-
-
-def _comparisons(
-    layout: Layout, seed: int, n_candidates: int
-) -> tuple[Comparison, ...]:
-    """Return what is counted on a pool for every candidate."""
-    if layout.full is None:
-        return ()
-    if layout.n_halvings:
-        return (Halves(layout.n_halvings),)
-    k = layout.n_folds
-    return RandomFold(seed, k), BestFold(k, np.full(n_candidates, -1))
-
-
-def _remarks_on_columns(opened: Pool, counted: Pool) -> Iterator[str]:
-    """Yield what is to be said where a pool has other columns than the labeled rows."""
+    pool: Any, labeled: LabeledRows, is_fitted: bool, max_rows: int | None, seed: int
+) -> tuple[Pool, Pool | None, list[str]]:
+    """Return the part of a pool that is counted, that for fits, and remarks."""
+    opened, fitting, notes = open_pool(pool), None, []
+    counted = matching_pool(opened, labeled)
     given, kept = opened.columns or (), counted.columns or ()
     if given != kept:
         left = [name for name in given if name not in kept]
         more = f" and {len(left) - 5} more" if len(left) > 5 else ""
         out = f"; left out: {', '.join(left[:5])}{more}" if left else ""
-        yield f"columns of `pool` are found by their names{out}"
+        notes = [f"columns of `pool` are found by their names{out}"]
+    if counted.n_rows == 0:
+        raise ValueError("`pool` must have rows, got none; use None to go without it.")
+    if is_fitted:
+        fitting = counted.part(0.0, FITTING_PART, seed=seed)
+        counted = counted.part(FITTING_PART, 1.0, seed=seed)
+    if max_rows is not None and max_rows < counted.n_rows:
+        share = max_rows / counted.n_rows
+        counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
+    return counted, fitting, notes
 
 
 def _decide(
@@ -565,83 +563,59 @@ def _decide(
     """Return certificate, criterion, pruning and deployment that options mean."""
     if certificate is not None:
         check_choice(certificate, "certificate", CERTIFICATES)
-        if criterion is not None:
-            raise ValueError(
-                f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
-                f"leave one of them out."
-            )
+    if deploy is not None:
+        check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     is_plain = isinstance(cv, Layout) or number_of_folds(
         DEFAULT_FOLDS if cv is None else cv, max(n_rows, DEFAULT_FOLDS)
     )
-    if criterion is None and certificate is None:
-        certificate, criterion = ("nested", None) if is_plain and not in_groups else (
-            "", "cv_error"
-        )  # fmt: skip
-    if certificate == "nested":
-        if not is_plain or in_groups:
-            given = "`groups`" if is_plain else f"a {type(cv).__name__}"
-            raise ValueError(
-                f"`certificate` 'nested' needs plain random folds of independent rows, "
-                f"got {given}; give `cv` as a number, and no `groups`. For estimates "
-                f"by other folds use plan_search without `certificate`."
-            )
-        rule = get_criterion("cv_error")
-    else:
-        ranks = "cv_bound" if certificate == "best_fold" else certificate or criterion
-        rule = get_criterion(ranks)  # type: ignore[arg-type]  # one of both is given
-        if rule.name == "mean_loss":
-            raise ValueError(
-                "`criterion` 'mean_loss' is that of a declared loss; leave it out, and "
-                'write loss=dsel.losses.recall("fraud") or another.'
-            )
-        if not certificate and rule.is_guarantee:
-            raise ValueError(
-                f"`criterion` is for estimates, got {criterion!r}; write "
-                f"certificate={criterion!r}."
-            )
-        if not has_pool and {names.DISAGREEMENTS, names.POOL_ROWS} & set(rule.needs):
-            what = "certificate" if certificate else "criterion"
-            raise ValueError(
-                f"`{what}` {certificate or criterion!r} needs unlabeled rows, but "
-                f"`pool` is None; pass the pool, or use certificate='nested', which "
-                f"needs none."
-            )
-    return certificate or "", rule, _pruning(prune, certificate), _deployment(
-        deploy, certificate, has_pool=has_pool
-    )  # fmt: skip
-
-
-def _pruning(prune: Any, certificate: str | None) -> str:
-    if prune is None:
-        return "halving" if certificate == "nested" else "exact"
-    if prune is not False and (not isinstance(prune, str) or prune not in PRUNE):
+    independent = is_plain and not in_groups
+    is_named = certificate is not None or criterion is not None
+    given = certificate or ("" if is_named or not independent else "nested")
+    estimate = "cv_error" if criterion is None else criterion
+    ranks, drops, model = MEANS.get(given, (estimate, "exact", ALL_ROWS))
+    rule, nested = get_criterion(ranks), given == "nested"
+    if prune is False:
+        drops = ""
+    elif isinstance(prune, str) and prune in PRUNE:
+        drops = prune
+    elif prune is not None:
         raise ValueError(
             f"`prune` must be 'halving', 'exact' or False, got {prune!r}; None takes "
             f"'halving' for a nested search, else 'exact'."
         )
-    if prune == "halving" and certificate != "nested":
-        raise ValueError(
-            "`prune` 'halving' is for certificate='nested'; use 'exact' or False."
-        )
-    return str(prune or "")
-
-
-def _deployment(deploy: Any, certificate: str | None, *, has_pool: bool) -> str:
-    if deploy is None:
-        return ONE_FOLD if certificate in ("nested", "holdout") else ALL_ROWS
-    check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
-    if certificate != "nested":
-        given = f"certificate={certificate!r}" if certificate else "an estimate"
-        raise ValueError(
-            f"`deploy` {deploy!r} is for certificate='nested', which has two models to "
-            f"hand over, got {given}; leave `deploy` out."
-        )
-    if deploy == ALL_ROWS and not has_pool:
-        raise ValueError(
-            "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
-            "None; pass the pool, or use deploy='one_fold'."
-        )
-    return str(deploy)
+    what = "certificate" if given else "criterion"
+    reads_pool = {names.DISAGREEMENTS, names.POOL_ROWS} & set(rule.needs)
+    for is_wrong, why in (
+        (certificate and criterion is not None,
+         f"`criterion` is for estimates, but `certificate` is {certificate!r}; leave "
+         f"one of them out."),
+        (nested and not independent,
+         f"`certificate` 'nested' needs plain random folds of independent rows, got "
+         f"{'`groups`' if is_plain else f'a {type(cv).__name__}'}; give `cv` as a "
+         f"number, and no `groups`. For estimates by other folds use plan_search "
+         f"without `certificate`."),
+        (ranks == "mean_loss",
+         "`criterion` 'mean_loss' is that of a declared loss; leave it out, and write "
+         'loss=dsel.losses.recall("fraud") or another.'),
+        (not given and rule.is_guarantee,
+         f"`criterion` is for estimates, got {criterion!r}; write "
+         f"certificate={criterion!r}."),
+        (reads_pool and not has_pool,
+         f"`{what}` {given or criterion!r} needs unlabeled rows, but `pool` is None; "
+         f"pass the pool, or use certificate='nested', which needs none."),
+        (drops == "halving" and not nested,
+         "`prune` 'halving' is for certificate='nested'; use 'exact' or False."),
+        (deploy and not nested,
+         f"`deploy` {deploy!r} is for certificate='nested', which has two models to "
+         f"hand over, got {f'certificate={given!r}' if given else 'an estimate'}; "
+         f"leave `deploy` out."),
+        (deploy == ALL_ROWS and not has_pool,
+         "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
+         "None; pass the pool, or use deploy='one_fold'."),
+    ):  # fmt: skip
+        if is_wrong:
+            raise ValueError(why)
+    return given, rule, drops, deploy or model
 
 
 def _layout(
@@ -661,11 +635,9 @@ def _layout(
     else:
         cv = DEFAULT_FOLDS if cv is None else cv
         if certificate == "nested":
-            n_folds = number_of_folds(cv, labeled.n_rows)
-            assert n_folds is not None  # `_decide` has refused other splitters
-            return nested_layout(
-                n_folds, labeled.n_rows, seed, n_candidates=n_candidates
-            )
+            k = number_of_folds(cv, labeled.n_rows)
+            assert k is not None  # `_decide` has refused other splitters
+            return nested_layout(k, labeled.n_rows, seed, n_candidates=n_candidates)
         labels = labeled.classes[labeled.y]
         layout = folds_layout(cv, labeled.X, labels, seed, groups=groups)
         if certificate == "holdout":
