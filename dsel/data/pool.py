@@ -49,7 +49,7 @@ BLOCK_NBYTES: Final = 2**23
 SMALL_BLOCK_NBYTES: Final = 2**18  # at least, of rows that are not stored in chunks
 MANY_BLOCKS: Final = 64  # of which small ones are put together
 _SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
-_SECONDS: Final = 10.0  # for which a worker to send to is awaited
+_SECONDS: Final = 10.0  # for which an answer is awaited, and one for each MiB sent
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
 
@@ -307,15 +307,19 @@ class Pool:
     def _sent(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
         """Send rows that the graph holds to workers, once; return futures by key."""
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
-        if sum(map(table_nbytes, rows.values())) < _SENT_NBYTES:
+        nbytes = sum(map(table_nbytes, rows.values()))
+        if nbytes < _SENT_NBYTES:
             return {}
         kept = self.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in kept or kept[k].cancelled()]
         # Of a scheduler that is gone an answer would be awaited for long.
         if missing and client.status == "running":
-            try:
-                values = [rows[key] for key in missing]
-                sent = client.scatter(values, hash=False, timeout=_SECONDS)
+            values = [rows[key] for key in missing]
+            send = partial(
+                client.scatter, values, hash=False, timeout=_SECONDS, asynchronous=True
+            )
+            try:  # it may go just now, and a client waits as long as for a new one
+                sent = client.sync(send, callback_timeout=_SECONDS + nbytes / 2**20)
             except (OSError, KeyError):  # KeyError: of a worker that has just died
                 return {}  # the rows wait with their task
             kept.update(zip(missing, sent, strict=True))
