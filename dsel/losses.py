@@ -160,8 +160,9 @@ class Balanced:
 
     def rate(self, confusion: NDArray[Any]) -> float:
         """Return the mean of the miss rates."""
-        each = (Recall.rate(_MISSES, confusion, c) for c in range(len(self.classes)))
-        return float(np.mean(list(each)))
+        return float(
+            np.mean([_MISSES.rate(confusion, c) for c in range(len(self.classes))])
+        )
 
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
@@ -269,16 +270,8 @@ def recall(label: Any) -> Recall:
 def precision(label: Any) -> Precision:
     """Return the loss that counts the false ones among the answers of one class.
 
-    Parameters
-    ----------
-    label
-        The class, as it stands in `y`.
-
-    Returns
-    -------
-    Precision
-        For ``loss=`` of a nested search: the certificate says which share of these
-        answers is false at most.
+    As :func:`recall`, but the certificate says which share of the answers `label` is
+    false at most.
 
     Examples
     --------

@@ -165,17 +165,7 @@ class BestColumn(Learner):
         return X[:, self.column_]
 
 
-class Majority(Learner):
-    """Answers the more frequent class everywhere."""
-
-    def _learn(self, X: Floats, y: Codes) -> None:
-        self.answer_ = int(2 * y.sum() > len(y))
-
-    def _answer(self, X: Floats) -> Any:
-        return np.full(len(X), self.answer_)
-
-
-class Parity(Majority):
+class Parity(Learner):
     """Answers one class everywhere, which one label more or less changes."""
 
     def __init__(self, divisor: int = 1) -> None:
@@ -183,6 +173,9 @@ class Parity(Majority):
 
     def _learn(self, X: Floats, y: Codes) -> None:
         self.answer_ = int(y.sum()) // self.divisor % 2
+
+    def _answer(self, X: Floats) -> Any:
+        return np.full(len(X), self.answer_)
 
 
 class Memory(Learner):

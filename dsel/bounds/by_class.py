@@ -171,6 +171,5 @@ def counted_mean_limit(
 
 def _over(above: Floats, below: Floats) -> Floats:
     """Return a quotient, infinity where nothing is known of the lower part."""
-    found = np.full(np.broadcast_shapes(above.shape, below.shape), np.inf)
-    np.divide(above, below, where=np.broadcast_to(below > 0, found.shape), out=found)
-    return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, above / below, np.inf)

@@ -156,7 +156,7 @@ def sample_uncertain(
     batch: int = 1,
     random_state: Any = 0,
 ) -> NDArray[np.int64]:
-    """Pick rows to label as `learn_actively` does, without any estimate.
+    """Pick rows to label as `learn_actively` does, with its errors and no estimate.
 
     Parameters
     ----------
@@ -170,11 +170,6 @@ def sample_uncertain(
     ndarray
         Row numbers in their order; where ``batch`` divides it, every beginning is what
         a run of its length would have picked.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `learn_actively` does.
 
     Examples
     --------

@@ -201,23 +201,7 @@ def plot_terms(
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw where the time of a search went, one bar for each kind of task.
 
-    Parameters
-    ----------
-    results, ax
-        As `plot_surface` takes them.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> import dsel
-    >>> X, y = load_iris(return_X_y=True)
-    >>> plan = dsel.plan_search(
-    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5]}, X, y, random_state=0,
-    ...     criterion="cv_error")
-    >>> ax = plot_timing(plan.run().results)
-    >>> ax.get_xlabel()
-    'seconds, summed over tasks'
+    Arguments are those of `plot_surface`; seconds are summed over tasks.
     """
     there = [name for name in PHASES if name in results]
     seconds = np.array([float(results[name].sum()) for name in there])

@@ -24,13 +24,7 @@ COLORMAP: Final = "Blues"
 
 
 def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
-    """Return the axes of a new figure.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Where matplotlib is not installed.
-    """
+    """Return the axes of a new figure."""
     try:
         from matplotlib import pyplot as plt
     except ModuleNotFoundError as error:
@@ -56,13 +50,7 @@ def tidy(ax: "Axes", *, title: str) -> None:
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:
-    """Return a rate along an axis of percents.
-
-    Examples
-    --------
-    >>> in_hundreds(0.05)
-    '5'
-    """
+    """Return a rate along an axis of percents."""
     return f"{100 * rate:g}"
 
 
