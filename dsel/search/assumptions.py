@@ -14,14 +14,14 @@ no code looks for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from dsel.data.equal_rows import Counter, comparable, equal_rows
+from dsel.data.equal_rows import comparable, equal_rows
 from dsel.data.frames import Frame, encoded, stacked
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -64,9 +64,16 @@ def look_at_pool(
     pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
 ) -> PoolFacts:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass."""
-    share = min(1.0, SAMPLE_ROWS / pool.n_rows)
+    share, count_equal = min(1.0, SAMPLE_ROWS / pool.n_rows), equal_rows(pool, labeled)
+
+    def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any]]:
+        """Return the equal rows of a block, and its part of the sample."""
+        words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
+        drawn = np.flatnonzero(words * 2.0**-53 < share)
+        return count_equal(X, rows), [X[drawn]] if len(drawn) else []
+
     n_equal, rows = pool.reduce(
-        partial(_look, equal_rows(pool, labeled), share, seed),
+        look,
         lambda earlier, later: (earlier[0] + later[0], earlier[1] + later[1]),
         client=client,
         allow_nan=allow_nan,
@@ -75,15 +82,6 @@ def look_at_pool(
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
     return PoolFacts(n_equal, *two_sample_test(labeled.X, sample, seed=seed))
-
-
-def _look(
-    equal: Counter, share: float, seed: int, X: Any, rows: NDArray[np.int64]
-) -> tuple[int, list[Any]]:
-    """Return the equal rows of a block, and its part of the sample."""
-    words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
-    drawn = np.flatnonzero(words * 2.0**-53 < share)
-    return equal(X, rows), [X[drawn]] if len(drawn) else []
 
 
 def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, float]:
@@ -191,9 +189,9 @@ def _standardised(X: Any) -> str:
         return ""
     columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
     spread = columns.std(axis=0)
-    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and (
-        (np.abs(spread - 1.0) <= near).all()
-        or (np.abs(columns.std(axis=0, ddof=1) - 1.0) <= near).all()
+    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and any(
+        (np.abs(each - 1.0) <= near).all()
+        for each in (spread, columns.std(axis=0, ddof=1))
     ):
         return (
             "every column of the labeled rows has mean 0 and variance 1: if they were "
@@ -205,19 +203,14 @@ def _standardised(X: Any) -> str:
 def _copies(X: Any, folds: Sequence[Split]) -> str:
     """Return a remark where labeled rows have copies in other folds."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
-    _, content, times = np.unique(hashes, return_inverse=True, return_counts=True)
-    if (times == 1).all():
-        return ""
-    fold_of = np.full(len(content), -1)
+    fold_of = pd.Series(-1, np.arange(len(hashes)))
     for number, split in enumerate(folds):
         fold_of[split.test_rows] = number
-    pairs = np.unique(np.stack([content, fold_of], axis=1), axis=0)
-    n_folds = np.bincount(pairs[:, 0])  # in which each content occurs
-    n_copied = int((n_folds[content] > 1).sum())
-    if n_copied < MANY_COPIES * len(content):
+    n_copied = int((fold_of.groupby(hashes).transform("nunique") > 1).sum())
+    if n_copied < max(1, MANY_COPIES * len(hashes)):
         return ""
     return (
-        f"{n_copied:,} of {len(content):,} labeled rows equal rows of other folds: if "
+        f"{n_copied:,} of {len(hashes):,} labeled rows equal rows of other folds: if "
         f"they are copies of the same records, rows are not independent (A1), so take "
         f"each once; to balance classes use class_weight"
     )

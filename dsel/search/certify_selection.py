@@ -80,18 +80,14 @@ def certify_selection(
         a feature selection, or a function of features and labels that returns a new
         fitted classifier. Whatever it does with the rows that it is given is allowed;
         it must see no others.
-    X, y
-        Labeled rows, shape (n_labeled, n_columns), and their labels.
-    pool
-        Unlabeled rows, anything that `open_pool` takes; None where only the best fold's
-        model is certified.
+    X, y, pool
+        Labeled rows, their labels and unlabeled rows, as `plan_search` takes them.
     cv
         Folds, at least 2: the procedure is run once without each. Few large folds give
         a smaller bound for models that have seen fewer rows.
     deploy
         Which model is handed over: ``"one_fold"``, the default, that of the best fold,
-        which has the smaller bound, or ``"all_rows"``, which needs a pool. Both are
-        certified at once.
+        or ``"all_rows"``, which needs a pool. Both are certified at once.
     client
         A `distributed.Client`; None means the current one, else local threads. Each run
         of the procedure is one task.

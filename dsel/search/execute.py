@@ -313,7 +313,7 @@ class _Run:
         evidence = race.evidence(driver.table)
         self._check_failures(evidence)
         cube = self._cube(evidence, facts)
-        choice = choose(cube, plan.criterion.name, certificate=plan.certificate)
+        choice = choose(cube, plan.criterion.name)
         models = self.deployed(driver, choice)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, None, lambda: models)

@@ -82,7 +82,6 @@ MEANS: Final = {
 """By certificate: what ranks candidates, and where nothing else is asked for, how some
 are dropped and which model is handed over."""
 SMALLEST_DELTA: Final = 1e-100
-GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (
     "labeled rows come in groups, so they are not independent: cross-validation by "
     "groups is an estimate, and no bound is known to hold"
@@ -106,8 +105,6 @@ class Plan:
     """Which models are trained, and what each is tested on."""
     pool: Pool | None
     """The part of the pool that is counted, or None."""
-    comparisons: tuple[Comparison, ...]
-    """What is counted on it for every candidate."""
     criterion: Criterion
     """What ranks the candidates."""
     certificate: str
@@ -120,8 +117,6 @@ class Plan:
     """``halving``, ``exact``, or "" for the exhaustive search."""
     seed: int
     assumptions: tuple[Assumption, ...]
-    objections: tuple[str, ...]
-    """Why numbers are no guarantee, beside violated assumptions."""
     remarks: tuple[str, ...]
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
@@ -135,6 +130,23 @@ class Plan:
     def n_candidates(self) -> int:
         """Candidates, N."""
         return self.axes.n_candidates
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """Why numbers are no guarantee, beside violated assumptions."""
+        given = ("the folds are not plain random: `cv` gave them",)
+        return () if self.layout.is_plain_random else given
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What is counted on the pool for every candidate."""
+        k, n_halvings = self.layout.n_folds, self.layout.n_halvings
+        if self.pool is None or self.layout.full is None:
+            return ()
+        if n_halvings:
+            return (Halves(n_halvings),)
+        unknown = np.full(self.n_candidates, -1)
+        return RandomFold(self.seed, k), BestFold(k, unknown)
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -500,22 +512,14 @@ def plan_search(
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
         known.append(Assumption("A4", DECLARED, part))
-    comparisons: tuple[Comparison, ...] = ()
-    if counted is not None and layout.n_halvings:
-        comparisons = (Halves(layout.n_halvings),)
-    elif counted is not None and layout.full is not None:
-        k, unknown = layout.n_folds, np.full(len(candidates), -1)
-        comparisons = RandomFold(seed, k), BestFold(k, unknown)
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(
             labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, by_class
         ),
-        comparisons=comparisons, criterion=rule, certificate=certificate, deploy=model,
-        delta=delta, prune=prune_by, seed=seed,
+        criterion=rule, certificate=certificate, deploy=model, delta=delta,
+        prune=prune_by, seed=seed, remarks=tuple(notes),
         assumptions=full_list(known, has_pool=counted is not None),
-        objections=() if layout.is_plain_random else (GIVEN_FOLDS,),
-        remarks=tuple(notes),
         identity={
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),

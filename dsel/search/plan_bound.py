@@ -117,8 +117,7 @@ def plan_bound(
     {'one_fold': 0.143, 'all_rows': 0.178, 'cv_bound': 0.257, 'best_fold': 0.216,
      'holdout': 0.202, 'held_out_fifth': 0.156}
     """
-    given = check_counts(np.atleast_1d(cv), "cv").tolist()
-    folds = list(dict.fromkeys(given))
+    folds = list(dict.fromkeys(check_counts(np.atleast_1d(cv), "cv").tolist()))
     if not folds or min(folds) < 2:
         raise ValueError(
             f"`cv` must be a number of folds >= 2, or several, got {cv!r}."
@@ -174,7 +173,18 @@ def plan_bound(
         remarks.append("A held-out fifth would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
-        remarks += _unreachable(case, folds, limit)
+        least = min(case.disagreement(k) for k in folds)
+        if limit <= case.error:
+            remarks.append(
+                f"No certificate gives {limit:g}: the model is assumed to err on "
+                f"{case.error:g} of the rows, and no bound lies below the error."
+            )
+        elif limit <= case.error + least:
+            remarks.append(
+                f"No number of labels gives {limit:g} for a model of all rows: its "
+                f"error ({case.error:g}) and disagreement ({least:.2g}) are both paid "
+                f"in full."
+            )
         needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
         for name, field in needed.items():
             needs = [
@@ -221,7 +231,7 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
 
     NaN where it has none: more folds than rows, or no pool.
     """
-    n, k = case.n_counted, n_folds
+    k, n, m = n_folds, case.n_counted, case.n_unlabeled
     each = case.delta / case.n_candidates
     of_error = case.class_share == 1.0
     if k > n or not (of_error or certificate in (ONE_FOLD, ALL_ROWS, FIFTH)):
@@ -232,9 +242,9 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
         return mean_limit(-(-n // k), case.error, each), 0.0
     if certificate == ONE_FOLD:
         # Where there is a pool, the number for the model of all rows holds beside it.
-        share = LABEL_SHARE if case.n_unlabeled else 1.0
+        share = LABEL_SHARE if m else 1.0
         return _smallest_limit(case, k, share * case.delta), 0.0
-    if not case.n_unlabeled:
+    if not m:
         return np.nan, np.nan
     # Of a nested search delta is divided among folds, else among candidates.
     whole = case.delta if certificate == ALL_ROWS else each
@@ -248,11 +258,11 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
         label_term = _smallest_limit(case, k, first)
     differ = case.disagreement(k) * case.class_share
     if of_error:
-        return label_term, mean_limit(case.n_unlabeled, differ, second)
+        return label_term, mean_limit(m, differ, second)
     # Half of delta's part is for how many labeled rows are of the class, in all folds.
     of_class, rows = np.array(n), np.array(case.n_labeled)
     least = float(lower_limits(of_class, rows, np.array(k * second / 2)))
-    return label_term, mean_limit(case.n_unlabeled, differ, second / 2) / least
+    return label_term, mean_limit(m, differ, second / 2) / least
 
 
 @lru_cache(maxsize=4096)
@@ -285,22 +295,6 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
         survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
     before = np.concatenate([[1.0], survival[:-1]])
     return float(points @ (before - survival))
-
-
-def _unreachable(case: Case, folds: list[int], wanted: float) -> list[str]:
-    """Return in one line why a bound cannot be had, if so."""
-    least = min(case.disagreement(k) for k in folds)
-    if wanted <= case.error:
-        return [
-            f"No certificate gives {wanted:g}: the model is assumed to err on "
-            f"{case.error:g} of the rows, and no bound lies below the error."
-        ]
-    if wanted <= case.error + least:
-        return [
-            f"No number of labels gives {wanted:g} for a model of all rows: its error "
-            f"({case.error:g}) and disagreement ({least:.2g}) are both paid in full."
-        ]
-    return []
 
 
 def _needed(

@@ -1,7 +1,6 @@
 """Answers of a fitted model for every row of a pool."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -75,7 +74,14 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
-    answers = partial(_answers, model, classes)
+
+    def answers(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        found = np.asarray(model.predict(unchangeable(X)))
+        if classes is None:
+            return {"value": found}
+        # Answers that are no class have codes of their own, too long for an int32.
+        return {"label": np.maximum(codes_of(found, classes), -2)}
+
     fitted = getattr(model, "best_estimator_", model)  # of a search
     allow_nan = takes_nan([fitted])
     if opened.n_rows == 0:
@@ -94,21 +100,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         answers,
         {name: (some.shape[1:], *STORED[name]) for name, some in found.items()},
         block_rows=PREDICTED_ROWS,
-        attributes={}
-        if classes is None
-        else {"classes": [str(label) for label in classes]},
+        attributes={} if classes is None else {"classes": [*map(str, classes)]},
         client=client,
         allow_nan=allow_nan,
     )
-
-
-def _answers(
-    model: Any, classes: NDArray[Any] | None, X: Any, rows: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    """Return the codes of labels, or values, that a model predicts for a block."""
-    del rows
-    found = np.asarray(model.predict(unchangeable(X)))
-    if classes is None:
-        return {"value": found}
-    # Answers that are no class have codes of their own, too long for an int32.
-    return {"label": np.maximum(codes_of(found, classes), -2)}

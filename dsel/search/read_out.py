@@ -77,9 +77,9 @@ def read_loss(
     share = LABEL_SHARE if has_pool else 1.0
     limits = loss.limits(counts, share * delta)
     fold = int(np.argmin(limits))
-    found = ReadOut(
-        fold, float(limits[fold]), loss.rate(counts.pooled), _fifth(loss, counts, delta)
-    )
+    part = np.rint(counts.pooled[np.newaxis] / 5).astype(np.int64)
+    [fifth] = loss.limits(replace(counts, rows=counts.rows[:1], confusions=part), delta)
+    found = ReadOut(fold, float(limits[fold]), loss.rate(counts.pooled), float(fifth))
     if not has_pool:
         return found
     sums = loss.all_rows(counts, limits, (1.0 - LABEL_SHARE) * delta)
@@ -165,12 +165,4 @@ def of_classes(by_class: ByClass, counts: ClassCounts, loss: Loss) -> ClassCount
         counts,
         confusions=by_class.narrowed(counts.confusions, loss),
         pairs=by_class.narrowed(counts.pairs, loss),
-    )
-
-
-def _fifth(loss: Loss, counts: ClassCounts, delta: float) -> float:
-    """Return about what a fifth of the labeled rows would give, held out."""
-    part = np.rint(counts.pooled[np.newaxis] / 5).astype(np.int64)
-    return float(
-        loss.limits(replace(counts, rows=counts.rows[:1], confusions=part), delta)[0]
     )

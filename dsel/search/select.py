@@ -90,32 +90,26 @@ def select(
             for deploy, each in choice.reports.items()
         }
         return replace(choice, certificates=certificates, reports=reports)
-    name = criterion or first_criterion(results)
-    certificate = str(results.attrs.get("certificate", ""))
-    return choose(results, name, certificate=certificate, delta=delta)
+    return choose(results, criterion or first_criterion(results), delta)
 
 
-def choose(
-    cube: xr.Dataset,
-    criterion: str,
-    *,
-    certificate: str,
-    delta: float | None = None,
-) -> Choice:
+def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
     """Choose by a criterion, and read the declared certificate, or an estimate."""
+    certificate = str(cube.attrs.get("certificate", ""))
     # The certificate of the best fold is about whichever candidate the mean bound ranks
     # first: limits of all folds of all candidates hold at once.
     of_best = criterion == "best_fold" or (
         certificate == "best_fold" and criterion == "cv_bound"
     )
-    rule, terms = terms_of(cube, "cv_bound" if of_best else criterion, delta=delta)
-    reported, own = (
-        terms_of(cube, "best_fold", delta=delta) if of_best else (rule, terms)
+    rule, terms = reported, own = terms_of(
+        cube, "cv_bound" if of_best else criterion, delta=delta
     )
-    counts, declared = evidence(cube), attribute(cube, names.DELTA, _delta, nan)
+    if of_best:
+        reported, own = terms_of(cube, "best_fold", delta=delta)
+    counts, declared = evidence(cube), _delta_of(cube, nan)
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
-    _check_exact(rule, counts, _settings(counts, delta), terms, number)
+    _check_exact(rule, counts, delta, terms, number)
     fold = None
     if reported.deploys == FIRST_FOLD:
         fold = 0
@@ -123,20 +117,23 @@ def choose(
         errors, rows = counts[names.FOLD_ERRORS][number], counts[names.FOLD_ROWS]
         fold = int(best_fold_number(errors, rows))
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    objections: list[str] = attribute(cube, "objections", _texts, [])
+    why = ""
     if not reported.is_guarantee:
-        objections.insert(0, f"{reported.name} is an estimate, not a bound")
+        why = f"{reported.name} is an estimate, not a bound"
     elif reported.name != certificate:
-        objections.insert(0, (
+        why = (
             f"{reported.name} is not the certificate that the plan declared; a plan "
             f"with certificate={reported.name!r} and an `out` of its own gives one"
-        ))  # fmt: skip
+        )
+    elif isnan(declared):
+        why = "the results lost the delta that the plan declared"
     elif delta != declared:
-        lost = "the results lost the delta that the plan declared"
-        said = f"the plan declared delta={declared:g}"
-        objections.insert(0, lost if isnan(declared) else said)
+        why = f"the plan declared delta={declared:g}"
     elif str(cube.attrs.get(TOKEN)) != content_token(cube):
-        objections.insert(0, CHANGED)
+        why = CHANGED
+    planned: tuple[str, ...] = attribute(
+        cube, "objections", lambda text: tuple(map(str, json.loads(text))), ()
+    )
     fields: dict[str, Any] = {"estimate": _cv_error(counts, number)}
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
@@ -145,7 +142,7 @@ def choose(
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
-        fold=fold, objections=tuple(objections), **fields,
+        fold=fold, objections=(*[why] * bool(why), *planned), **fields,
     )  # fmt: skip
     return Choice(
         number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
@@ -164,14 +161,11 @@ def certificate_of(
     **fields: Any,
 ) -> Certificate:  # fmt: skip
     """Return a certificate with what the cube says about rows and assumptions."""
-    counts: dict[str, Any] = {
-        name: int(cube[name]) if name in cube else 0
-        for name in (names.N_LABELED, names.N_UNLABELED, names.EQUAL_ROWS)
-    }
+    for name in (names.N_LABELED, names.N_UNLABELED, names.EQUAL_ROWS):
+        fields[name] = int(cube.get(name, 0))
     return Certificate(
-        bound, delta, criterion, deploy, assumptions=assumptions_of(cube), **counts,
-        **fields,
-    )  # fmt: skip
+        bound, delta, criterion, deploy, assumptions=assumptions_of(cube), **fields
+    )
 
 
 def terms_of(
@@ -221,16 +215,11 @@ def first_criterion(cube: xr.Dataset) -> str:
     return str(cube[names.CRITERION].values[0])
 
 
-def _delta(value: Any) -> float:
-    return check_probability(float(value), names.DELTA)
+def _delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
+    def read(value: Any) -> float:
+        return check_probability(float(value), names.DELTA)
 
-
-def _delta_of(cube: xr.Dataset) -> float:
-    return attribute(cube, names.DELTA, _delta, 0.05)
-
-
-def _texts(text: str) -> list[str]:
-    return [*map(str, json.loads(text))]
+    return attribute(cube, names.DELTA, read, lost)
 
 
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
@@ -256,16 +245,15 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
 
 
 def _check_exact(
-    rule: Criterion, counts: Mapping[str, Any], settings: Settings, terms: Terms,
-    number: int,
-) -> None:  # fmt: skip
+    rule: Criterion, counts: Mapping[str, Any], delta: float, terms: Terms, number: int
+) -> None:
     """Raise unless the counts prove that no unfinished candidate can win."""
     status = counts[names.STATUS]
     unfinished = np.isin(status, (names.STATUS_PRUNED, names.STATUS_MISSING))
     unfinished &= np.isnan(terms.estimate)
     if not unfinished.any():
         return
-    lower = rule.lower_bound(counts, settings)[unfinished]
+    lower = rule.lower_bound(counts, _settings(counts, delta))[unfinished]
     may_win = lower <= terms.estimate[number] + ROUNDING
     if not rule.can_prune or may_win.any():
         n = int(may_win.sum()) if rule.can_prune else int(unfinished.sum())
