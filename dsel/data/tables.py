@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,8 +28,6 @@ UNREADABLE: Final = (
     EOFError,
     KeyError,  # pyarrow, of what pandas wrote about columns
     RuntimeError,  # of the decoders of zarr
-    SyntaxError,  # numpy reads the header of an array as Python's own text
-    TokenError,
     ValueError,
     gzip.BadGzipFile,
     zipfile.BadZipFile,

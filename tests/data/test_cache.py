@@ -1,9 +1,6 @@
 import threading
 
-import numpy as np
-from scipy import sparse
-
-from dsel.data.cache import OWN, ByteCache, LastUse, nbytes_of
+from dsel.data.cache import OWN, ByteCache, LastUse
 from tests.clusters import wait_until
 
 
@@ -56,12 +53,6 @@ def test_get__drops_what_nobody_asked_for_in_a_while():
         cache.get("idle", lambda: bytes(10))
         assert cache.held == 10
         wait_until(lambda: cache.held == 0, what="idle values to be dropped")
-
-
-def test_nbytes_of__counts_each_array_once():
-    values = [np.zeros(3), {"a": np.zeros(2)}, sparse.csr_matrix(np.eye(4))]
-    values.append(values)
-    assert nbytes_of([values, values]) == 40 + 4 * 8 + 4 * 4 + 5 * 4
 
 
 def test_last_use__knows_what_is_the_groups_own():

@@ -25,39 +25,21 @@ def as_frame(X):
     return pd.DataFrame(X, columns=list("abcd")).assign(label="x")
 
 
-def as_csv(X, path):
-    as_frame(X).to_csv(path)  # with its index
-    return path
-
-
-def as_parquet(X, path):
-    as_frame(X).to_parquet(path, row_group_size=77)
-    return path
-
-
-def as_npz(X, path):
-    np.savez_compressed(path, X=X, label=np.zeros(len(X)))
-    return path
-
-
-def as_zarr(X, path):
-    zarr.create_array(path, data=X, chunks=(400, 4))
-    return path
-
-
 KINDS = {
-    "csv": as_csv,
-    "parquet": as_parquet,
-    "npz": as_npz,
-    "zarr": as_zarr,
+    "csv": lambda X, path: as_frame(X).to_csv(path),  # with its index
+    "parquet": lambda X, path: as_frame(X).to_parquet(path, row_group_size=77),
+    "npz": lambda X, path: np.savez_compressed(path, X=X, label=np.zeros(len(X))),
+    "zarr": lambda X, path: zarr.create_array(path, data=X, chunks=(400, 4)),
     "dask": lambda X, _: da.from_array(X, chunks=((3, 500, 500), 2)),
 }
 
 
 def source_of(kind, X, folder):
     """Return a source of some kind, and the name of what is no feature there."""
-    target = "label" if kind in ("csv", "parquet") else None
-    return KINDS[kind](X, folder / f"source.{kind}"), target
+    path = folder / f"source.{kind}"
+    source = KINDS[kind](X, path)
+    target = "label" if kind in ("csv", "parquet", "npz") else None
+    return source if kind == "dask" else path, target
 
 
 @pytest.mark.parametrize("kind", KINDS)
