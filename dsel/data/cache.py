@@ -25,10 +25,7 @@ class _Entry(NamedTuple):
 
 
 class ByteCache:
-    """Keeps what was made under a key until room is needed: oldest use goes first.
-
-    What nobody used for `idle_seconds` is dropped, after twice that time at most.
-    """
+    """Keeps values until room is needed, the oldest use goes first, or for a while."""
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
         self.limit = limit  # of bytes, of a task's own work arrays, too

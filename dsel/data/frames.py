@@ -193,11 +193,7 @@ class Frame:
 
     @cached_property
     def encoded(self) -> NDArray[np.float64]:
-        """The rows as float64, so that equal values are equal numbers.
-
-        Numbers, dates and times stand for themselves, missing values are NaN, anything
-        else is a hash in [0, 1): it is compared for equality, never for nearness.
-        """
+        """The rows as float64: what is no number or time is a hash in [0, 1)."""
         found = [
             numbers_of(self.given[column.name], np.dtype(np.float64))
             if column.is_number
@@ -230,9 +226,8 @@ def frame_of(rows: Any) -> Frame:
 def frame_like(rows: Any, schema: FrameSchema) -> Frame:
     """Return a frame of pandas, or numbers, with the names and types of another frame.
 
-    Values are kept: a number goes into another type of number only where that holds it
-    (floats round to floats), a value that is no category of a column with declared
-    categories becomes a missing one.
+    A number goes into another type only where that holds it (floats round to floats), a
+    value that is no declared category becomes a missing one.
     """
     names, like = list(schema.names), schema.empty
     if not isinstance(rows, pd.DataFrame):
@@ -381,8 +376,8 @@ def check_finite(
     if not bad.any():
         return
     if sparse.issparse(X):
-        entries, places = sparse.coo_matrix(X), np.flatnonzero(bad)
-        row, column = min(zip(entries.row[places], entries.col[places], strict=True))
+        entries, place = sparse.coo_matrix(X), np.argmax(bad)
+        row, column = entries.row[place], entries.col[place]
     else:
         row, column = np.argwhere(bad)[0]
     which = column if names is None else repr(names[column])

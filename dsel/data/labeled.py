@@ -68,10 +68,8 @@ def labeled_rows(
 ) -> LabeledRows:
     """Check labeled rows and code their labels, which are of one type.
 
-    `X` is an array, a data frame (of pandas, polars, Arrow or Dask), or a scipy sparse
-    matrix, which becomes CSR. A frame of numbers becomes an array, any other frame is
-    refused, unless it stays one, `as_frame`. Infinite values are refused always,
-    missing ones unless `allow_nan`.
+    A frame of numbers becomes an array, any other is refused, unless it stays one,
+    `as_frame`; sparse rows become CSR.
     """
     if X is None or np.isscalar(X):
         raise TypeError(
@@ -208,10 +206,8 @@ def _check_classes(classes: NDArray[Any], labels: NDArray[Any]) -> None:
 def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the place of each answer among the classes, which it must equal.
 
-    What equals no class gets a code below -1 that only equal answers share. So it is
-    wrong whatever the label, and differs from every other answer, as it does for who
-    compares the answers themselves. (Any rule would do for the bounds: where two
-    models answer with no class, both are wrong.)
+    What equals no class gets a code below -1 that only equal answers share: it is wrong
+    whatever the label, and differs from every other answer.
     """
     kinds = {
         "n" if a.dtype.kind in "biuf" else a.dtype.kind for a in (answers, classes)
@@ -232,25 +228,23 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     """Return the pool with blocks like the labeled rows; raise where columns differ."""
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
-    X, where, of_pool = labeled.X, pool.where, pool.frames
+    X = labeled.X
     if not isinstance(X, Frame):
-        check_numeric(of_pool, where)
+        check_numeric(pool.frames, pool.where)
         return replace(pool, schema=None)
     for place, column in enumerate(X.schema.columns):
-        if of_pool is None:
-            if not column.is_number and column.kind != NOTHING:
-                raise TypeError(
-                    f"{where} must be of data frames, as `X` is: it holds numbers "
-                    f"only, where column {column.name!r} of `X` holds {column.kind}."
-                )
+        found = replace(column, kind=NUMBER, dtype=str(pool.stored_dtype))
+        if pool.frames is not None:
+            found = pool.frames.columns[place]
+        elif column.is_number:
             continue
-        found = of_pool.columns[place]
         kinds = found.kind, column.kind
         is_exact = len(set(kinds)) == 1 or kinds == (TRUTH, NUMBER)
         if not is_exact and NOTHING not in kinds:
             raise TypeError(
-                f"{where} holds {found.kind} ({found.dtype}) in column {found.name!r}, "
-                f"where `X` holds {column.kind} ({column.dtype}); convert one of them."
+                f"{pool.where} holds {found.kind} ({found.dtype}) in column "
+                f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}); "
+                f"convert one of them."
             )
     return replace(pool, schema=X.schema)
 

@@ -15,10 +15,7 @@ Rows = NDArray[np.int64] | None
 
 
 def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let a method of rows take a Dask array and return a lazy one, block by block.
-
-    What it returns for a row must not depend on the other rows.
-    """
+    """Let a method whose rows do not depend on each other take a Dask array, too."""
 
     @wraps(method)
     def answer(self: Any, X: Any) -> Any:
@@ -28,11 +25,7 @@ def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
-    """Return what a function says of rows; lazily where they are a Dask array.
-
-    The function takes rows and their numbers, None for 0, 1, ..., and returns an array
-    with as many rows.
-    """
+    """Return what a function says of rows and their numbers; lazily of a Dask array."""
     if isinstance(X, Pool):
         raise TypeError(
             "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "

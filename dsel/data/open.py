@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import zarr
 from dask.base import tokenize
 from fsspec.core import strip_protocol
 from numpy.typing import NDArray
+from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.checks import check_options, check_url
@@ -91,14 +92,13 @@ def open_pool(
         return source
     options, names = check_options(storage_options), None
     if columns is not None:
-        is_listed = hasattr(columns, "__iter__") and hasattr(columns, "__len__")
-        is_listed &= not isinstance(columns, (str, bytes, Set, Mapping))
-        if not is_listed or not len(columns):
+        is_listed = is_list_like(columns, allow_sets=False)
+        names = tuple(map(str, columns)) if is_listed else ()
+        if not names:
             raise (ValueError if is_listed else TypeError)(
                 f"`columns` must be a list of names of columns, got {columns!r}; leave "
                 f"it out to take all of them."
             )
-        names = tuple(map(str, columns))
     if isinstance(source, (str, Path)):
         pool = _at_location(str(source), options)
     else:

@@ -43,12 +43,9 @@ def from_parquet(
 
     fs, root = fsspec.core.url_to_fs(location, **options)
     with reaching(f"`pool` {location!r}"):
-        is_file = fs.isfile(root)
-        paths = [
-            p
-            for p in ([root] if is_file else sorted(fs.find(root)))
-            if is_file or _is_part(root, p)
-        ]
+        paths = [root]
+        if not fs.isfile(root):
+            paths = [path for path in sorted(fs.find(root)) if _is_part(root, path)]
         if not paths:
             raise ValueError(f"`pool` {location!r} holds no Parquet files.")
         with naming_file(paths[0]):

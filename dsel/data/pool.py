@@ -199,8 +199,8 @@ class Pool:
             )
         schema = self.schema and self.schema.with_columns(names)
         if self.read is not None:
-            opened, kept = self.read(names), (self.excluded, self.shares)
-            return replace(opened, excluded=kept[0], shares=kept[1], schema=schema)
+            kept: dict[str, Any] = {"excluded": self.excluded, "shares": self.shares}
+            return replace(self.read(names), schema=schema, **kept)
         name, places = _new_name(), [columns.index(each) for each in names]
         own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}
         frames = self.frames and self.frames.with_columns(names)
@@ -397,8 +397,7 @@ def in_blocks(
 ) -> Pool:
     """Return rows of which each block is the value of a task, or in memory.
 
-    `like` tells type and columns: the schema of data frames, or an array. `graph` has
-    what the tasks depend on, `others` are fields of the pool.
+    `like`, a schema or an array, tells types; `graph` has what the tasks depend on.
     """
     frames = like if isinstance(like, FrameSchema) else None
     if frames:

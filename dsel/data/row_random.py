@@ -26,10 +26,7 @@ _NUMBERS_A_COUNTER: Final = 4
 
 
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
-    """Return the 64-bit random numbers of rows ``start`` to ``stop - 1``.
-
-    They are the output of numpy's Philox with key (seed modulo 2**64, stream).
-    """
+    """Return the 64 bits that numpy's Philox of (seed, stream) has for each row."""
     # An array: a list of Python integers would pass through float64.
     key = np.array([seed % 2**64, stream], dtype=np.uint64)
     counter, skipped = divmod(start, _NUMBERS_A_COUNTER)
@@ -84,10 +81,9 @@ def hashed_seed(seed: int, *parts: Any) -> int:
 
 
 def canonical_text(value: Any) -> str:
-    """Return a text that is the same for equal values in every process.
+    """Return a text of a value: the same in every process, and for equal numbers.
 
-    Equal numbers have equal texts. Estimators are told by class and parameters,
-    functions and classes by name; of any other object only the class counts.
+    Estimators are told by class and parameters, others by their names or classes.
     """
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"

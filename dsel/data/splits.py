@@ -48,10 +48,7 @@ class Split:
 
 
 def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
-    """Return the fold number of each row, drawn without a look at features or labels.
-
-    Sizes differ by at most 1; the first ``n_rows % n_folds`` folds are the larger ones.
-    """
+    """Return each row's fold, drawn at random; the first folds may have a row more."""
     check_integer(n_folds, "n_folds", at_least=2)
     if n_folds > n_rows:
         raise ValueError(
@@ -70,11 +67,7 @@ def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
 
 
 def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
-    """Return the splits that a splitter or a list gives, then ``full``.
-
-    `cv` is anything with ``split(X, y, groups)``, or pairs of training and test rows:
-    row numbers, or masks.
-    """
+    """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
         pairs = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
     except (TypeError, ValueError) as error:
@@ -106,10 +99,7 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
 
 
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
-    """Return the two splits of each random halving, each tested on the other half.
-
-    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``.
-    """
+    """Return the two splits of each random halving, each tested on the other half."""
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
     splits = []
@@ -122,13 +112,7 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
 
 
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
-    """Return splits on disjoint random blocks of rows, equally many, tested on nothing.
-
-    Examples
-    --------
-    >>> [len(t.train_rows) for t in block_splits(11, 3, seed=7)]
-    [3, 3, 3]
-    """
+    """Return splits on disjoint random blocks of equally many rows, without a test."""
     check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
     blocks = _ranks(n_rows, BLOCK_STREAM, seed) // (n_rows // n_blocks)
     return tuple(

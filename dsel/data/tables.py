@@ -97,12 +97,9 @@ def _read_csv(path: str, **options: Any) -> Any:
 
 
 def _of_one_width(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what pandas read of a file without the index that pandas wrote.
-
-    That stands below no name. Where lines have one value more than the head, pandas
-    takes the first for an index: in a file whose lines end in a separator every value
-    would move by one column.
-    """
+    """Return what pandas read of a file without the index that pandas wrote."""
+    # Where lines have one value more than the head, as those that end in a separator,
+    # pandas takes the first for an index, and every value moves by one column.
     if len(frame) and not isinstance(frame.index, pd.RangeIndex):
         raise ValueError(
             "its lines have one value more than its head; name every column in the "
@@ -139,11 +136,8 @@ class Table(NamedTuple):
 def read_table(path: str | Path, *, target: str | None = None) -> Table:
     """Read a CSV, TSV, Parquet, npz, svmlight or zarr table into memory.
 
-    npz files and zarr groups have arrays ``X`` and ``y``, and may have ``classes``
-    (distinct names of the codes 0, 1, ... in y) and ``feature_names``; an npz file of
-    scipy's `save_npz` is unlabeled. `target` is the column, or array, of labels:
-    without it CSV and Parquet are unlabeled. Nothing is ever unpickled. Raises
-    FileNotFoundError or ValueError, which names the file.
+    npz files and zarr groups have arrays ``X`` and ``y``, or `target`, and may have
+    ``classes``, names of the codes in y, and ``feature_names``. Nothing is unpickled.
     """
     location = str(path)
     if not os.path.exists(location):

@@ -206,10 +206,7 @@ def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
 
 
 def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
-    """Whether the place is free, or holds what a killed process began; else raise.
-
-    It is not to be written where the same rows are.
-    """
+    """Whether the place is free, or begun; it is not where the same rows are."""
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
     try:
@@ -281,10 +278,7 @@ def _fill_from_csv(
 def _write_parquet(
     source: str, target: str | None, path: str, report: Progress
 ) -> None:
-    """Write a table as one Parquet file; numbers become float64.
-
-    Types are those of the first rows. Until all rows are written nothing is at `path`.
-    """
+    """Write a table as one Parquet file at once, of types that the first rows tell."""
     parquet = parquet_module()
     import pyarrow as pa
 

@@ -31,10 +31,9 @@ _STAMPS: Final = (
 def from_zarr(
     array: Any, url: str | None, options: Mapping[str, Any], *, is_whole: bool = False
 ) -> Pool:
-    """Return the rows of a numeric 2-d zarr array, which tasks read themselves.
+    """Return the rows of a zarr array, at a `url` if that is known.
 
-    `url` is where it is, if that is known. Of one that `is_whole` nothing may be left
-    out. Options for fsspec may hold secrets: they are no part of a graph.
+    Options for fsspec may hold secrets: they are no part of a graph.
     """
     where = f"`pool` at {array.store}"
     packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
@@ -85,10 +84,7 @@ def _check_stored(array: Any, stored: set[str], where: str) -> None:
 def open_node(
     place: str, options: Mapping[str, Any], name: str, way: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the attributes of what zarr has at a place, and its arrays by name.
-
-    Raises ValueError where a head is damaged; it calls the place `name`, and a way out.
-    """
+    """Return the attributes of what zarr has at a place, and its arrays by name."""
     try:
         with reaching(name):
             node: Any = zarr.open(
@@ -162,9 +158,8 @@ def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
     if not isinstance(store, FsspecStore):
         return None, {}
     files = getattr(store.fs, "sync_fs", store.fs)
-    options = dict(files.storage_options)
-    for only_here in ("asynchronous", "loop"):
-        options.pop(only_here, None)
+    only_here = ("asynchronous", "loop")
+    options = {k: v for k, v in files.storage_options.items() if k not in only_here}
     return files.unstrip_protocol(f"{store.path}/{array.path}".rstrip("/")), options
 
 

@@ -148,7 +148,7 @@ ROWS = [
     (lambda: labeled_rows(["red", "blue"], [0, 1]), V, "make a data frame of"),
     (lambda: matching(TEXT), T, "column 'colour' holds text"),
     (lambda: matching(X[:, :2], pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), T,
-     "must be of data frames.* where column 'b' of `X` holds text"),
+     r"holds number \(float64\) in column 'b', where `X` holds text"),
     (lambda: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]]), T,
      r"holds text .*'colour', where `X` holds number \(int64\); convert one"),
     (lambda: matching(GAPS[["a"]], GAPS), V, "lacks the column 'b' of `X`; it has a"),
