@@ -117,6 +117,12 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return str(value)
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names as a message shows them, at most so many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def check_url(url: str, name: str) -> None:
     """Raise where a URL may hold a secret, or fsspec lacks what its protocol needs.
 

@@ -10,13 +10,15 @@ codecs that only move and compress bytes.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.sync import sync
 from zarr.storage import WrapperStore
+
+from dsel.checks import listed
 
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
@@ -101,23 +103,22 @@ def check_codecs(codecs: Iterable[Mapping[str, Any]], where: str) -> None:
             check_codecs(inside.get(key, ()), where)
 
 
-def check_empty(store: Store, name: str) -> None:
-    """Raise where anything is in a place: what dsel did not write it leaves alone.
-
-    Errors call the argument `name`.
-    """
-    if names := sync(_names_in(store)):
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+def check_empty(names: Sequence[str], place: object, argument: str) -> None:
+    """Raise where anything is in a place: what dsel did not write it leaves alone."""
+    if names:
         raise ValueError(
-            f"`{name}` {store} must be an empty place or hold dsel's own, but "
-            f"{', '.join(names[:3])}{more} is there; choose another place."
+            f"`{argument}` {place} must be an empty place or hold dsel's own, but "
+            f"{listed(names, 3)} is there; choose another place."
         )
 
 
-async def _names_in(store: Store) -> list[str]:
-    """Return what a place holds; a head that zarr was killed at is nothing."""
-    names = [name async for name in store.list_dir("")]
-    return sorted(name for name in names if not HALF_WRITTEN.match(name))
+def names_in(store: Store) -> list[str]:
+    """Return what a store holds; a head that zarr was killed at is nothing."""
+
+    async def found() -> list[str]:
+        return [name async for name in store.list_dir("")]
+
+    return sorted(name for name in sync(found()) if not HALF_WRITTEN.match(name))
 
 
 def check_outside(path: str | Path, name: str) -> None:

@@ -1,6 +1,5 @@
 """Scikit-learn's encoders that the columns of a table need before a built-in model."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -15,6 +14,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from dsel.checks import listed
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 from dsel.data.pool import Pool
 
@@ -52,10 +52,10 @@ def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:
         return numbers, [("numbers", filled)]
-    facts = [(kind, f"{_listed(of)}: {text}") for kind, (_, text, of) in used.items()]
+    facts = [(kind, f"{listed(of, 8)}: {text}") for kind, (_, text, of) in used.items()]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
-        raise ValueError(f"no column holds a value: {_listed(left_out)}.")
+        raise ValueError(f"no column holds a value: {listed(left_out, 8)}.")
     parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
     return [("columns", ColumnTransformer(parts))], facts
 
@@ -122,8 +122,3 @@ def days_since_1970(X: Any) -> pd.DataFrame:
 def _days(column: pd.Series) -> pd.Series:
     times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
     return (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-
-
-def _listed(columns: Sequence[str]) -> str:
-    more = f" and {len(columns) - 8} more" if len(columns) > 8 else ""
-    return f"{', '.join(columns[:8])}{more}"

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from dsel.checks import listed
 from dsel.cli.running import cluster_options, connected, wrap
 from dsel.data.open import open_pool
 from dsel.data.write import write_pool
@@ -54,6 +55,5 @@ def info(path: str) -> None:
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:
-        more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-        click.echo(wrap(f"columns: {', '.join(columns[:10])}{more}", 9))
+        click.echo(wrap(f"columns: {listed(columns, 10)}", 9))
     click.echo(f"fingerprint: {pool.token}")

@@ -33,7 +33,7 @@ from dsel.data.tables import (
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
-from dsel.stores import POOL, check_empty, check_outside
+from dsel.stores import POOL, check_empty, check_outside, names_in
 
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
@@ -217,7 +217,7 @@ def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
         if is_url:
             store = FsspecStore.from_url(place, storage_options=options)
         if is_url or os.path.exists(place):
-            check_empty(store, "path")
+            check_empty(names_in(store), store, "path")
         return True
     if attributes.get(COMPLETE, True) and attributes.get(SOURCE) != token:
         raise FileExistsError(

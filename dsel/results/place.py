@@ -22,6 +22,7 @@ from fsspec.core import url_to_fs
 
 from dsel.checks import check_options, check_path, check_url
 from dsel.errors import StoreMismatchError, reaching, without_queries
+from dsel.stores import check_empty
 
 FORMAT: Final = 3
 """Raised whenever a reader of old files could misread new ones."""
@@ -168,10 +169,7 @@ def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_head(place: Place) -> dict[str, Any] | None:
-    """Return whose a place is, by its journal if the head was lost; None if nobody's.
-
-    Raises ValueError where another version of dsel wrote there.
-    """
+    """Return whose a place is, by its journal if the head was lost; None: nobody's."""
     head: str | bytes | None = unseal(place.read(HEAD))
     head = head or next((theirs for theirs, _ in read_journal(place)), None)
     if head is not None:
@@ -190,12 +188,7 @@ def read_head(place: Place) -> dict[str, Any] | None:
 
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
-    """Make a place that of a plan, or see that it is; return its head.
-
-    Raises StoreMismatchError where it is that of another plan, ValueError where
-    anything else is there, which is left as it is, OSError where nothing can be
-    written.
-    """
+    """Make a place that of a plan, or raise where it is another's; return its head."""
     ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
     head = json.dumps(ours)
     theirs = read_head(place)
@@ -204,11 +197,7 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
         strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
         # Another run may have claimed it meanwhile.
         if strangers and read_head(place) is None:
-            more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
-            raise ValueError(
-                f"`{place.name}` {place} must be an empty place or hold dsel's own, "
-                f"but {', '.join(strangers[:3])}{more} is there; choose another place."
-            )
+            check_empty(strangers, place, place.name)
         place.create(HEAD, seal(head.encode()))
         theirs = read_head(place) or ours
     differing = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]

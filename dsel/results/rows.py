@@ -26,6 +26,7 @@ from dsel.stores import (
     check_array,
     check_empty,
     check_outside,
+    names_in,
 )
 
 SPAN_ROWS: Final = 2**16
@@ -64,7 +65,7 @@ def write_rows(
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         )
-    check_empty(store, "path")
+    check_empty(names_in(store), store, "path")
     told = {**attributes, COMPLETE: False}
     group = zarr.create_group(store, attributes=told, zarr_format=3)
     arrays: dict[str, Any] = {

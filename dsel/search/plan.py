@@ -27,7 +27,7 @@ from dsel.candidates import (
     make_candidates,
     takes_nan,
 )
-from dsel.checks import check_choice, check_integer, check_probability
+from dsel.checks import check_choice, check_integer, check_probability, listed
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
@@ -546,8 +546,7 @@ def _parts(
     given, kept = opened.columns or (), counted.columns or ()
     if given != kept:
         left = [name for name in given if name not in kept]
-        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-        out = f"; left out: {', '.join(left[:5])}{more}" if left else ""
+        out = f"; left out: {listed(left, 5)}" if left else ""
         notes = [f"columns of `pool` are found by their names{out}"]
     if counted.n_rows == 0:
         raise ValueError("`pool` must have rows, got none; use None to go without it.")
