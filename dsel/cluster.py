@@ -144,7 +144,14 @@ def connect(
             "its own; give one of the two."
         )
     if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
-        scheduler = _read(scheduler)
+        if not Path(scheduler).is_file():
+            raise FileNotFoundError(f"`scheduler` {scheduler!r} does not exist.")
+        try:  # with YAML's safe loader
+            (scheduler,) = dask.config.collect_yaml([scheduler])
+        except ValueError as error:
+            raise ValueError(
+                f"`scheduler` {scheduler!r} is no YAML: {error}"
+            ) from error
     if isinstance(scheduler, Mapping) and "class" not in scheduler:
         if "address" not in scheduler or scheduler.keys() - {"address", "tls"}:
             raise ValueError(
@@ -170,16 +177,6 @@ def connect(
         yield client
 
 
-def _read(path: str) -> Mapping[str, Any]:
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"`scheduler` {path!r} does not exist.")
-    try:
-        (content,) = dask.config.collect_yaml([path])  # with YAML's safe loader
-    except ValueError as error:
-        raise ValueError(f"`scheduler` {path!r} is no YAML: {error}") from error
-    return content
-
-
 def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
     """Start worker processes on this machine."""
     from dask.utils import parse_bytes
@@ -195,42 +192,45 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
         raise ValueError(f'`memory` must be an amount such as "4 GiB", got {memory!r}.')
     stack.enter_context(_environment(ONE_THREAD | FREED_MEMORY))
     stack.enter_context(dask.config.set(LOCAL_SETTINGS))
-    with _interrupts_wait():
-        return stack.enter_context(LocalCluster(
-            n_workers=workers or local_threads(),
-            threads_per_worker=1,
-            memory_limit=memory,
-            host="127.0.0.1",
-            # Every account on this machine can connect to loopback.
-            security=Security.temporary(),
-            dashboard_address=LOOPBACK_HTTP,
-            worker_dashboard_address=LOOPBACK_HTTP,
-            silence_logs=logging.CRITICAL,
-        ))  # fmt: skip
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Delay Ctrl-C and SIGHUP until the block is left.
-
-    Dask cannot close a cluster whose start was interrupted. Workers, and those that
-    replace them later, are started by a thread that begins here. They inherit that
-    both signals, which a terminal sends to all processes, are blocked: this process
-    ends them instead, without their tracebacks.
-    """
+    # Ctrl-C and SIGHUP wait, since Dask cannot close a cluster whose start was
+    # interrupted. Workers, and those that replace them later, are started by a thread
+    # that begins here. They inherit that both signals, which a terminal sends to all
+    # processes, are blocked: this process ends them instead, without their tracebacks.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
         # Starting Python's resource tracker unblocks SIGINT, so it is started first.
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        yield
+        return stack.enter_context(LocalCluster(
+            n_workers=workers or local_threads(), threads_per_worker=1,
+            memory_limit=memory, host="127.0.0.1",
+            # Every account on this machine can connect to loopback.
+            security=Security.temporary(), silence_logs=logging.CRITICAL,
+            dashboard_address=LOOPBACK_HTTP, worker_dashboard_address=LOOPBACK_HTTP,
+        ))  # fmt: skip
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]:
     """Start a cluster class; return it, and how long its first worker may take."""
-    found = _class(options.pop("class"))
+    name = options.pop("class")
+    module, _, last = name.rpartition(".")
+    try:
+        # Whoever writes its name decides which code runs: importing it already does.
+        found: Any = getattr(import_module(module or "builtins"), last, None)
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"`class` {name!r} needs the package {missing.name!r}; install it, for "
+            f"example with: pip install {module.partition('.')[0]}"
+        ) from missing
+    # Not every one is a `distributed.deploy.Cluster`: that of dask-gateway is not.
+    is_class, methods = isinstance(found, type), ("scale", "adapt")
+    if not (is_class and all(hasattr(found, each) for each in methods)):
+        raise ValueError(
+            "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
+            f"got {name!r}."
+        )
     workers, adapt = options.pop("workers", None), options.pop("adapt", None)
     patience, tls = options.pop("patience", 600), options.pop("tls", None)
     if workers is not None and adapt is not None:
@@ -247,33 +247,10 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     return cluster, patience
 
 
-def _class(name: str) -> Any:
-    """Return the cluster class of that name.
-
-    Whoever writes its name decides which code runs: importing a module already runs it.
-    """
-    module, _, last = name.rpartition(".")
-    try:
-        found = getattr(import_module(module or "builtins"), last, None)
-    except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(
-            f"`class` {name!r} needs the package {missing.name!r}; install it, for "
-            f"example with: pip install {module.partition('.')[0]}"
-        ) from missing
-    # Not every one is a `distributed.deploy.Cluster`: that of dask-gateway is not.
-    is_class, methods = isinstance(found, type), ("scale", "adapt")
-    if not (is_class and all(hasattr(found, each) for each in methods)):
-        raise ValueError(
-            "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
-            f"got {name!r}."
-        )
-    return found
-
-
 def _reach(
     scheduler: str, tls: str | Path | None, timeout: float, stack: ExitStack
 ) -> "Client":
-    from distributed import Client, Security
+    from distributed import Client, Security, rpc
 
     address = scheduler
     if scheduler.endswith(".json"):
@@ -297,11 +274,15 @@ def _reach(
             f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
             f"{', '.join(CERTIFICATES)}."
         )
+
+    async def answers() -> None:  # a short request, for which a client waits for ever
+        async with rpc(address, connection_args=arguments, timeout=timeout) as there:
+            await asyncio.wait_for(there.identity(), timeout)
+
     try:
         # In a thread of its own, since an event loop may be running in this one.
         with ThreadPoolExecutor(1) as thread:
-            answer = _identity(address, arguments, timeout)
-            thread.submit(asyncio.run, answer).result()
+            thread.submit(asyncio.run, answers()).result()
     except Exception as error:  # another protocol there raises many kinds of errors
         raise ConnectionError(
             f"no scheduler answered at {address} within {timeout:g} s; check that it "
@@ -328,14 +309,6 @@ def _address_in(path: str, timeout: float) -> str:
                     f"dask scheduler --scheduler-file {path}"
                 ) from error
         time.sleep(0.1)
-
-
-async def _identity(address: str, arguments: Any, timeout: float) -> None:
-    """Wait for the answer to a short request, for which a client waits for ever."""
-    from distributed import rpc
-
-    async with rpc(address, connection_args=arguments, timeout=timeout) as scheduler:
-        await asyncio.wait_for(scheduler.identity(), timeout)
 
 
 def _security(folder: str | Path) -> "Security":

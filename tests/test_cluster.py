@@ -176,24 +176,18 @@ def test_class__that_is_not_installed_is_named(monkeypatch):
         opening({"class": "dask_gateway.GatewayCluster"})
 
 
-SBATCH = """#!{python}
-import pathlib, subprocess, sys
-script = pathlib.Path(sys.argv[1]).read_text()
-with open("{folder}/jobs.log", "ab") as log:
-    job = subprocess.Popen(["bash", "-c", script], stdout=log, stderr=log,
-                           start_new_session=True)
-with open("{folder}/jobs.txt", "a") as jobs:
-    print(job.pid, file=jobs)
-print("Submitted batch job", job.pid)
+SBATCH = """#!/bin/bash
+setsid bash -c "$(cat "$1")" >> jobs.log 2>&1 &
+echo $! >> jobs.txt
+echo "Submitted batch job $!"
 """
 
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     """A SLURM that runs jobs here; returns what lists those that were submitted."""
-    sbatch = SBATCH.format(python=sys.executable, folder=tmp_path)
     scancel = "#!/bin/sh\nkill -9 -- -$1\n"
-    for name, content in (("sbatch", sbatch), ("scancel", scancel)):
+    for name, content in (("sbatch", SBATCH), ("scancel", scancel)):
         (tmp_path / name).write_text(content)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)

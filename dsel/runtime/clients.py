@@ -1,10 +1,11 @@
 """Where tasks run: the client to use, the worker of this process, local threads."""
 
 import sys
-from numbers import Integral
 from typing import Any, Final
 
 from joblib import cpu_count
+
+from dsel.checks import check_integer
 
 MOST_THREADS: Final = 4096
 
@@ -12,12 +13,8 @@ MOST_THREADS: Final = 4096
 def resolve_client(client: Any = None) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
-    A function that returns an executor is taken as well, see `make_executor`.
-
-    Inside a task the result is None: a pass that is started there runs in that task,
-    since a worker that waits for tasks that it submitted itself may wait for ever.
-
-    Raises TypeError where `client` is something else, such as an address.
+    A function that returns an executor is taken, too. None inside a task: a pass that
+    begins there runs there, since a worker that waits for its own may wait for ever.
     """
     if client is None:
         # Without distributed there can be no client, and it takes long to import.
@@ -68,17 +65,11 @@ def count_threads(n_jobs: int | None) -> int:
 
     None and -1 mean one for each processor, -2 one fewer, and so on.
     """
-    if n_jobs is None:
-        return local_threads()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise TypeError(f"`n_jobs` must be an integer or None, got {n_jobs!r}.")
-    if n_jobs == 0:
+    asked, here = -1 if n_jobs is None else n_jobs, local_threads()
+    number = check_integer(asked, "n_jobs", at_least=-MOST_THREADS)
+    if number == 0 or number > MOST_THREADS:
         raise ValueError(
-            "`n_jobs` must not be 0; None or -1 is one thread for each processor."
+            f"`n_jobs` must be at most {MOST_THREADS} and not 0, got {number}; -1 is "
+            f"one thread for each of the {here} processors here."
         )
-    if n_jobs > MOST_THREADS:
-        raise ValueError(
-            f"`n_jobs` must be at most {MOST_THREADS}, got {n_jobs}; -1 is one thread "
-            f"for each of the {local_threads()} processors here."
-        )
-    return int(n_jobs) if n_jobs > 0 else max(1, local_threads() + 1 + int(n_jobs))
+    return number if number > 0 else max(1, here + 1 + number)

@@ -66,8 +66,7 @@ class ClusterExecutor:
     def submit(self, task: Task) -> None:
         """Submit the task; where its payload stays, also one that returns its record.
 
-        That second task waits in the worker's queue behind a task that is there
-        already, which delays short tasks. So it is made only where a payload stays.
+        That one waits behind tasks that are there already, which delays short ones.
         """
         from dask import config
 
@@ -110,7 +109,15 @@ class ClusterExecutor:
         except ClusterLostError:
             raise
         except Exception as error:
-            return Finished(key, None, _explained(error))
+            if type(error).__name__ != "KilledWorker":
+                return Finished(key, None, error)
+            n_deaths = getattr(error, "allowed_failures", 0) + 1
+            explained = MemoryError(
+                f"a task was given up after {n_deaths} workers had died while they ran "
+                f"it, most often for lack of memory; give workers more, then {GO_ON}"
+            )
+            explained.__cause__ = error  # by which `died_of_task` tells it
+            return Finished(key, None, explained)
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""
@@ -133,19 +140,6 @@ class ClusterExecutor:
         for key in list(self._futures):
             self.forget(key)
         self._work.release()
-
-
-def _explained(error: Exception) -> Exception:
-    """Return a MemoryError for Dask's KilledWorker, any other error as it is."""
-    if type(error).__name__ != "KilledWorker":
-        return error
-    n_deaths = getattr(error, "allowed_failures", 0) + 1
-    explained = MemoryError(
-        f"a task was given up after {n_deaths} workers had died while they ran it, "
-        f"most often for lack of memory; give workers more, then {GO_ON}"
-    )
-    explained.__cause__ = error
-    return explained
 
 
 def _run_on_worker(

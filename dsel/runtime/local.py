@@ -77,11 +77,7 @@ class LocalExecutor:
         return int(psutil.virtual_memory().available) // self.n_slots
 
     def submit(self, task: Task) -> None:
-        """Queue the task; threads take tasks in the order of submission.
-
-        Priorities are ignored, since few tasks are queued at a time. So is
-        `keeps_payload`: payloads are kept in this process until `forget` in any case.
-        """
+        """Queue the task; threads take tasks in this order, and keep all payloads."""
         if not task.inputs and self._has_processes():
             self._send(task)
             return

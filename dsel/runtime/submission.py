@@ -36,12 +36,8 @@ def make_executor(
 ) -> Executor:
     """Return what runs tasks, each of which gets `work` first.
 
-    `client` is a `distributed.Client`; None for `n_jobs` threads of this process, with
-    `began` as `LocalExecutor` has it; or a function that takes `work` and returns an
-    executor of the caller's own.
-
-    Raises VersionMismatchError where a worker has another version of a package that
-    decides results.
+    `client` is a `distributed.Client`; None for `n_jobs` threads of this process; or a
+    function that takes `work` and returns an executor of the caller's own.
     """
     if client is None:
         return LocalExecutor(work, n_jobs, began)
@@ -62,9 +58,6 @@ def run_tasks(
     `next_task` is called when another task can be submitted; None means that there is
     none now, and ends the loop while no task is running. `on_turn` is called before
     tasks are submitted, at least every half second; what it raises ends the run.
-
-    Raises ClusterLostError where the scheduler is gone, or there were no workers for
-    too long. Raises VersionMismatchError where a worker joined that has other versions.
     """
     running: dict[str, Task] = {}
     n_lost: Counter[str] = Counter()
@@ -103,10 +96,8 @@ def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[
     """Run given tasks on an executor of their own; yield their records in order.
 
     A record that comes early is kept until those before it were yielded. At most two
-    windows of tasks are submitted beyond the first one that has not ended.
-
-    Inside a task they run in that task, since a worker that waits for tasks that it
-    submitted itself may wait for ever. A single task without a client runs here too.
+    windows of tasks are submitted beyond the first one that has not ended. Inside a
+    task they run in that task (see `resolve_client`), and a single one runs here, too.
     """
     if client is None and (current_worker() is not None or len(tasks) == 1):
         for task in tasks:

@@ -102,10 +102,7 @@ def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
 
 
 def check_alive(error: BaseException | None) -> None:
-    """Raise where a task's error means that the whole run cannot continue.
-
-    That is where scheduler or workers are gone, or one joined of other versions.
-    """
+    """Raise where a task's error means that the whole run cannot continue."""
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error
     if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
@@ -139,11 +136,8 @@ def run_here(
 
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
-    """Return the native thread pools; searched again only after further imports.
-
-    The search takes milliseconds, and imports are what adds pools.
-    """
-    del n_modules  # only a key of the cache
+    """Return the native thread pools; a search takes milliseconds."""
+    del n_modules  # only a key of the cache: further imports may add pools
     return ThreadpoolController()
 
 
@@ -151,11 +145,9 @@ def _controller(n_modules: int) -> ThreadpoolController:
 def single_threaded() -> Iterator[None]:
     """Limit native thread pools to one thread until the last of the tasks has ended.
 
-    The limits of BLAS hold for the whole process, and tasks run in several of its
-    threads: the first task to enter sets them, the last to leave restores them. Code
-    that starts many tasks enters this once around all of them, so that the limits are
-    not set for each. OpenMP has a limit for each calling thread. An estimator's own
-    `n_jobs` workers would compete with those that run the tasks, so they are off.
+    Those of BLAS hold for the whole process: the first task to enter sets them, the
+    last to leave restores them. OpenMP has one for each calling thread. An estimator's
+    own `n_jobs` workers would compete with those that run the tasks, so they are off.
     """
     global _running, _limits
     with _lock:
@@ -181,9 +173,7 @@ def single_threaded() -> Iterator[None]:
 def _let_others_limit(pools: ThreadpoolController) -> None:
     """Allow this thread to change the limits that another thread has set.
 
-    Since version 3.8 of threadpoolctl only the thread that set a limit of OpenBLAS can
-    change it: calls of others do nothing, without an error, until that thread ends or
-    is cleared. Here the last thread to leave restores what another one has set.
+    Since threadpoolctl 3.8 a limit of OpenBLAS belongs to the thread that set it.
     """
     for library in pools.lib_controllers:
         clear = getattr(library, "clear_controlling_thread", None)

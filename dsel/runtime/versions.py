@@ -67,11 +67,7 @@ def versions_here() -> dict[str, str]:
 
 
 def check_versions(client: "Client") -> None:
-    """Compare the versions of scheduler and workers with ours, and the code of dsel.
-
-    Raises VersionMismatchError where one differs; names it, the package and both
-    versions.
-    """
+    """Raise VersionMismatchError where scheduler or a worker has other versions."""
     ours = versions_here()
     try:
         theirs = client.run_on_scheduler(versions_here)
@@ -86,12 +82,7 @@ def check_versions(client: "Client") -> None:
 
 @lru_cache(maxsize=16)
 def check_here(expected: tuple[tuple[str, str], ...]) -> None:
-    """Compare the versions of the process that planned with those of this one.
-
-    A worker that joins during a run is checked here, by the first task that it gets.
-
-    Raises VersionMismatchError where they differ.
-    """
+    """Raise VersionMismatchError in a worker that joined a run and has other ones."""
     address = getattr(current_worker(), "address", "of this process")
     _compare(dict(expected), versions_here(), f"worker {address}")
 

@@ -10,7 +10,6 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final, Self
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -26,6 +25,7 @@ PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
 POLL_SECONDS: Final = 2.0  # between two requests to the scheduler
 LONGEST_POLL_SECONDS: Final = 10.0  # what one adds to a waiting time at most
 MIB: Final = 2**20
+MACHINE_MEMORY: Final = int(psutil.virtual_memory().total)
 IMPORTS_NBYTES: Final = 320 * MIB  # with less memory a worker is killed on import
 GO_ON: Final = (
     "run the same command again with the same `out=` to continue from what is stored."
@@ -41,24 +41,19 @@ Worker = Mapping[str, Any]
 _reports: Final[WeakKeyDictionary[Any, tuple[float, dict[str, Worker]]]] = (
     WeakKeyDictionary()
 )
-"""The last report of each client's scheduler, and when it came.
-
-It is kept by client and not by executor, because every pass over a pool has an executor
-of its own, and a method with many short passes would ask before each of them.
-"""
+"""When the last report of each client's scheduler came, and what it said. By client,
+since every pass over a pool has an executor of its own, and would ask."""
 
 
 class Workers:
-    """The workers of a cluster, and for how long a run has waited for them.
-
-    `n_threads` are those of the workers that take tasks, at least one. `task_memory` is
-    what a task may use now on the worker with the least: its limit, less what its
-    process holds besides results, divided by its threads.
-    """
+    """The workers of a cluster, and for how long a run has waited for them."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self.n_threads, self.task_memory = 1, 0
+        self.n_threads = 1
+        """Of the workers that take tasks, at least one."""
+        self.task_memory = 0
+        """What a task may use now on the worker with the least."""
         self._updated = time.monotonic() - POLL_SECONDS
         self._seconds_without = 0.0
         self._paused: dict[str, float] = {}
@@ -75,10 +70,7 @@ class Workers:
             )
 
     def now(self) -> dict[str, Worker]:
-        """Return all workers by address, as they were at most `POLL_SECONDS` ago.
-
-        Raises ClusterLostError where the scheduler is gone.
-        """
+        """Return all workers by address, as they were at most `POLL_SECONDS` ago."""
         came, report = _reports.get(self._client, (-math.inf, {}))
         # A client that is reconnecting has lost its tasks, and a request to the
         # scheduler may then last as long as the client's own timeout.
@@ -94,10 +86,7 @@ class Workers:
         return report
 
     def result_of(self, future: Any) -> Any:
-        """Return a task's value, and check meanwhile that workers are there.
-
-        Dask alone would wait for ever, also for a value that was lost with its worker.
-        """
+        """Return a task's value, for which Dask alone would wait for ever."""
         while True:
             try:
                 return future.result(timeout=POLL_SECONDS)
@@ -107,21 +96,24 @@ class Workers:
             self.update()
 
     def update(self) -> Self:
-        """Take in the scheduler's report, unless the last one is recent.
-
-        Raises ClusterLostError where the scheduler is gone, or there have been no
-        workers for too long, or only paused ones.
-        """
+        """Take in the scheduler's report; raise where nobody is left to work."""
         passed = time.monotonic() - self._updated
         if passed < POLL_SECONDS:
             return self
         # Where the machine slept meanwhile, workers get time to come back.
         seconds, workers = min(passed, LONGEST_POLL_SECONDS), self.now()
         self._updated = time.monotonic()
-        self.task_memory = min(map(_free, workers.values()), default=_machine_memory())
+        self.task_memory = min(map(_free, workers.values()), default=MACHINE_MEMORY)
         running = [each for each in workers.values() if each["status"] == "running"]
         self.n_threads = max(1, sum(int(each["nthreads"]) for each in running))
-        self._wait_for_some(0.0 if running else self._seconds_without + seconds)
+        before = self._seconds_without
+        self._seconds_without = 0.0 if running else before + seconds
+        if before <= WARN_SECONDS < self._seconds_without:
+            logger.warning(
+                "the cluster has no workers that take tasks; waiting for some, for "
+                "%g s at most",
+                NO_WORKERS_SECONDS,
+            )
         self._paused = {
             address: self._paused.get(address, 0.0) + seconds
             for address, each in workers.items()
@@ -146,21 +138,8 @@ class Workers:
             )
         return self
 
-    def _wait_for_some(self, seconds: float) -> None:
-        """Note for how long there were no workers; warn once for each such time."""
-        if self._seconds_without <= WARN_SECONDS < seconds:
-            logger.warning(
-                "the cluster has no workers that take tasks; waiting for some, for "
-                "%g s at most",
-                NO_WORKERS_SECONDS,
-            )
-        self._seconds_without = seconds
-
     def _leave_out(self, stuck: list[str]) -> None:
-        """Close paused workers, whose tasks the others get, if dsel started them.
-
-        Of others it warns once, and the run ends if they keep its tasks for too long.
-        """
+        """Close paused workers that dsel started; warn of others, or end the run."""
         listed = ", ".join(stuck)
         if self._client in STARTED:
             logger.warning(
@@ -186,15 +165,9 @@ class Workers:
             )
 
 
-@cache
-def _machine_memory() -> int:
-    """Return this machine's memory; cached, since reading it takes milliseconds."""
-    return int(psutil.virtual_memory().total)
-
-
 def _free(worker: Worker) -> int:
     metrics = worker["metrics"]
     held = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
-    limit = int(worker["memory_limit"] or _machine_memory())
+    limit = int(worker["memory_limit"] or MACHINE_MEMORY)
     # A process that has just begun holds little, and will hold at least its imports.
     return max(0, limit - max(IMPORTS_NBYTES, held)) // int(worker["nthreads"])
