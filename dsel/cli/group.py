@@ -77,12 +77,7 @@ class LazyGroup(click.Group):
 
 
 def _warned(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    *_: Any,
-    **__: Any,
+    message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Show a warning in one line, with the place of one that is not dsel's own."""
     text = " ".join(str(message).split())

@@ -127,6 +127,14 @@ class Told:
         """Return all fields, with all digits."""
         return json.dumps(vars(self), default=_as_json)
 
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what `to_json` wrote."""
+        told = json.loads(text, object_hook=_made)
+        if not isinstance(told, cls):
+            raise TypeError(f"this is no {cls.__name__}")
+        return told
+
     # Parts that are NaN are equal; as floats they would not be.
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.to_json() == other.to_json()
@@ -189,13 +197,6 @@ class Certificate(Told):
     """How its line begins."""
     largest: float = 1.0
     """The largest value of the loss; 1 for a rate."""
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the certificate that `to_json` wrote."""
-        told = _fields(json.loads(text))
-        listed = tuple(Assumption(**each) for each in told.pop("assumptions"))
-        return cls(**told, assumptions=listed)
 
     @property
     def bound(self) -> float:
@@ -340,17 +341,9 @@ class CertifiedReport(Told):
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame of numbers in [0, 1], a row for each class."""
-        columns = [
-            "recall",
-            "recall_at_least",
-            "precision",
-            "precision_at_least",
-            "rows",
-        ]
-        return pd.DataFrame(
-            {name: getattr(self, name) for name in columns},
-            index=pd.Index(self.classes, name="class"),
-        )
+        limits = ("recall", "recall_at_least", "precision", "precision_at_least")
+        columns = {name: getattr(self, name) for name in (*limits, "rows")}
+        return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
@@ -419,16 +412,6 @@ class Choice(Told):
     """What the grid sets for the candidate of each deployment."""
     reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
     """The certified report of each deployment, where the plan declared it."""
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the choice that `to_json` wrote."""
-        told = _fields(json.loads(text))
-        for deploy, each in told["certificates"].items():
-            told["certificates"][deploy] = Certificate.from_json(json.dumps(each))
-        for deploy, each in told["reports"].items():
-            told["reports"][deploy] = CertifiedReport(**_fields(each))
-        return cls(**told)
 
     def report(self, deploy: str | None = None) -> CertifiedReport:
         """Return the certified report of a deployment, by default what is handed over.
@@ -522,8 +505,13 @@ def as_lines(facts: Iterable[Fact]) -> str:
     return "\n".join(lines)
 
 
-def _fields(told: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
+def _made(told: dict[str, Any]) -> Any:
+    """Return what has such fields, a mapping where nothing has."""
+    for kind in (Assumption, Certificate, CertifiedReport, Choice):
+        if told.keys() == kind.__dataclass_fields__.keys():
+            lists = {k: tuple(v) for k, v in told.items() if isinstance(v, list)}
+            return kind(**told | lists)
+    return told
 
 
 def _as_json(value: Any) -> Any:

@@ -237,19 +237,11 @@ def with_criteria(
     return cube.assign_coords(coords).assign(variables)
 
 
-def in_file(name: Any) -> dict[str, Any]:
-    """Return how a variable of that name is encoded in a file: counts as integers."""
-    is_count = name in names.BY_NAME and names.BY_NAME[name].kind == "count"
-    return {"dtype": "int64", "_FillValue": names.UNCOUNTED} if is_count else {}
-
-
 def evidence(cube: Any) -> dict[str, NDArray[Any]]:
-    """Return what criteria read of a results cube, by the names of its variables.
+    """Return what criteria read of a cube by its names; raise where it is no cube.
 
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened
-    into the first axis, the other dimensions are as they are. Raises TypeError where it
-    is no Dataset, ValueError where it is no results cube, a variable has the wrong
-    dimensions or type, or a count is no whole number, or is negative.
+    into the first axis, the other dimensions are as they are.
     """
     if not isinstance(cube, xr.Dataset):
         raise TypeError(

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
@@ -20,7 +20,8 @@ import xarray as xr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from dsel.results.cube import evidence, in_file
+from dsel import names
+from dsel.results.cube import evidence
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
@@ -139,17 +140,17 @@ def open_results(
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     """Write a Dataset under a stamp that is returned; it counts when all is there."""
-    # Texts that are not set are NaN in a cube that was grown.
-    loaded = _with_texts(
-        dataset.compute(), lambda each: np.where(pd.isna(each), "", each)
-    )
-    files: dict[str, Any] = {}
+    loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
     # In memory first: xarray asks for one thing after the other, some hundred times.
     loaded.drop_encoding().to_zarr(
         MemoryStore(files),
         zarr_format=3,
         consolidated=False,
-        encoding={str(name): in_file(name) for name in loaded.variables},
+        encoding={
+            each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+            for each in names.VARIABLES
+            if each.kind == "count" and each.name in loaded.variables
+        },
     )
     contents = {key: buffer.to_bytes() for key, buffer in files.items()}
     sums = {key: zlib.crc32(body) for key, body in contents.items()}
@@ -162,8 +163,7 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
 def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Dataset:
     """Return the Dataset of the stamp that is final, else the last one that is whole.
 
-    All are of one plan: another was made anew, or by another run. Raises
-    FileNotFoundError where there is none, ValueError where it is damaged.
+    All are of one plan: another was made anew, or by another run.
     """
     files = [each for each in place.files(name) if each.endswith(".json")]
     marks = [each.removesuffix(".json") for each in reversed(files)]
@@ -195,16 +195,19 @@ def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
     opened: xr.Dataset = xr.open_zarr(
         store, consolidated=False, chunks=None, zarr_format=3
     )
-    # Objects are a type that numpy promotes.
-    return _with_texts(opened.load().drop_encoding(), lambda each: each.astype(object))
+    return _with_texts(opened.load().drop_encoding())
 
 
-def _with_texts(dataset: xr.Dataset, change: Callable[[Any], Any]) -> xr.Dataset:
-    """Return a Dataset with its texts changed, those of coordinates included."""
-    return dataset.assign({
-        name: each.copy(data=change(each.to_numpy()))
+def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset with its texts as objects; NaN, in one that was grown, is ""."""
+    texts = {
+        name: each.to_numpy().astype(object)
         for name, each in dataset.variables.items()
         if each.dtype.kind in "OUT"
+    }
+    return dataset.assign({
+        name: dataset.variables[name].copy(data=np.where(pd.isna(each), "", each))
+        for name, each in texts.items()
     })  # fmt: skip
 
 
@@ -212,8 +215,7 @@ class Store(AbstractContextManager["Store"]):
     """What a plan keeps in its place; one that ended is only read.
 
     `out` is empty or belongs to this plan; `kind` is which of dsel's systems keeps its
-    results there, and `plan` has tokens of all that its counts and certificates depend
-    on. Raises what `claim` raises, and ValueError where the outcome is damaged.
+    results there, `plan` has tokens of all that counts and certificates depend on.
 
     Examples
     --------
@@ -310,11 +312,7 @@ class Store(AbstractContextManager["Store"]):
         self._kept["models"][name] = write_model(self.place, name, model)
 
     def load_model(self, name: str) -> Any:
-        """Return the model of that name that belongs to the outcome.
-
-        Raises KeyError where none was kept, ValueError where it is damaged, or has
-        types that are not trusted.
-        """
+        """Return the model that belongs to the outcome; KeyError where none does."""
         file = (self._final or self._kept)["models"][name]
         return read_model(self.place, file, ())
 

@@ -6,14 +6,8 @@ from dsel.cli.audit import command
 
 
 def test_audit_command__prints_a_table_and_a_verdict():
-    arguments = [
-        "luckiest fold",
-        "holdout, lucky folds",
-        "--draws",
-        "30",
-        "--delta",
-        "0.5",
-    ]
+    settings = ("luckiest fold", "holdout, lucky folds")
+    arguments = [*settings, "--draws", "30", "--delta", "0.5"]
     shown = CliRunner().invoke(command, arguments)
     assert shown.exit_code == 0, shown.output
     lines = shown.output.splitlines()

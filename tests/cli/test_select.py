@@ -251,12 +251,7 @@ REFUSED = [
     (["--workers", "1", "--scheduler", "tcp://a:1"], {}, 2, "leave --workers out"),
     (["--target", "other"], {}, 1, "`target` must be a column"),
     ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
-    (
-        [],
-        {"note": list(map("note {}".format, range(150)))},
-        1,
-        "column 'note' holds 150 different texts",
-    ),
+    ([], {"note": [f"note {n}" for n in range(150)]}, 1, "holds 150 different texts"),
     ([], {"list": [[1, 2]] * 150}, 1, "column 'list' holds "),
 ]
 
