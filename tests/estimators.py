@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 
 from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
+from dsel.search import plan_search
 
 FAMILIES = {
     "kernel svm": (SVC(), {"C": [0.5, 4.0, 64.0], "gamma": [0.02, 0.5]}),
@@ -45,6 +46,14 @@ class Sleeper(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def plan_of_sleepers(seconds, pool_rows=0, **options):
+    """Return a plan that takes so long for each of its candidates."""
+    X = np.random.default_rng(0).normal(size=(60 + pool_rows, 2))
+    rows = X[:60], X[:60, 0] > 0, X[60:] if pool_rows else None
+    asked = {"cv": 2, "random_state": 0, "prune": False, **options}
+    return plan_search(Sleeper(), {"seconds": seconds}, *rows, **asked)
 
 
 class Drawn(ClassifierMixin, BaseEstimator):

@@ -335,11 +335,6 @@ def test_check_here__takes_code_that_is_unknown_and_no_other():
         versions.check_here(tuple(other.items()))
 
 
-def test_connect__says_that_nobody_answers_by_tls(certificates):
-    with pytest.raises(ConnectionError, match="no scheduler answered at"):
-        opening("tls://127.0.0.1:9", tls=certificates, timeout=1.0)
-
-
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])
 def test_connect__says_that_something_else_listens_there(answer):
     class Answering(socketserver.BaseRequestHandler):

@@ -43,11 +43,7 @@ ROWS: Final = {
 )
 @click.option("--wanted", type=float, help="A bound: how many rows would it take?")
 def command(
-    n_labeled: int,
-    n_unlabeled: int,
-    candidates: int,
-    folds: str,
-    **assumed: Any,
+    n_labeled: int, n_unlabeled: int, candidates: int, folds: str, **assumed: Any
 ) -> None:
     """Say what each certificate would give for N_LABELED and N_UNLABELED rows."""
     plan = plan_bound(

@@ -96,9 +96,7 @@ def save_results(
 
 
 def open_results(
-    place: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, Any] | None = None,
+    place: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None
 ) -> xr.Dataset:
     """Open the results cube that a run or `save_results` kept.
 

@@ -159,8 +159,6 @@ def test_select__certifies_a_loss_and_the_report_of_classes(numbers, losses, beg
     ("words", "told"),
     [
         (("--deploy", "all_rows"), "the model of all labels\n"),
-        (("--certificate", "cv_bound"), "\nBy       cv_bound"),
-        (("--certificate", "best_fold"), "\nBy       best_fold"),
         (("--certificate", "holdout"), "\nBy       holdout"),
     ],
 )
@@ -176,13 +174,6 @@ def test_select__takes_sparse_rows(tmp_path, rng):
     found = run("select", tmp_path / "t.svm", "--cv", 3, "--grid", "C=1,4")
     assert found.exit_code == 0, found.output
     assert "numbers        scaled by the largest" in found.stdout
-
-
-@pytest.mark.cluster
-def test_select__of_workers_is_the_same(numbers):
-    found = run(*numbers, "--workers", 2)
-    assert found.exit_code == 0, found.output
-    assert found.stdout == run(*numbers).stdout
 
 
 def test_demo__says_what_was_chosen_and_what_is_guaranteed():

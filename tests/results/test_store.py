@@ -355,8 +355,6 @@ A_PLACE = [
      "has format 99 and this dsel reads"),
     (lambda out: ended(out, HEAD, seal(b"[]")), ValueError,
      f"{HEAD} in `out` .* not what dsel"),
-    (lambda out: ended(out, OUTCOME, seal(b"[]")), ValueError,
-     f"{OUTCOME} in `out` .* not what dsel"),
     (lambda out: ended(out, OUTCOME, b"torn"), ValueError,
      "is damaged, .* is not made anew"),
     (is_a_file, OSError, "cannot write to .*: File exist"),

@@ -14,9 +14,9 @@ from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import count_threads, local_threads
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
-from dsel.search import plan_search, tasks
+from dsel.search import tasks
 from tests.clusters import ROOT, running_cluster
-from tests.estimators import Sleeper
+from tests.estimators import plan_of_sleepers
 from tests.job import counts_of, make_plan
 
 OTHER_VERSION = """
@@ -50,19 +50,10 @@ def test_cluster_executor__knows_slots_and_the_memory_of_one():
         executor.close()
 
 
-def plan_of(seconds, pool_rows=0, **options):
-    X = np.random.default_rng(0).normal(size=(60 + pool_rows, 2))
-    y = (X[:60, 0] > 0).astype(int)
-    rows = X[:60], y, X[60:] if pool_rows else None
-    return plan_search(
-        Sleeper(), {"seconds": seconds}, *rows, cv=2, random_state=0, **options
-    )
-
-
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
 def test_run__a_worker_of_other_versions_that_joins_later_ends_it(tmp_path):
-    plan = plan_of(np.linspace(0.5, 0.6, 200), prune=False, criterion="cv_error")
+    plan = plan_of_sleepers(np.linspace(0.5, 0.6, 200), criterion="cv_error")
     other = tmp_path / "other"  # not where the first processes are started
     other.mkdir()
     (other / "sitecustomize.py").write_text(OTHER_VERSION)
@@ -93,7 +84,7 @@ def test_run__workers_with_the_least_memory_that_messages_name_live():
 
 
 def test_run__counts_do_not_depend_on_spare_memory(monkeypatch):
-    plan = plan_of([0.0], pool_rows=340, certificate="cv_bound")
+    plan = plan_of_sleepers([0.0], pool_rows=340, certificate="cv_bound")
     times = ["fit_seconds", "score_seconds", "full_fit_seconds"]
     whole = plan.run().results.drop_vars(times)
     monkeypatch.setattr(tasks, "spare_memory", lambda: 0)

@@ -15,9 +15,8 @@ from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
 from dsel.runtime.workers import MIB, Workers
-from dsel.search import plan_search
 from tests.clusters import running_cluster, wait_until
-from tests.estimators import Sleeper
+from tests.estimators import plan_of_sleepers
 
 
 def worker(status="running", executing=0, held=300, managed=0, limit=500):
@@ -35,6 +34,7 @@ def worker(status="running", executing=0, held=300, managed=0, limit=500):
 
 
 PAUSED = worker("paused")
+TEN = plan_of_sleepers(np.linspace(0.3, 0.4, 10), criterion="cv_error")
 
 
 class Cluster:
@@ -189,45 +189,29 @@ def two_workers(monkeypatch):
         yield client
 
 
-@pytest.fixture
-def plan(rng):
-    return plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
-
-
-def plan_of_sleepers(rng, seconds):
-    X = rng.normal(size=(60, 2))
-    y = (X[:, 0] > 0).astype(int)
-    return plan_search(
-        Sleeper(), {"seconds": seconds}, X, y, cv=2, random_state=0, prune=False,
-        criterion="cv_error",
-    )  # fmt: skip
-
-
 @pytest.mark.cluster
-def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, plan):
+def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers):
     first = min(two_workers.nthreads())
 
     def pause_first(progress):
         if progress.fits_done and first in two_workers.nthreads():
             two_workers.run(pause, workers=[first])
 
-    found = plan.run(two_workers, on_progress=pause_first)
+    found = TEN.run(two_workers, on_progress=pause_first)
     assert (found.results["status"] == 0).all()
     assert len(two_workers.nthreads()) == 1
 
 
 @pytest.mark.cluster
-def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
-    two_workers, plan, tmp_path
-):
+def test_run__with_all_workers_paused_for_good_ends_and_goes_on(two_workers, tmp_path):
     def pause_all(progress):
         if progress.fits_done:
             two_workers.run(pause)
 
     with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
-        plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
+        TEN.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
     two_workers.run(resume)
-    again = plan.run(two_workers, out=tmp_path / "run")
+    again = TEN.run(two_workers, out=tmp_path / "run")
     assert (again.results["status"] == 0).all()
 
 
@@ -242,7 +226,8 @@ def test_run_and_reduce__ask_about_workers_once(rng, monkeypatch):
     with connect(workers=1) as client:
         asked = Mock(side_effect=client.scheduler_info)
         monkeypatch.setattr(client, "scheduler_info", asked)
-        plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
+        seconds = np.linspace(0.0, 0.001, 30)
+        plan_of_sleepers(seconds, criterion="cv_error").run(client)
         assert asked.call_count <= 2
         for name in ("run", "run_on_scheduler"):
             monkeypatch.setattr(client, name, Mock(side_effect=getattr(client, name)))
