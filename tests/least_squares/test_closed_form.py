@@ -1,8 +1,14 @@
-"""Closed forms of least squares against refits in extended precision."""
+"""Closed forms of least squares against refits and definitions, and their limits."""
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit
 
+from dsel.least_squares import (
+    KernelLeastSquares,
+    LeastSquaresSearch,
+    StreamedLeastSquaresSearch,
+)
 from dsel.least_squares.closed_form import (
     block_residuals,
     decompose_gram,
@@ -12,108 +18,64 @@ from dsel.least_squares.closed_form import (
     solve_dual,
     whitening,
 )
-from dsel.least_squares.two_passes import (
-    count_moments,
-    solve_moments,
-)
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
-def loo_losses(solution):
-    return np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
-
-
 def tolerances(gram, penalty):
-    """How far sums of squares may be from exact refits, for each lam, on any machine.
+    """How far sums of squares may be from those of refits, on any machine.
 
-    A decomposition is off by up to n eps ||K||, beside lam for the RKHS penalty and
-    beside its root for the other one, whose M is K^2. The factor is for the number of
-    such terms in a residual.
+    Both are off by up to n eps ||K||, beside lam for the RKHS penalty and beside its
+    root for the other one, whose M is K^2. The factor is for the number of such terms
+    in a residual.
     """
     off = len(gram) * np.finfo(float).eps * np.linalg.norm(gram, 2)
-    return 1e-11 + 10 * off / (LAMS if penalty == "rkhs" else np.sqrt(LAMS))
-
-
-def long_solve(matrix, values):
-    """Gauss elimination with pivots in extended precision, which LAPACK lacks."""
-    matrix, values = matrix.copy(), values.copy()
-    n = len(matrix)
-    for i in range(n):
-        pivot = i + np.argmax(abs(matrix[i:, i]))
-        matrix[[i, pivot]], values[[i, pivot]] = matrix[[pivot, i]], values[[pivot, i]]
-        factors = matrix[i + 1 :, i : i + 1] / matrix[i, i]
-        matrix[i + 1 :] -= factors * matrix[i]
-        values[i + 1 :] -= factors * values[i]
-    for i in reversed(range(n)):
-        values[i] = (values[i] - matrix[i, i + 1 :] @ values[i + 1 :]) / matrix[i, i]
-    return values
-
-
-def refit_residuals(matrix, y, lam, rows, *, fit_intercept):
-    """Residuals on `rows` of the dual model trained on the other rows."""
-    others = np.setdiff1d(np.arange(len(y)), rows)
-    n = len(others)
-    system = np.zeros((n + 1, n + 1), np.longdouble)
-    system[:n, :n] = matrix[np.ix_(others, others)] + lam * np.eye(n)
-    system[n, :n] = system[:n, n] = fit_intercept
-    system[n, n] = not fit_intercept
-    values = np.zeros((n + 1, y.shape[1]), np.longdouble)
-    values[:n] = y[others]
-    solved = long_solve(system, values)
-    return y[rows] - matrix[np.ix_(rows, others)] @ solved[:n] - solved[n]
-
-
-def long_matrix(gram, penalty):
-    gram = gram.astype(np.longdouble)
-    return gram @ gram if penalty == "coefficients" else gram
+    return 1e-10 + 100 * off / (LAMS if penalty == "rkhs" else np.sqrt(LAMS))
 
 
 @pytest.fixture(params=[0.4, 10.0], ids=["medium", "wide"])
 def problem(rng, request):
     X = rng.uniform(-1.5, 1.5, (23, 1))
-    y = np.column_stack([np.sin(3 * X), np.cos(X)])
-    gram = gaussian_gram(X, width=request.param)
-    return gram, y + 0.2 * rng.standard_normal(y.shape)
+    y = np.column_stack([np.sin(3 * X), np.cos(X)]) + 0.2 * rng.standard_normal((23, 2))
+    return X, y, request.param, gaussian_gram(X, width=request.param)
 
 
 @both_penalties
 @with_intercept
-@pytest.mark.parametrize("n_blocks", [23, 5])
-def test_residuals__equal_refits(problem, penalty, fit_intercept, n_blocks, rng):
-    gram, y = problem
-    spectrum = decompose_gram(gram, penalty=penalty)
-    solution = solve_dual(spectrum, y, LAMS, fit_intercept=fit_intercept)
-    matrix, alone = long_matrix(gram, penalty), leave_one_out_residuals(solution)
-    sums = np.zeros((2, len(LAMS)))
-    for rows in np.array_split(rng.permutation(len(y)), n_blocks):
-        found = alone[rows] if len(rows) == 1 else block_residuals(solution, rows)
-        expected = [
-            refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
-            for lam in LAMS
-        ]
-        sums[0] += np.square(found).sum(axis=(0, 1))
-        sums[1] += np.square(expected).sum(axis=(1, 2)).astype(float)
-    assert (abs(sums[0] / sums[1] - 1) < tolerances(gram, penalty)).all()
+@pytest.mark.parametrize("cv", [KFold(5, shuffle=True, random_state=0),
+                                TimeSeriesSplit(3)])  # fmt: skip
+def test_losses__equal_those_of_refits(problem, penalty, fit_intercept, cv):
+    X, y, width, gram = problem
+    options = {"penalty": penalty, "fit_intercept": fit_intercept}
+    # The centres stay where they are only if they are penalised one by one.
+    fixed = {"centers": X} if penalty == "coefficients" else {}
+    cube = LeastSquaresSearch([width], LAMS, cv=cv, **options).fit(X, y).results_
+    for name, splitter in (("loo_loss_sum", LeaveOneOut()), ("fold_loss_sum", cv)):
+        found = cube[name].values.reshape(len(LAMS), -1).sum(axis=1)
+        expected = np.zeros(len(LAMS))
+        for train, test in splitter.split(X):
+            for place, lam in enumerate(LAMS):
+                model = KernelLeastSquares(width, lam, **options, **fixed)
+                gap = model.fit(X[train], y[train]).predict(X[test]) - y[test]
+                expected[place] += np.square(gap).sum()
+        assert (abs(found / expected - 1) < tolerances(gram, penalty)).all()
 
 
 @both_penalties
 @with_intercept
-def test_gcv_losses__equal_the_definition_by_the_hat_matrix(
-    problem, penalty, fit_intercept
-):
-    gram, y = problem
+def test_gcv__equals_the_definition_by_the_hat_matrix(problem, penalty, fit_intercept):
+    X, y, width, gram = problem
     n, lam = len(y), 0.1
-    matrix = np.asarray(long_matrix(gram, penalty), float)
+    matrix = gram @ gram if penalty == "coefficients" else gram
     if fit_intercept:  # a column that costs nothing
         matrix = matrix + 1e9
     hat = np.linalg.solve(matrix + lam * np.eye(n), matrix).T
     expected = n**2 * np.square(y - hat @ y).sum() / np.trace(np.eye(n) - hat) ** 2
-    spectrum = decompose_gram(gram, penalty=penalty)
-    solution = solve_dual(spectrum, y, np.array([lam]), fit_intercept=fit_intercept)
-    np.testing.assert_allclose(gcv_losses(solution), expected, rtol=1e-5)
+    options = {"penalty": penalty, "fit_intercept": fit_intercept, "cv": None}
+    cube = LeastSquaresSearch([width], [lam], **options).fit(X, y).results_
+    np.testing.assert_allclose(cube["gcv_loss_sum"].item(), expected, rtol=1e-5)
 
 
 @both_penalties
@@ -122,39 +84,34 @@ def test_closed_forms__stay_finite_at_tiny_regularizations(rng, penalty, width):
     X, y = rng.uniform(-1, 1, (60, 1)), rng.standard_normal((60, 1))
     spectrum = decompose_gram(gaussian_gram(X, width=width), penalty=penalty)
     solution = solve_dual(spectrum, y, np.array([1e-12]))
-    assert np.isfinite(loo_losses(solution)).all()
+    assert np.isfinite(leave_one_out_residuals(solution)).all()
     assert np.isfinite(gcv_losses(solution)).all()
     assert np.isfinite(block_residuals(solution, np.arange(7))).all()
 
 
-def test_leave_one_out__without_regularization_uses_the_inverse(rng):
-    gram = gaussian_gram(rng.uniform(-9, 9, (8, 1)), width=0.5)
-    y = rng.standard_normal((8, 1))
-    inverse = np.linalg.inv(gram)
-    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, np.array([0.0]))
-    expected = inverse @ y[:, 0] / np.diag(inverse)
+def test_losses__without_regularization_use_the_inverse(rng):
+    X, y = rng.uniform(-9, 9, (8, 1)), rng.standard_normal(8)
+    inverse = np.linalg.inv(gaussian_gram(X, width=0.5))
+    search = LeastSquaresSearch([0.5], [0.0], penalty="rkhs", cv=None).fit(X, y)
+    expected = np.square(inverse @ y / np.diag(inverse)).sum()
     np.testing.assert_allclose(
-        leave_one_out_residuals(solution)[:, 0, 0], expected, rtol=1e-6
+        search.results_["loo_loss_sum"].item(), expected, rtol=1e-6
     )
 
 
-def test_two_passes__without_regularization_use_the_pseudo_inverse(rng):
-    design = rng.standard_normal((30, 4))
-    design = np.column_stack([design, design[:, 0]])
-    y = rng.standard_normal((30, 1))
-    thin = solve_moments(count_moments(design, y), 1, np.array([0.0]))
+def test_streamed__without_regularization_uses_the_pseudo_inverse(rng):
+    X, y = rng.uniform(-2, 2, (30, 1)), rng.standard_normal(30)
+    centers = np.array([[-1.0], [0.0], [1.0], [0.0]])
+    search = StreamedLeastSquaresSearch([0.7], [0.0], centers=centers).fit(X, y)
+    design = np.exp(-np.square(X - centers.T) / (2 * 0.7**2))
     expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    np.testing.assert_allclose(
-        design @ thin.coefficients[:, :, 0], expected, atol=1e-10
-    )
+    np.testing.assert_allclose(search.predict(X), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(("width", "expected"), [(1e-200, np.eye(3)), (1e200, 1.0)])
 def test_gaussian_gram__has_exact_limits(width, expected):
-    rows = np.array([[0.0], [1.0], [3.0]])
-    np.testing.assert_array_equal(
-        gaussian_gram(rows, width=width), np.broadcast_to(expected, (3, 3))
-    )
+    gram = gaussian_gram(np.array([[0.0], [1.0], [3.0]]), width=width)
+    np.testing.assert_array_equal(gram, np.broadcast_to(expected, (3, 3)))
 
 
 def test_whitening__drops_the_null_space_of_duplicate_centers(rng):

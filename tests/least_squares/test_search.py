@@ -1,14 +1,11 @@
 """LeastSquaresSearch: the cube, its estimates and the choice."""
 
-import itertools
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import scipy.sparse
 import xarray as xr
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit, cross_val_score
 
 from dsel.errors import AllFitsFailedError, FitFailedWarning, StoreMismatchError
 from dsel.least_squares import (
@@ -50,20 +47,6 @@ def test_fit__makes_the_cube(table):
     assert cube["criterion"].values.tolist() == ["loo", "gcv", "holdout", "kfold"]
     assert int(cube["fold_rows"].sum()) == int(cube["n_labeled"]) == 33
     assert "fold_errors" not in cube
-
-
-@pytest.mark.parametrize("cv", [KFold(4), TimeSeriesSplit(3)])  # 2: no partition
-def test_fit__estimates_equal_those_of_scikit_learn(table, cv):
-    X, y = table
-    cube = searched(table, penalty="rkhs", cv=cv).results_["estimate"]
-    for width, lam in itertools.product(WIDTHS, LAMS):
-        ridge = KernelRidge(alpha=lam, kernel="rbf", gamma=1 / (2 * width**2))
-        for name, split in (("loo", LeaveOneOut()), ("kfold", cv)):
-            found = cube.sel(width=width, regularization=lam, criterion=name)
-            scores = cross_val_score(
-                ridge, X, y, cv=split, scoring="neg_mean_squared_error"
-            )
-            np.testing.assert_allclose(found, -scores.mean(), rtol=1e-8)
 
 
 def test_fit__chooses_and_refits(table):

@@ -51,16 +51,8 @@ def saddle_value(X, y, U):
     start = np.full(len(U) * n_classes, 1 / n_classes)
     sums = np.kron(np.eye(len(U)), np.ones(n_classes))
     found = minimize(
-        value,
-        start,
-        jac=slope,
-        method="SLSQP",
-        bounds=[(0, 1)] * len(start),
-        constraints={
-            "type": "eq",
-            "fun": lambda free: sums @ free - 1,
-            "jac": lambda free: sums,
-        },
+        value, start, jac=slope, method="SLSQP", bounds=[(0, 1)] * len(start),
+        constraints={"type": "eq", "fun": lambda free: sums @ free - 1},
         options={"ftol": 1e-15, "maxiter": 1000},
-    )
+    )  # fmt: skip
     return found.fun
