@@ -1,7 +1,6 @@
 """LDA that uses a pool and is never less likely, and what it is measured against."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +21,6 @@ from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import (
     GaussianClasses,
     Moments,
-    chunk_moments,
     moments_of,
     supervised_fit,
 )
@@ -374,8 +372,11 @@ class OracleLDA(MaximumLikelihoodLDA):
                     f"rows of `pool`, got shape {labels.shape}."
                 )
             codes = self._encode(labels, "pool_labels")
-            count = partial(chunk_moments, codes=codes, n_classes=len(self.classes_))
-            moments = moments.merged(opened.reduce(count, Moments.merged))
+            n = len(self.classes_)
+            of_pool = opened.reduce(
+                lambda X, rows: moments_of(X, codes[rows], n), Moments.merged
+            )
+            moments = moments.merged(of_pool)
         ridge = check_nonnegative(self.ridge, "ridge")
         self._set(supervised_fit(moments, ridge=ridge))
         return self

@@ -91,19 +91,14 @@ class Minimum:
 
     hull: Hull
     """The vertices that carry weight; ``hull.point`` is the minimiser."""
-    value: float
-    """Value of the function there."""
     gap: float
-    """The minimum over the polytope is at least ``value - gap``."""
+    """Its value is at most this above the minimum over the polytope."""
+    lower: float
+    """Lower limit of that minimum: the value less the gap."""
     n_passes: int
     """Passes, those that gave the starting hull left out."""
     status: str
     """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
-
-    @property
-    def lower(self) -> float:
-        """Lower limit of the minimum over the polytope."""
-        return self.value - self.gap
 
 
 def minimize_over_polytope(
@@ -122,17 +117,15 @@ def minimize_over_polytope(
     gap, in the function's units, at which to stop, provided that it is no larger than
     the value (else at a thousandth of it).
     """
-    gap = np.inf
+    gap, n_passes, last_key = np.inf, 0, int(hull.keys.max())
     best: Minimum | None = None
-    n_passes = 0
-    next_key = int(hull.keys.max()) + 1
     while True:
+        n_passes += 1
         # This costs no pass over the data, so it is done well before the next one.
         promised = tol if np.isinf(gap) else max(tol, _INNER_SHARE * gap)
         hull = minimize_over_hull(objective, hull, tol=_INNER_SHARE * promised)
         expansion = objective.expand(hull.point)
         vertices = lowest(expansion.gradient)
-        n_passes += 1
         # Differences of vertices first: what they share may be larger by many orders.
         way = hull.weights @ (hull.vertices - vertices[hull.parts])
         gain = float(expansion.gradient @ way)
@@ -156,14 +149,13 @@ def minimize_over_polytope(
         # A gap above the value proves nothing about its sign yet: try for more.
         if gap <= tol and (status or gap <= max(value, 1e-3 * tol)):
             status = CONVERGED
-        here = Minimum(kept, value, gap, n_passes, status)
+        here = Minimum(kept, gap, value - gap, n_passes, status)
         # The lower limit need not rise from pass to pass: the best one is kept.
         if best is None or here.lower > best.lower or status == CONVERGED:
             best = here
         if status:
             return replace(best, n_passes=n_passes, status=status)
-        hull = kept.with_vertices(vertices, next_key)
-        next_key += 1
+        hull = kept.with_vertices(vertices, last_key + n_passes)
 
 
 def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:

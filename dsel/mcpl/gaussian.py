@@ -8,7 +8,6 @@ many rows of the pool a class has, and their sum.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -65,21 +64,6 @@ class Moments:
         )
 
 
-def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> Moments:
-    """Return the moments of rows, shape (n_rows, d), by class if codes are given."""
-    codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
-    n_features = X.shape[1]
-    means, scatter = np.zeros((n_classes, n_features)), np.zeros((n_features,) * 2)
-    counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
-    for code in np.flatnonzero(counts):
-        rows = X if counts[code] == len(X) else X[codes == code]
-        means[code] = rows.mean(axis=0)
-        # Not X'X - n m m', which cancels where the mean is large beside the spread.
-        centred = rows - means[code]
-        scatter += centred.T @ centred
-    return Moments(counts, means, scatter)
-
-
 def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
     """Yield a dense or sparse chunk as float64 blocks that fit a cache, with numbers.
 
@@ -92,6 +76,26 @@ def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
         if sparse.issparse(block):
             block = block.toarray()
         yield np.asarray(block, dtype=np.float64), rows[start : start + n_rows]
+
+
+def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Moments:
+    """Return the moments of a chunk of rows, by class if their codes are given."""
+    codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+    found = Moments(
+        *map(np.zeros, (n_classes, (n_classes, X.shape[1]), X.shape[1:] * 2))
+    )
+    for block, numbers in dense_blocks(X, np.arange(X.shape[0])):
+        here = codes[numbers]
+        means, scatter = np.zeros_like(found.means), np.zeros_like(found.scatter)
+        counts = np.bincount(here, minlength=n_classes).astype(np.float64)
+        for code in np.flatnonzero(counts):
+            rows = block if counts[code] == len(block) else block[here == code]
+            means[code] = rows.mean(axis=0)
+            # Not X'X - n m m', which cancels where the mean is large beside the spread.
+            centred = rows - means[code]
+            scatter += centred.T @ centred
+        found = found.merged(Moments(counts, means, scatter))
+    return found
 
 
 @dataclass(frozen=True)
@@ -165,10 +169,20 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
     """
     # Every so many-th row by number: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
-    count = partial(_chunk_summary, stride=stride)
+
+    def count(X: Any, rows: Integers) -> tuple[Moments, Floats]:
+        # Values that overflow are reported once, when all chunks have been added up.
+        with np.errstate(invalid="ignore", over="ignore"):
+            moments = moments_of(X)
+        chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
+        sample = [block for block, _ in dense_blocks(X[chosen], rows[chosen])]
+        return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
+
+    def merge(one: Any, other: Any) -> tuple[Moments, Floats]:
+        return one[0].merged(other[0]), np.vstack([one[1], other[1]])
+
     moments, sample = process_cache().get(
-        f"mcpl-{pool.token}-{stride}",
-        lambda: pool.reduce(count, _merged_summaries, keep=True),
+        f"mcpl-{pool.token}-{stride}", lambda: pool.reduce(count, merge, keep=True)
     )
     if not np.isfinite(moments.scatter).all():
         raise ValueError(
@@ -176,30 +190,6 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
             "scale the features."
         )
     return moments, sample
-
-
-def _chunk_summary(X: Any, rows: Integers, *, stride: int) -> tuple[Moments, Floats]:
-    # Values that overflow are reported once, when all chunks have been added up.
-    with np.errstate(invalid="ignore", over="ignore"):
-        moments = chunk_moments(X, rows)
-    chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
-    sample = [block for block, _ in dense_blocks(X[chosen], rows[chosen])]
-    return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
-
-
-def _merged_summaries(one: Any, other: Any) -> tuple[Moments, Floats]:
-    return one[0].merged(other[0]), np.vstack([one[1], other[1]])
-
-
-def chunk_moments(
-    X: Any, rows: Integers, *, codes: Integers | None = None, n_classes: int = 1
-) -> Moments:
-    """Return the moments of a chunk, by class if the class of each row is given."""
-    moments = moments_of(np.empty((0, X.shape[1])), None, n_classes)
-    for block, numbers in dense_blocks(X, rows):
-        here = None if codes is None else codes[numbers]
-        moments = moments.merged(moments_of(block, here, n_classes))
-    return moments
 
 
 def chunk_class_sums(
