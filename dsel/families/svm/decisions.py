@@ -1,9 +1,8 @@
 """Who wins the vote of pairs, whatever the rounding.
 
 Votes are counted in float32. What its rounding could change is counted anew in float64,
-and what that rounding could change is summed in a fixed order: a code does not depend
-on the precision, nor on the rows beside. The bounds are proved in
-docs/theory/svm_votes.md.
+by sums in a fixed order: a code does not depend on the precision, nor on the rows
+beside. The bounds are proved in docs/theory/svm_votes.md.
 """
 
 from dataclasses import dataclass
@@ -36,8 +35,6 @@ class KernelBlock:
     """The rows of the table."""
     rows: Any
     """The others, as `reference` takes them."""
-    base: Floats | None
-    """What the kernel is computed from, in float64, where it is known."""
     values: NDArray[Any]
     """Its values in float32, (n_rows, n_columns); less 1 if `less_one`."""
     peaks: Floats
@@ -47,13 +44,6 @@ class KernelBlock:
     less_one: bool = False
     """Whether `values` are the kernel's less 1."""
 
-    def precise(self, places: Integers) -> Floats:
-        """Return some rows' values in float64."""
-        base = self.base[places] if self.base is not None else (
-            self.reference.base_of(self.rows[places])
-        )  # fmt: skip
-        return self.kernel.values(base)
-
 
 def kernel_block(
     kernel: Kernel,
@@ -62,7 +52,6 @@ def kernel_block(
     values: NDArray[np.float32],
     starts: Integers,
     *,
-    base: Floats | None = None,
     less_one: bool = False,
 ) -> KernelBlock:
     """Return a block of values, whose columns begin a class at each of `starts`.
@@ -79,7 +68,7 @@ def kernel_block(
         peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / ROUNDINGS
     relative, absolute = errors_of(kernel, reference, rows)
     errors = (relative + 4.0 * EPS) * largest + absolute
-    return KernelBlock(kernel, reference, rows, base, values, peaks, errors, less_one)
+    return KernelBlock(kernel, reference, rows, values, peaks, errors, less_one)
 
 
 class Layout(NamedTuple):
@@ -110,8 +99,6 @@ class DecisionWeights:
     """Column of the kernel block for each support vector."""
     layouts: tuple[tuple[Layout, Layout], ...]
     """Of every `LANES` models, for kernel values and for those less 1."""
-    sizes: Floats
-    """Sums of absolute coefficients of each pair, (n_pairs, n_models)."""
 
 
 def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
@@ -122,7 +109,7 @@ def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
     columns = labeled.places_of(machines.numbers)
     (n_rows, n_others, n_models) = machines.coefs.shape
     i, j = np.triu_indices(n_others + 1, 1)
-    layouts, sizes_of_pairs = [], np.zeros((len(i), n_models))
+    layouts = []
     for first in range(0, n_models, LANES):
         models = slice(first, min(first + LANES, n_models))
         weights = np.zeros((n_rows * n_others, LANES), dtype=np.float32)
@@ -142,7 +129,6 @@ def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
         slack = 4.0 * EPS * (counts + 26) * sizes
         slack += 1.2 * UNIT * (added + ROUNDINGS) * sizes
         sizes, counts, signed = sums[:, i, j - 1] + sums[:, j, i]
-        sizes_of_pairs[:, models] = sizes
         offsets, pair = machines.offsets[:, models], []
         fixed = 8.0 * EPS * np.abs(offsets) + TINY + LEAST * sizes
         for less_one in (0.0, 1.0):  # there sums of coefficients join the offsets
@@ -157,7 +143,7 @@ def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
                        bounds.reshape(len(i), 5 * LANES))
             )  # fmt: skip
         layouts.append((pair[0], pair[1]))
-    return DecisionWeights(machines, columns, tuple(layouts), sizes_of_pairs)
+    return DecisionWeights(machines, columns, tuple(layouts))
 
 
 def decide(
@@ -190,39 +176,16 @@ def decide(
         )  # fmt: skip
     if codes.min(initial=0) == 0:
         return codes
-    # In float64, and where that leaves a doubt by exact sums.
-    asked, cells = np.nonzero(codes < 0)
-    rows, at = np.unique(places[cells], return_inverse=True)
-    decisions, changed = cell_decisions(duals, block.precise(rows), at, asked)
-    limits = 4.0 * changed + 1.01 * block.errors[rows[at]] * duals.sizes[:, asked]
-    winners = winners_of(decisions, limits, len(present))
-    doubtful = winners < 0
-    for row in np.unique(at[doubtful]):
-        mine = np.flatnonzero(doubtful & (at == row))
-        exact = exact_decisions(duals, block, int(rows[row]), asked[mine])
-        winners[mine] = winners_of(exact, np.zeros_like(exact), len(present))
-    codes[asked, cells] = present[winners]
+    pairs = np.triu_indices(len(present), 1)
+    for place in np.flatnonzero((codes < 0).any(axis=0)):
+        asked = np.flatnonzero(codes[:, place] < 0)
+        decisions = exact_decisions(duals, block, int(places[place]), asked)
+        n_won = np.zeros((len(present), len(asked)), dtype=np.int64)
+        for winner, won in zip(pairs, (decisions > 0, decisions <= 0), strict=True):
+            np.add.at(n_won, winner, won)
+        # The first class with the most votes wins.
+        codes[asked, place] = present[n_won.argmax(axis=0)]
     return codes
-
-
-def winners_of(decisions: Floats, limits: Floats, n_classes: int) -> Integers:
-    """Return each cell's winner by its place, -1 where rounding could make another one.
-
-    Decisions and bounds of their errors are (n_pairs, n_cells).
-    """
-    fewest = np.zeros((n_classes, decisions.shape[1]), dtype=np.int64)
-    most = np.full_like(fewest, n_classes - 1)
-    first, second = np.triu_indices(n_classes, 1)
-    for winner, loser, won in (
-        (first, second, decisions > limits), (second, first, decisions <= -limits),
-    ):  # fmt: skip
-        np.add.at(fewest, winner, won)
-        np.subtract.at(most, loser, won)
-    best, cells = fewest.argmax(axis=0), np.arange(decisions.shape[1])
-    # The first class with the most votes wins.
-    wanted = most + (np.arange(n_classes)[:, np.newaxis] < best)
-    wanted[best, cells] = 0
-    return np.where((fewest[best, cells] < wanted).any(axis=0), -1, best)
 
 
 def cell_decisions(

@@ -82,7 +82,7 @@ class ScoringPlan:
                     np.multiply(base, -kernel.gamma, out=values, casting="same_kind")
                 np.exp(values, out=values)
             yield kernel_block(
-                kernel, self.reference[kernel.base], seen, values, starts, base=base,
+                kernel, self.reference[kernel.base], seen, values, starts,
                 less_one=less_one,
             )  # fmt: skip
 

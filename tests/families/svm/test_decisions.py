@@ -63,6 +63,12 @@ def exact_decisions_of(machines, values):
     return np.stack(decisions) + machines.offsets[:, np.newaxis]
 
 
+def sizes_of(machines):
+    """Sums of absolute coefficients of each pair of classes."""
+    sums = np.abs(machines.coefs).reshape(3, 200, 2, N_MODELS).sum(axis=1)
+    return np.stack([sums[i, j - 1] + sums[j, i] for i, j in PAIRS])[:, np.newaxis]
+
+
 @njit
 def sums_of(values, columns, weights, starts):
     """Terms of each class for each other one, as votes sum them."""
@@ -86,7 +92,7 @@ def in_float64(duals, values):
 def in_float32(duals, values, peaks, errors, less_one=False):
     """Decisions as votes in float32 take them, and the bounds of their errors."""
     ((columns, weights, starts, bounds),) = (each[less_one] for each in duals.layouts)
-    models, n_others = duals.sizes.shape[1], duals.machines.coefs.shape[1]
+    models, n_others = duals.machines.n_models, duals.machines.coefs.shape[1]
     terms = sums_of(values, columns, weights, starts)[..., :models].astype(float)
     bounds = bounds.reshape(-1, 5, LANES)[..., :models]
     decisions, limits = [], []
@@ -114,7 +120,7 @@ def test_limits__bound_the_error_and_are_not_idle(machines, duals, rng, dtype):
     assert (np.abs(gap) <= limits).all()
     # A bound by the number of columns would be five times as large.
     unit = np.finfo(dtype).eps * (0.5 if dtype == np.float32 else 8.0)
-    assert (limits < unit * 100 * duals.sizes[:, np.newaxis]).all()
+    assert (limits < unit * 100 * sizes_of(machines)).all()
 
 
 # One support vector each, where the constants matter most. A bound of a quarter fails
@@ -149,6 +155,8 @@ def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     rows = rng.uniform(0.0, 0.01, (600, 1))
     ((block, duals),) = blocks_of(rows, CODES, [machines], rows[:N_ROWS])
     decisions, limits = of_block(duals, block)
-    exact, _ = in_float64(duals, block.precise(np.arange(N_ROWS)))
+    exact, _ = in_float64(
+        duals, block.kernel.values(block.reference.base_of(block.rows))
+    )
     assert (np.abs(decisions - exact) <= limits).all()
-    assert (limits < 0.01 * 2.0**-24 * duals.sizes[:, np.newaxis]).all()
+    assert (limits < 0.01 * 2.0**-24 * sizes_of(machines)).all()
