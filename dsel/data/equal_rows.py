@@ -18,11 +18,9 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 
 _FIRST_COLUMNS: Final = 8
-Counter = Callable[[Any, NDArray[np.int64]], int]
-Stages = list[tuple[slice, NDArray[np.uint64]]]
 
 
-def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
+def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
     """Return what counts the rows of a matching pool that equal a labeled row.
 
     Rows are compared in the type with fewer digits, as rows of the other one were
@@ -54,7 +52,7 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Counter:
 
 
 def _count(
-    stages: Stages, dtype: np.dtype[Any], X: Any, rows: NDArray[np.int64]
+    stages: list[Any], dtype: np.dtype[Any], X: Any, rows: NDArray[np.int64]
 ) -> int:
     """Return how many rows of a block equal a known one, by columns and hashes."""
     likely = encoded(X)

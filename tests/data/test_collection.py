@@ -28,12 +28,9 @@ def client():
     from distributed import Client
 
     with Client(
-        processes=False,
-        n_workers=2,
-        threads_per_worker=1,
+        processes=False, n_workers=2, threads_per_worker=1, set_as_default=False,
         dashboard_address="127.0.0.1:0",
-        set_as_default=False,
-    ) as client:
+    ) as client:  # fmt: skip
         yield client
 
 
@@ -54,13 +51,9 @@ def make_block(block_info=None):
 
 def noted():
     """Return a Dask array of six blocks that notes when one is computed."""
-    return da.map_blocks(
-        make_block,
-        chunks=((10,) * 6, 3),
-        dtype=float,
-        meta=np.empty((0, 0)),
-        name=f"noted-{uuid.uuid4().hex}",  # another test's may still be on the cluster
-    )
+    name = f"noted-{uuid.uuid4().hex}"  # another test's may still be on the cluster
+    how = {"chunks": ((10,) * 6, 3), "dtype": float, "meta": np.empty((0, 0))}
+    return da.map_blocks(make_block, name=name, **how)
 
 
 def n_rows_of(X, rows):
@@ -105,10 +98,10 @@ def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where)
     client.gather(client.compute(array.sum()))
     assert len(calls) == 6
     pool = open_pool(array + 1 if derived else array)
-    found = pool.reduce(
-        total, add, client=client if where == "client" else LocalExecutor
+    runs = client if where == "client" else LocalExecutor
+    assert (
+        pool.reduce(total, add, client=runs) == 3 * 10 * sum(range(6)) + 180 * derived
     )
-    assert found == 3 * 10 * sum(range(6)) + 180 * derived
     assert len(calls) == 6
 
 
@@ -139,20 +132,18 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
 
 
 def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
-    def zarr_of(name, shape, n_rows):
-        chunks = (n_rows, shape[1])
-        return zarr.create_array(
-            tmp_path / name, shape=shape, chunks=chunks, dtype="f4"
-        )
+    def zarr_of(name, **layout):
+        return zarr.create_array(tmp_path / name, dtype="f4", **layout)
 
-    large, chunks = (10**9, 50), (10**5, 50)
-    for source in (zarr_of("p", large, 10**5), da.zeros(large, chunks=chunks)):
+    large = {"shape": (10**9, 50), "chunks": (10**5, 50)}
+    for source in (zarr_of("p", **large), da.zeros(**large)):
         pool = open_pool(source)
         spans = pool.spans(3 * 10**5)
         assert len(spans) == 3334
         assert len(pickle.dumps(pool.sources(spans[7]))) < 5000
     # Many small chunks are read together.
-    lengths = np.diff(open_pool(zarr_of("small", (10**8, 2), 1000)).boundaries)
+    small = zarr_of("small", shape=(10**8, 2), chunks=(1000, 2))
+    lengths = np.diff(open_pool(small).boundaries)
     assert len(lengths) < 2**14
     assert lengths[0] % 1000 == 0
     assert lengths[0] * 8 <= 2**23

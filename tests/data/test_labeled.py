@@ -67,10 +67,6 @@ def test_labeled_rows__takes_long_numbers_of_arrow():
     assert np.isnan(found[1]).all()
 
 
-def as_csr(pool, _):
-    return open_pool(sparse.csr_matrix(pool), columns=list(pool.columns))
-
-
 def as_parquet(pool, folder):
     pool.to_parquet(folder / "pool.parquet")
     return folder / "pool.parquet"
@@ -81,7 +77,7 @@ KINDS = {
     "zarr": lambda pool, folder: write_pool(pool, folder / "pool.zarr"),
     "Parquet": as_parquet,
     "Dask": lambda pool, _: dd.from_pandas(pool, npartitions=2),
-    "CSR": as_csr,
+    "CSR": lambda pool, _: open_pool(sparse.csr_matrix(pool), columns=pool.columns),
 }
 
 

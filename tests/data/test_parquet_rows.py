@@ -1,4 +1,5 @@
 from dataclasses import replace
+from operator import add
 
 import fsspec
 import numpy as np
@@ -12,13 +13,9 @@ pytest.importorskip("pyarrow")
 
 def table(n_rows=30, seed=0):
     rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "age": rng.normal(size=n_rows),
-            "city": rng.choice(["Ulm", "Bonn"], n_rows),
-            "year": rng.integers(2020, 2023, n_rows),
-        }
-    )
+    city = rng.choice(["Ulm", "Bonn"], n_rows)
+    year = rng.integers(2020, 2023, n_rows)
+    return pd.DataFrame({"age": rng.normal(size=n_rows), "city": city, "year": year})
 
 
 EXPECTED = pd.concat([table(30, n) for n in range(3)]).reset_index(drop=True)
@@ -38,9 +35,8 @@ def folder(tmp_path):
 
 
 def whole(pool):
-    parts = replace(pool, schema=pool.frames).reduce(
-        lambda X, rows: [X.native], lambda a, b: a + b, allow_nan=True
-    )
+    pool = replace(pool, schema=pool.frames)
+    parts = pool.reduce(lambda X, rows: [X.native], add, allow_nan=True)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -89,17 +85,12 @@ def test_open_pool__tells_parquet_by_its_files(folder):
 
 
 @pytest.mark.parametrize(
-    ("types", "column"),
-    [
-        ({"city": "category"}, EXPECTED.city),
-        ({"city": object}, EXPECTED.city),
-        ({"year": float}, EXPECTED.year.astype(float)),
-    ],
+    ("name", "kind"), [("city", "category"), ("city", object), ("year", float)]
 )
-def test_open_pool__joins_types_of_one_kind(folder, types, column):
-    table(30, 1).astype(types).to_parquet(folder / "part-1.parquet", index=False)
-    found = whole(open_pool(folder))[column.name]
-    assert (found.to_numpy() == column).all()
+def test_open_pool__joins_types_of_one_kind(folder, name, kind):
+    one = table(30, 1).astype({name: kind})
+    one.to_parquet(folder / "part-1.parquet", index=False)
+    assert (whole(open_pool(folder))[name].to_numpy() == EXPECTED[name]).all()
 
 
 def test_open_pool__takes_a_file_without_any_value_of_a_column(folder):
@@ -114,14 +105,11 @@ def test_open_pool__takes_a_file_without_any_value_of_a_column(folder):
     [
         (lambda f: f.drop(columns="age"), ValueError, "part-1.* lacks .*'age' that .*"),
         (lambda f: f.assign(x=1), ValueError, "part-0.* lacks the column 'x' that .*1"),
-        (
-            lambda f: f.astype({"age": str}),
-            TypeError,
-            "part-1.* other types than .*part-0.*age has .* types: double vs .*string",
-        ),
+        (lambda f: f.astype({"age": str}), TypeError,
+         "part-1.* other types than .*part-0.*age has .* types: double vs .*string"),
         (None, ValueError, "part-1.parquet'"),
     ],
-)
+)  # fmt: skip
 def test_open_pool__names_the_file_of_another_schema(folder, change, error, words):
     if change is None:
         (folder / "part-1.parquet").write_bytes(b"no")
