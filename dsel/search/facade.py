@@ -54,13 +54,36 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Parameters
     ----------
-    estimator, param_grid, certificate, deploy, cv, delta, prune
-        As `plan_search` takes them: learner, candidates, what bounds the error and
-        which model is handed over, folds, how often the bound may fail, and how
-        candidates are dropped.
-    max_pool_rows, loss, report, random_state
-        As `plan_search` takes them: rows of the pool to count at most, what is
-        certified in the place of the error, classes to report on, and the seed.
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
+        Dict of parameter to values, list of such dicts, or list of estimators; or
+        candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
+    certificate
+        ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or ``"holdout"``,
+        see `plan_search`.
+    deploy
+        Which model of a nested search is `best_estimator_`: ``"one_fold"``, the
+        default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
+    cv
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
+        other splitter, or a list of (train rows, test rows), gives estimates only.
+    delta
+        Probability with which the certificate may fail, in (0, 1).
+    prune
+        ``"halving"`` (default of nested searches), ``"exact"`` (of all others), or
+        False.
+    max_pool_rows
+        About how many pool rows to count at most: a random part, fixed in advance.
+    loss
+        ``"error"``, or what ranks candidates and is certified in its place, such as
+        ``dsel.losses.recall("fraud")``; see `plan_search`.
+    report
+        True, or a list of classes, where recall and precision of each class shall be
+        certified, too; see `certified_report`.
+    random_state
+        None, an integer or a numpy RandomState.
     n_jobs
         Where there is no Dask client: threads for kernel SVMs, and for other learners
         processes, which begin when a search has lasted a second. None and -1 mean one
@@ -175,12 +198,19 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
         Parameters
         ----------
-        X, y, pool, groups
-            Labeled rows, their labels, unlabeled rows, and groups of labeled rows, as
-            `plan_search` takes them.
-        out, storage_options
-            Where counts are stored, as `Plan.run` takes it; the same call goes on from
-            them.
+        X
+            Labeled rows, shape (n_labeled, n_columns).
+        y
+            Labels, shape (n_labeled,).
+        pool
+            Unlabeled rows: anything that `dsel.open_pool` takes.
+        groups
+            Group of each labeled row, for a splitter such as ``GroupKFold``; then
+            nothing is certified.
+        out
+            Directory or URL where counts are stored; the same call goes on from them.
+        storage_options
+            For fsspec, where `out` is a URL; never stored.
         **fit_params
             For the estimator's `fit`, by scikit-learn's metadata routing where it is
             enabled. ``sample_weight`` reaches the fits; the counts stay unweighted.
@@ -220,7 +250,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def certified_report(self, deploy: str | None = None) -> CertifiedReport:
-        """Return what `Outcome.certified_report` does."""
+        """Return recalls and precisions, as `Outcome.certified_report` does."""
         check_is_fitted(self, "choice_")
         return self.choice_.report(deploy)
 
