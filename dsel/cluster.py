@@ -47,12 +47,9 @@ ONE_THREAD: Final = dict.fromkeys(
 FREED_MEMORY: Final = dict.fromkeys(
     ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(2**25)
 )
-"""Environment in which glibc keeps freed memory for the next chunk of a pool.
-
-With Dask's defaults the system has to clear new pages for every chunk. glibc allows at
-most 32 MiB here; larger arrays are returned at once as before. With huge pages too
-(`glibc.malloc.hugetlb`) chunks of 200 MB are read in half the processor time, but fits
-of SVMs take 5 to 20 % more.
+"""Environment in which glibc keeps freed memory, 32 MiB at most, for the next chunk of
+a pool: with Dask's defaults the system has to clear new pages for every chunk. With
+huge pages, too, fits of SVMs would take 5 to 20 % longer.
 """
 # By default tasks wait for ever after the last worker has left.
 SETTINGS: Final = {"distributed.scheduler.no-workers-timeout": "60s"}

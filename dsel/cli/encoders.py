@@ -24,11 +24,7 @@ MOST_VALUES: Final = 100
 
 
 def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
-    """Return the steps that make numbers of a table, and what they do in words.
-
-    `is_scaled` says whether numbers are scaled. What cannot be used, such as free text,
-    raises TypeError that names the column.
-    """
+    """Return the steps that make numbers of a table, and what they do in words."""
     if sparse.issparse(X):
         steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
         return ([steps], [fact]) if is_scaled else ([], [])

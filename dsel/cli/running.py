@@ -54,10 +54,7 @@ run_options = adding(
 
 @contextmanager
 def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | None]":
-    """Give the client that the options of `cluster_options` describe; None for threads.
-
-    Raises click.UsageError where they exclude each other.
-    """
+    """Give the client that `cluster_options` describe; None for threads."""
     if scheduler is None and workers is None:
         yield None
         return

@@ -109,10 +109,7 @@ def command(
 
 
 def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:
-    """Return what ``--loss`` means for labels `y`, beside the report.
-
-    Raises click.UsageError where it means nothing.
-    """
+    """Return what ``--loss`` means for labels `y`, beside the report."""
     named = [text for text in texts if text != REPORT] or ["error"]
     kind, _, rest = named[0].partition(":")
     if len(named) == 1 and not rest and kind in ("error", "balanced"):

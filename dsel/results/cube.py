@@ -58,8 +58,7 @@ def grid_axes(grid: Any) -> GridAxes:
     A dict of lists has a dimension per parameter, called ``param_<name>`` where a name
     of the cube is taken. A list of such dicts, or of unfitted estimators, has the one
     dimension ``candidate``, with the parameters as coordinates along it (NaN or ""
-    where one is not set). Numbers and booleans keep their type where all values of a
-    parameter agree in it; anything else stands as text.
+    where one is not set).
 
     Examples
     --------
@@ -173,9 +172,8 @@ def make_cube(
     """Make a results cube from flat arrays.
 
     `values` are variables by name, candidates flattened into the first axis and
-    `splits` into the next; counts are integers, -1 where nothing was counted. The cube
-    has these and no other, but ``status`` and ``n_candidates``, and none of `LACKING`
-    that is empty. `attributes` are provenance.
+    `splits` into the next; counts are integers, -1 where nothing was counted. None of
+    `LACKING` that is empty becomes a variable. `attributes` are provenance.
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
@@ -201,8 +199,7 @@ def make_pair_cube(
     """Make the Dataset of what the fits without two folds counted.
 
     `errors`, (n_candidates, n_pairs, 2), are those of each candidate's fit on the
-    `rows` of the first and of the second fold of each pair. The coordinate ``fold``
-    over ``pair`` and ``side`` is the fold that they are on.
+    `rows` of the first and of the second fold of each pair, its coordinate ``fold``.
     """
     pair, side = {names.PAIR: len(pairs)}, {names.SIDE: 2}
     counts = {names.FOLD_ERRORS: errors, names.FOLD_ROWS: rows}

@@ -232,10 +232,7 @@ def replacing(
 
 
 def read_outcome(place: Place) -> dict[str, Any] | None:
-    """Return the outcome of a run; None where it has not ended.
-
-    Raises ValueError where it is damaged: what is final is not made anew.
-    """
+    """Return the outcome of a run; None where it has not ended."""
     content = place.read(OUTCOME)  # without bytes where a run was killed
     return _read_json(place, OUTCOME, unseal(content)) if content else None
 

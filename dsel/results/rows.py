@@ -13,21 +13,13 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel import stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
-from dsel.stores import (
-    BAD_HEADER,
-    HEAD,
-    WholeStore,
-    check_array,
-    check_empty,
-    check_outside,
-    names_in,
-)
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
@@ -54,18 +46,17 @@ def write_rows(
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
 
     Rows stand at their global numbers; those that the pool's filters leave out keep the
-    fill value. One process writes, so no two writers share a chunk. `fields` are shape
-    of one row, dtype and fill value by name; the task gets `block_rows` rows at once,
-    with missing values if it may.
+    fill value. `fields` are shape of one row, dtype and fill value by name; the task
+    gets `block_rows` rows at once, with missing values if it may.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
     if isinstance(store, LocalStore):
-        check_outside(store.root, "path")
-    if sync(store.exists(HEAD)):
+        stores.check_outside(store.root, "path")
+    if sync(store.exists(stores.HEAD)):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         )
-    check_empty(names_in(store), store, "path")
+    stores.check_empty(stores.names_in(store), store, "path")
     told = {**attributes, COMPLETE: False}
     group = zarr.create_group(store, attributes=told, zarr_format=3)
     arrays: dict[str, Any] = {
@@ -125,17 +116,17 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """
     store = _store(path, read_only=True)
     try:
-        group = zarr.open_group(WholeStore(store), mode="r", zarr_format=3)
+        group = zarr.open_group(stores.WholeStore(store), mode="r", zarr_format=3)
         fields: dict[str, Any] = dict(group.arrays())
     except (FileNotFoundError, ContainsArrayError) as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
-    except BAD_HEADER as error:
+    except stores.BAD_HEADER as error:
         raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
     if not group.attrs.get(COMPLETE):
         raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
     check_choice(name, "name", sorted(fields))
     array = fields[name]
-    check_array(array)
+    stores.check_array(array)
     for start in range(0, array.shape[0], array.chunks[0]):
         stop = min(start + array.chunks[0], array.shape[0])
         try:

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
+from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,8 @@ from dsel.stores import BAD_HEADER, check_codecs
 
 CUBE: Final = "cube"
 PAIRS: Final = "pairs"
+PLAIN: Final = methodcaller("tolist")
+"""Of numbers and arrays of numpy, for JSON."""
 LEAST_SECONDS: Final = 0.5
 """From a record to its file when a run begins."""
 SHARE: Final = 0.02
@@ -255,7 +258,7 @@ class Store(AbstractContextManager["Store"]):
         It is written soon, the later the longer a run is. Raises OSError where an
         earlier write failed; what was not written is kept.
         """
-        line = json.dumps([key, record], default=_plain)
+        line = json.dumps([key, record], default=PLAIN)
         with self._guard:
             if key not in self.records:
                 self.records[key] = json.loads(line)[1]
@@ -321,14 +324,8 @@ class Store(AbstractContextManager["Store"]):
         another run was first, its outcome is returned, and nothing is written.
         """
         self.flush()
-        made = json.dumps({"said": outcome, **self._kept}, default=_plain)
+        made = json.dumps({"said": outcome, **self._kept}, default=PLAIN)
         self.place.create(OUTCOME, seal(made.encode()))
         self._final = read_outcome(self.place) or json.loads(made)
         said: dict[str, Any] = self._final["said"]
         return said
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    raise TypeError(f"a record holds numbers and texts, got {type(value).__name__}.")

@@ -1,9 +1,4 @@
-"""Tasks on the workers of a Dask cluster.
-
-What all tasks need (the work) is sent once, as a task of its own. A task returns
-(record, payload): the record is sent to this process, the payload (fitted models) stays
-on the worker.
-"""
+"""Tasks on the workers of a Dask cluster; the work is sent once, as one of them."""
 
 import queue
 import uuid

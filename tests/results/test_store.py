@@ -8,9 +8,8 @@ import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import ClassVar
+from unittest.mock import Mock
 
-import fsspec
 import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -114,25 +113,11 @@ def test_place__that_plans_claim_at_once_belongs_to_one(tmp_path):
     assert all("holds another plan: cv is" in text for text in refused)
 
 
-class FullFileSystem(MemoryFileSystem):
-    """A place that takes no more once `is_full` is set."""
-
-    protocol = "full"
-    store: ClassVar = {}
-    pseudo_dirs: ClassVar = [""]
-    is_full = False
-
-    def pipe_file(self, path, value, mode="overwrite", **kwargs):
-        if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        super().pipe_file(path, value, mode=mode, **kwargs)
-
-
 def test_store__names_the_place_that_is_full_and_loses_nothing(monkeypatch):
-    fsspec.register_implementation("full", FullFileSystem, clobber=True)
-    out = f"full://{uuid.uuid4().hex}"
+    out = f"memory://{uuid.uuid4().hex}"
     store = open_plan(out)
-    monkeypatch.setattr(FullFileSystem, "is_full", True)
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", full)
     store.append("a", {"n": 1})
 
     def is_told():  # by an append after a late write
@@ -395,7 +380,7 @@ def test_save_results__refuses_what_is_no_cube(change, error, words, cube, tmp_p
 
 def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
     out = tmp_path / "out"
-    store = open_plan(out)
+    open_plan(out)
     for error, words, call in [
         (StoreMismatchError, "data is d1 there and d2 now; choose",
          lambda: open_plan(out, data="d2")),
@@ -407,8 +392,6 @@ def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
          lambda: open_results(out)),
         (FileNotFoundError, "there are no results at",
          lambda: open_results(tmp_path / "nothing")),
-        (TypeError, "holds numbers and texts, got object",
-         lambda: store.append("a", {"n": object()})),
     ]:  # fmt: skip
         with pytest.raises(error, match=words):
             call()
