@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 import dask.config
 
 from dsel import checks
-from dsel.runtime.clients import local_threads
+from dsel.runtime.clients import count_threads
 from dsel.runtime.versions import check_versions
 from dsel.runtime.workers import STARTED
 
@@ -199,7 +199,7 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         return stack.enter_context(LocalCluster(
-            n_workers=workers or local_threads(), threads_per_worker=1,
+            n_workers=workers or count_threads(), threads_per_worker=1,
             memory_limit=memory, host="127.0.0.1",
             # Every account on this machine can connect to loopback.
             security=Security.temporary(), silence_logs=logging.CRITICAL,

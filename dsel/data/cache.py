@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import psutil
 from scipy import sparse
 
-from dsel.runtime.clients import current_worker, local_threads
+from dsel.runtime.clients import count_threads, current_worker
 
 SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
 IDLE_SECONDS: Final = 300.0  # after which nobody is likely to ask for a value again
@@ -152,6 +152,6 @@ def _memory() -> tuple[int, int, int]:
     held, machine = int(psutil.Process().memory_info().rss), psutil.virtual_memory()
     worker = current_worker()
     if worker is None:
-        return int(machine.available) + held, held, local_threads()
+        return int(machine.available) + held, held, count_threads()
     limit = worker.memory_manager.memory_limit or machine.total
     return int(limit), held, int(worker.state.nthreads)

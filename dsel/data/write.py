@@ -32,7 +32,7 @@ from dsel.data.tables import (
     parquet_module,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
-from dsel.runtime.clients import current_worker, local_threads, resolve_client
+from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.stores import POOL, check_empty, check_outside, names_in
 
 SOURCE: Final = "source"
@@ -239,7 +239,7 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
         stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
         region = (slice(start, stop), slice(None))
-        with dask.config.set(scheduler=scheduler, num_workers=local_threads()):
+        with dask.config.set(scheduler=scheduler, num_workers=count_threads()):
             da.store(rows[start:stop], array, regions=region, lock=False)
         report(stop, pool.n_rows)
 

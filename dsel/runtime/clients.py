@@ -55,17 +55,12 @@ def current_worker() -> Any:
         return None
 
 
-def local_threads() -> int:
-    """Return the number of processors that this process may use."""
-    return int(cpu_count())
-
-
-def count_threads(n_jobs: int | None) -> int:
+def count_threads(n_jobs: int | None = None) -> int:
     """Return the number of threads that `n_jobs` means, as in scikit-learn.
 
     None and -1 mean one for each processor, -2 one fewer, and so on.
     """
-    asked, here = -1 if n_jobs is None else n_jobs, local_threads()
+    asked, here = -1 if n_jobs is None else n_jobs, int(cpu_count())
     number = check_integer(asked, "n_jobs", at_least=-MOST_THREADS)
     if number == 0 or number > MOST_THREADS:
         raise ValueError(
