@@ -11,13 +11,6 @@ from dsel import names
 from dsel.arrays import Floats
 from dsel.errors import AllFitsFailedError
 
-FULL: Final = "full"
-"""A criterion that deploys it is about the model of all labeled rows."""
-BEST_FOLD: Final = "best fold"
-"""About the model of the fold with the smallest error rate."""
-FIRST_FOLD: Final = "fold 0"
-"""About the model that was trained without the first fold."""
-
 ROUNDING: Final = 1e-12
 """Relative difference of numbers that are equal."""
 
@@ -64,10 +57,9 @@ class Criterion:
     """Variables of the cube that it reads and that are known from the start."""
     can_prune: bool = True
     """Whether the number never falls when a count grows."""
-    deploys: str = FULL
-    """Which model it is about: `FULL`, `BEST_FOLD` or `FIRST_FOLD`."""
     holds_out_one_fold: bool = False
-    """Whether it reads the first fold only."""
+    """Whether it reads the first fold only, and is about the model without it; every
+    other criterion is about the model of all labeled rows."""
     by_halves: bool = False
     """Whether it reads counts of random halves, not of folds."""
     is_guarantee: bool = False

@@ -18,7 +18,6 @@ from dsel.arrays import Floats
 from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
 from dsel.criteria.base import (
-    FIRST_FOLD,
     Bound,
     Criterion,
     Estimate,
@@ -107,7 +106,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
     # About the model trained without the first fold, which is the one deployed.
     Bound(
         "holdout", _holdout, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
-        deploys=FIRST_FOLD, holds_out_one_fold=True,
+        holds_out_one_fold=True,
     ),
     Estimate(
         "cv_error", fold_error, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),

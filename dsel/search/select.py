@@ -11,11 +11,10 @@ import xarray as xr
 
 from dsel import names
 from dsel.bounds import pair_error_bound
-from dsel.bounds.cross_validation import best_fold_number
 from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_probability
 from dsel.criteria import CRITERIA, Settings, get_criterion
-from dsel.criteria.base import BEST_FOLD, FIRST_FOLD, Criterion, Terms
+from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
 from dsel.results.cube import evidence, with_criteria
@@ -110,12 +109,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
     _check_exact(rule, counts, delta, terms, number)
-    fold = None
-    if reported.deploys == FIRST_FOLD:
-        fold = 0
-    elif reported.deploys == BEST_FOLD:
-        errors, rows = counts[names.FOLD_ERRORS][number], counts[names.FOLD_ROWS]
-        fold = int(best_fold_number(errors, rows))
+    fold = 0 if reported.holds_out_one_fold else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     why = ""
     if not reported.is_guarantee:

@@ -116,7 +116,7 @@ def test_criteria_of_halves__are_the_formulas_of_the_paper(halves, n_classes):
 def test_holdout__reads_the_first_fold_only(evidence):
     others = changed(evidence, names.FOLD_ERRORS, -1, at=(slice(None), slice(1, None)))
     assert np.array_equal(estimate("holdout", others), estimate("holdout", evidence))
-    assert get_criterion("holdout").deploys == "fold 0"
+    assert get_criterion("holdout").holds_out_one_fold
 
 
 def test_cv_error__counts_answers_where_several_models_answer_a_row(evidence):
