@@ -23,10 +23,6 @@ def power(work, payloads, exponent):
     return work**exponent, f"payload {exponent}"
 
 
-def failing(work, payloads):
-    raise ValueError("no")
-
-
 def powers(n):
     return [Task(f"power-{i}", power, (i,)) for i in range(n)]
 
@@ -55,12 +51,6 @@ def test_completed__keeps_payloads_if_asked(executor):
     assert executor.fetch("kept") == "payload 1"
     with pytest.raises(KeyError, match="dropped"):
         executor.fetch("dropped")
-
-
-def test_completed__an_error_is_raised_where_the_result_is_wanted(executor):
-    (ended,) = completed(executor, [Task("one", failing)])
-    with pytest.raises(ValueError, match="no"):
-        ended.result()
 
 
 def test_run_tasks__ends_with_what_a_turn_raises(executor):
