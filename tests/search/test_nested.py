@@ -66,6 +66,20 @@ def test_plan__counts_one_candidate_and_one_task_in_words():
     assert "1 task a pass" in text
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ((X - X.mean(axis=0)) / X.std(axis=0), "mean 0 and variance 1"),
+        (np.tile(X[:100], (3, 1)), "288 of 300 labeled rows equal rows of other folds"),
+        (X[:, :1].round(), "labeled rows equal rows of other folds"),
+    ],
+)
+def test_plan__remarks_on_rows_that_weaken_a_search(rows, words):
+    made = dsel.plan_search(SVC(), {"C": [1, 10]}, rows, Y, random_state=7)
+    assert words in " ".join(made.remarks)
+    assert words not in " ".join(plan(pool=None).remarks)
+
+
 def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     halved, whole = plan().run(), plan(prune=False).run()
     counts = halved.pair_results["fold_errors"]
