@@ -18,7 +18,7 @@ from dsel import names
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.co_validation.covalidate import check_options, covalidate
-from dsel.data.frames import frame_of, native, stacked
+from dsel.data.frames import native, stacked
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
@@ -281,11 +281,6 @@ def _as_taken(pool: Pool, estimator: Any) -> Pool:
         hasattr(first_step(estimator), "transformers") or pool.dtype.kind == "O"
     ):
         return pool
-    if pool.is_stored:
-        # Without rows Parquet files do not tell their categories.
-        encoded = schema.empty.select_dtypes("category")
-        kinds = {name: encoded[name].cat.categories.dtype for name in encoded}
-        schema = frame_of(schema.empty.astype(kinds)).schema
     return replace(pool, schema=schema)
 
 

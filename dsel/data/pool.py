@@ -178,11 +178,6 @@ class Pool:
         return np.dtype(object) if are_frames else self.stored_dtype
 
     @property
-    def is_stored(self) -> bool:
-        """Whether tasks read the rows from files."""
-        return self.where != POOL
-
-    @property
     def nbytes(self) -> int:
         """Bytes that a pass reads, in memory; the filter does not lower it."""
         return self.row_nbytes * int(self.boundaries[-1])
@@ -534,7 +529,7 @@ def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     try:
         rows = reached(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
-        if not pool.is_stored or isinstance(error, ConnectionError):
+        if where == POOL or isinstance(error, ConnectionError):
             raise
         raise ValueError(
             f"{where} is damaged: rows {start} to {stop - 1} cannot be read "
