@@ -19,10 +19,7 @@ import common
 import numpy as np
 import xarray as xr
 from common import REPETITION, Row, mean_of, share_of
-from loog2015_rivals import (
-    Lda,
-    moment_constrained,
-)
+from loog2015_rivals import Lda, moment_constrained
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.pipeline import make_pipeline
