@@ -266,7 +266,7 @@ def test_select__refuses_files_in_one_line(folder):
     np.savez(folder / "twice.npz", X=X, y=y, classes=np.arange(10) // 2)
     for name, code, message in [
         ("labeled.csv", 2, "name it by --target"),
-        ("minus.npz", 1, "has -1)"),
+        ("minus.npz", 1, "-1 in row 0"),
         ("twice.npz", 1, "must hold distinct names"),
     ]:
         found = run("select", folder / name)
