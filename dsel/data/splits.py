@@ -1,6 +1,6 @@
 """Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +36,7 @@ class Split:
     second_rows: NDArray[np.int64] | None = None
     """The other fold of a pair, whose errors are counted in the place of those on the
     training rows."""
-    counts_train: bool = True
+    counts_train: bool = False
     """Whether errors on the training rows are counted, too."""
 
     @property
@@ -107,7 +107,8 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
         first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
         for half, tested in enumerate((~first, first)):
             name = f"repeat-{repeat}-half-{half}"
-            splits.append(_tested(2 * repeat + half, name, tested))
+            split = _tested(2 * repeat + half, name, tested)
+            splits.append(replace(split, counts_train=True))
     return tuple(splits)
 
 

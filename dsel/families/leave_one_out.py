@@ -35,12 +35,9 @@ def leave_one_out_counts(
     found.seconds[:] = 0.0
     for start in range(0, len(y), TOGETHER):
         splits = [
-            Split(
-                row, f"without-{row}", np.delete(rows, row), rows[[row]],
-                counts_train=False,
-            )
+            Split(row, f"without-{row}", np.delete(rows, row), rows[[row]])
             for row in rows[start : start + TOGETHER].tolist()
-        ]  # fmt: skip
+        ]
         counts = family.fit(
             group, X, y, splits, pool=pool, budget=process_cache()
         ).counts

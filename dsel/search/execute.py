@@ -191,7 +191,7 @@ def execute(
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         outcome = run.outcome()
         if store is not None:
-            outcome = _kept(outcome, store)
+            outcome = _kept(run, outcome, store)
     return outcome
 
 
@@ -257,16 +257,16 @@ class _Run:
 
     def driver(self, executor: Executor, race: ExactRace | NestedRace) -> Driver:
         """Return a driver with the counts of earlier runs."""
-        plan, reads_pool = self.plan, not self.plan.layout.is_nested
+        plan, comparisons = self.plan, self.plan.comparisons
         table = CountTable(
-            plan.layout, plan.work.groups, plan.comparisons,
-            plan.spans if reads_pool else (), plan.n_candidates,
+            plan.layout, plan.work.groups, comparisons,
+            plan.spans if comparisons else (), plan.n_candidates,
         )  # fmt: skip
         if self.store is not None:
             replay(table, self.store.records)
         fitting = Fitting(
             table, executor, self.store, race.best_first, self.raise_failures,
-            keeps_models=reads_pool,
+            keeps_models=not plan.layout.is_nested,
         )  # fmt: skip
         report = self.on_progress
         if plan.layout.is_nested and report is not None:
@@ -403,6 +403,8 @@ class _Run:
             (group, *_), split, [number] = made[job], job.split, job.candidates
             if group.counts.status[0, 0] != FIT_DONE:
                 why = group.counts.messages.get((number, split), "the fit failed")
+                if self.raise_failures:
+                    raise RuntimeError(why)
                 messages.append(f"{layout.folds[split].name}: {why}")
                 continue
             if told := group.counts.messages.get((number, split)):
@@ -618,7 +620,7 @@ def _tables(
     return found
 
 
-def _kept(outcome: Outcome, store: Any) -> Outcome:
+def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
     """Write what was found, make it final, and return what is final."""
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
@@ -636,7 +638,8 @@ def _kept(outcome: Outcome, store: Any) -> Outcome:
     if final.certificates == outcome.choice.certificates:
         return outcome
     # Another run of this plan was first: its certificate is the one that holds.
-    return replace(outcome, choice=final, make_models=dict)
+    alone = replace(run, store=None, on_progress=None)
+    return _finished(alone, store, store.dataset(CUBE) or outcome.results)
 
 
 def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
@@ -692,7 +695,9 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
             models = run.deployed(driver, choice)
         counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
         same = all(
-            np.array_equal(found[name][number], before[name][number])
+            np.array_equal(
+                np.ravel(found[name][number]), np.ravel(before[name][number])
+            )
             for name in counted
             if name in before
         )

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Real
 from textwrap import wrap
 from typing import Any, Final
 
@@ -548,14 +549,17 @@ def _parts(
         left = [name for name in given if name not in kept]
         out = f"; left out: {listed(left, 5)}" if left else ""
         notes = [f"columns of `pool` are found by their names{out}"]
-    if counted.n_rows == 0:
-        raise ValueError("`pool` must have rows, got none; use None to go without it.")
     if is_fitted:
         fitting = counted.part(0.0, FITTING_PART, seed=seed)
         counted = counted.part(FITTING_PART, 1.0, seed=seed)
     if max_rows is not None and max_rows < counted.n_rows:
         share = max_rows / counted.n_rows
         counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
+    if counted.n_rows == 0:
+        raise ValueError(
+            "`pool` must have rows to be counted, got none; pass more, or None to go "
+            "without it."
+        )
     return counted, fitting, notes
 
 
@@ -568,9 +572,9 @@ def _decide(
         check_choice(certificate, "certificate", CERTIFICATES)
     if deploy is not None:
         check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
-    is_plain = isinstance(cv, Layout) or number_of_folds(
-        DEFAULT_FOLDS if cv is None else cv, max(n_rows, DEFAULT_FOLDS)
-    )
+    # A number is of folds, or of random halvings.
+    is_number = cv is None or isinstance(cv, Layout | Real)
+    is_plain = is_number or number_of_folds(cv, n_rows)
     independent = is_plain and not in_groups
     is_named = certificate is not None or criterion is not None
     given = certificate or ("" if is_named or not independent else "nested")
@@ -652,9 +656,6 @@ def _layout(
         )
     if names.LOO_ERRORS in rule.needs:
         layout = with_leave_one_out(layout, labeled.n_rows)
-    if not layout.n_halvings:  # nobody reads the errors on training rows
-        splits = tuple(replace(each, counts_train=False) for each in layout.splits)
-        layout = replace(layout, splits=splits)
     return layout
 
 

@@ -275,7 +275,7 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
     remarks = []
     n_failed = int((counts[names.STATUS] == names.STATUS_FAILED).sum())
     if n_failed:
-        remarks.append(f"{n_failed} candidates failed")
+        remarks.append(f"{n_failed} candidate{'s' * (n_failed > 1)} failed")
     messages = cube.get(names.MESSAGE, xr.DataArray([])).values.ravel().tolist()
     n_stopped = sum(
         "ConvergenceWarning" in str(text) or "The solver stopped" in str(text)

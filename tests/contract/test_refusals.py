@@ -93,6 +93,8 @@ PLANS = [
     ({"pool": POOL[:, :5]}, ValueError, "`pool` 5 `X` 64"),
     ({"X": frame(X, "a"), "pool": frame(POOL, "b")}, ValueError, "`pool` 'a0' `X`"),
     ({"pool": POOL[:0]}, ValueError, "`pool` rows None"),
+    ({"pool": POOL[:10], "max_pool_rows": 1, "random_state": 0}, ValueError,
+     "`pool` rows None"),
     ({"pool": "/nowhere/p.zarr"}, FileNotFoundError, "`pool` /nowhere/p.zarr"),
     ({"pool": None, "certificate": "cv_bound"}, ValueError, "'cv_bound' `pool` None"),
     ({"pool": None, "certificate": "best_fold"}, ValueError, "'best_fold' `pool` None"),
@@ -199,6 +201,12 @@ def results():
     return runs.run_search(SVC(), GRID, X, Y, POOL, certificate="cv_bound").results
 
 
+def needs_row_0(rows, labels):
+    if not (rows == X[0]).all(axis=1).any():
+        raise ValueError("row 0 is not there")
+    return SVC().fit(rows, labels)
+
+
 def predicted(rows, other):
     return SEARCH(SVC(), GRID, random_state=0).fit(rows, Y).predict(other)
 
@@ -225,6 +233,8 @@ OTHERS = [
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError, "cv"),
     (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`procedure` function"),
+    (lambda _: dsel.certify_selection(needs_row_0, X, Y, on_failure="raise"),
+     RuntimeError, "row 0 is not there"),
     (lambda _: dsel.plan_bound(0, 9, n_candidates=3, error=0.1), ValueError,
      "`n_labeled` 0"),
     (lambda _: runs.nonconformity_model("often").fit(X, Y), ValueError,

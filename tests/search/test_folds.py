@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.svm import SVC
 
+import dsel
 from dsel.search.folds import nested_layout, number_of_folds, pairs_of_folds
 
 
@@ -34,6 +36,13 @@ def test_nested__a_single_candidate_is_chosen_without_any_fit():
     layout = nested_layout(5, 50, seed=7, n_candidates=1)
     assert layout.is_nested
     assert layout.splits == layout.inner_tests == ()
+
+
+@pytest.mark.parametrize("cv", [1, 90])
+def test_plan__by_halves_takes_as_many_halvings_as_asked(cv, rng):
+    rows = rng.normal(size=(40, 2)), np.arange(40) % 2
+    made = dsel.plan_search(SVC(), {"C": [1]}, *rows, criterion="two_fold_cv", cv=cv)
+    assert made.layout.n_halvings == cv
 
 
 def test_number_of_folds__reads_shuffled_kfold_and_leaves_other_splitters():

@@ -131,12 +131,27 @@ def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
 
 
 def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
-    learner, grid = Drawn(), {"scale": [1.0, 2.0]}
-    first = plan(learner, grid).run(out=tmp_path / "a")
-    again = plan(learner, grid).run(out=tmp_path / "a")
-    assert again.certificates == first.certificates
-    with pytest.raises(RuntimeError, match="others than those that were counted"):
-        _ = again.models
+    made, first = plan(Drawn(), {"scale": [1.0, 2.0]}), []
+
+    def overtake(_):
+        if not first:
+            first.append(None)
+            first[0] = made.run(out=tmp_path / "a")
+
+    late = made.run(out=tmp_path / "a", on_progress=overtake)
+    for again in (late, made.run(out=tmp_path / "a")):
+        assert again.certificates == first[0].certificates
+        assert again.results.identical(first[0].results)
+        with pytest.raises(RuntimeError, match="others than those that were counted"):
+            _ = again.models
+
+
+@pytest.mark.parametrize("criterion", ["two_fold_cv", "cv_error"])
+def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
+    learner, grid = FailsOnRows(rows=np.empty(0)), {"depth": [3, 4]}
+    made = plan(learner, grid, criterion=criterion, cv=2)
+    first, again = (made.run(out=tmp_path).model for _ in range(2))
+    assert (again.predict(POOL) == first.predict(POOL)).all()
 
 
 def test_changed_cube__keeps_its_numbers_and_certifies_nothing():
@@ -155,6 +170,8 @@ def test_progress__ends_with_the_last_step_done():
     assert last.spans_done == last.spans_total == first.spans_total > 0
     assert last.pool_rows_done == len(POOL)
     assert first.fits_total == last.fits_total == 70 + 6
+    plan(certificate="holdout").run(on_progress=told.append)
+    assert told[-1].spans_total == 0  # it counts labeled rows alone
 
 
 def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
@@ -184,4 +201,6 @@ def test_fits__that_stopped_early_are_a_remark_and_no_warning():
 def test_two_folds__work_and_say_what_models_have_seen():
     found = plan(cv=2)
     assert "half of the labels" in str(found)
-    assert found.run().certificate.certified
+    outcome = found.run()
+    assert outcome.certificate.certified
+    assert outcome.pair_results["fold_errors"].isel(side=1).isnull().all()

@@ -30,10 +30,9 @@ TOL = 1e-6
 def splits_of(n_rows):
     rows = np.arange(n_rows)
     fold = rows % N_FOLDS
-    parts = [
-        Split(k, f"fold-{k}", rows[fold != k], rows[fold == k]) for k in range(N_FOLDS)
-    ]
-    return [*parts, Split(FULL, "full", rows, rows[:0])]
+    parts = [(rows[fold != k], rows[fold == k]) for k in range(N_FOLDS)]
+    parts.append((rows, rows[:0]))
+    return [Split(k, f"part-{k}", *p, counts_train=True) for k, p in enumerate(parts)]
 
 
 def candidates_of(*estimators):
