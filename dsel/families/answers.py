@@ -41,6 +41,14 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     Raises TypeError where the model has neither.
     """
     X = unchangeable(X)
+    # Of an SVC these are scores of pairs of classes, for three as many as classes.
+    pairwise = [
+        name
+        for name, value in model.get_params().items()
+        if name.endswith("decision_function_shape") and value == "ovo"
+    ]
+    if pairwise:
+        model = deepcopy(model).set_params(**dict.fromkeys(pairwise, "ovr"))
     if hasattr(model, "decision_function"):
         seen = np.asarray(model.decision_function(X), dtype=np.float64)
         if seen.ndim == 1:

@@ -187,11 +187,11 @@ class ScikitLearnFamily(Family):
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
             if given or not has_prefix(model):
-                model = model.fit(native(X[rows]), labels, **given)
+                model.fit(native(X[rows]), labels, **given)
                 return model, model, [X[part] for part in split.tests]
             _, steps, seen, tests = fitted_prefix(
                 model[:-1], X, y, self.classes, split, seed=self.seed, cache=cache
             )
-            last = model[-1].fit(seen, labels)
-            model.steps = [*steps, (model.steps[-1][0], last)]
-            return model, last, tests
+            model[-1].fit(seen, labels)
+            model.steps = [*steps, model.steps[-1]]
+            return model, model[-1], tests

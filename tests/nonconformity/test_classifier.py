@@ -132,6 +132,18 @@ def test_fit__works_with_one_model_and_string_labels():
     np.testing.assert_array_equal(model.predict(X), only.predict(X))
 
 
+def test_fit__an_svc_that_scores_pairs_of_classes_is_asked_for_classes():
+    X, y = table(3)
+    pairs, classes = (
+        NonconformityClassifier(
+            SVC(decision_function_shape=shape), {"C": [1.0]}, random_state=0
+        )
+        .fit(X, y)
+        for shape in ("ovo", "ovr")
+    )  # fmt: skip
+    np.testing.assert_array_equal(pairs.p_values(X), classes.p_values(X))
+
+
 def test_fit__a_validation_part_without_one_class_is_no_error():
     X, y = table()
     y[:] = 0
