@@ -20,7 +20,6 @@ from dsel.checks import check_integer
 from dsel.co_validation.covalidate import check_options, covalidate
 from dsel.data.frames import native, stacked
 from dsel.data.open import open_pool
-from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
@@ -209,7 +208,11 @@ class _Labeling:
             )
         self.estimator, self.label_of = estimator, label_of
         self.seed = seed_from(random_state)
-        self.pool = _as_taken(open_pool(pool), estimator)
+        opened = open_pool(pool)
+        names_columns = hasattr(first_step(estimator), "transformers")
+        if opened.frames is not None and (names_columns or opened.dtype.kind == "O"):
+            opened = replace(opened, schema=opened.frames)
+        self.pool = opened
         self.allow_nan = takes_nan([estimator])
         self.rows = np.empty(0, dtype=np.int64)
         self.X: Any = None
@@ -272,16 +275,6 @@ class _Labeling:
             **options,
         )  # fmt: skip
         return ActiveStep(self.rows, X, y, results)
-
-
-def _as_taken(pool: Pool, estimator: Any) -> Pool:
-    """Return the pool with blocks of frames where it has text, or columns are named."""
-    schema = pool.frames
-    if schema is None or not (
-        hasattr(first_step(estimator), "transformers") or pool.dtype.kind == "O"
-    ):
-        return pool
-    return replace(pool, schema=schema)
 
 
 class Picks(NamedTuple):

@@ -100,7 +100,8 @@ class FittedClassifiers(FittedGroup):
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X, numbers = self._as_fitted(X), self.candidates
+        X = X.toarray() if self.is_dense and sparse.issparse(X) else X
+        numbers = self.candidates
         codes = np.full((len(which), len(numbers), X.shape[0]), -1, dtype=np.int64)
         for query, split, some, rows in asked(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
@@ -117,10 +118,6 @@ class FittedClassifiers(FittedGroup):
                     known, model, table = encoder, model[-1], seen
                 codes[query, place, rows] = predict_codes(model, table, self.classes)
         return codes
-
-    def _as_fitted(self, X: Any) -> Any:
-        """Return rows as the models had them."""
-        return X.toarray() if self.is_dense and sparse.issparse(X) else X
 
     @cached_property
     def _encoders(self) -> dict[tuple[int, int], str]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -66,7 +65,7 @@ def train_grid(
     *,
     classes: NDArray[Any],
     seed: int,
-    fit_params: Mapping[str, Any] = MappingProxyType({}),
+    fit_params: Mapping[str, Any] | None = None,
     client: Any = None,
 ) -> tuple[Trained, dict[int, str]]:
     """Fit all candidates, each group on each split as a task: cluster or threads.

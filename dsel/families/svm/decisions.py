@@ -179,9 +179,15 @@ def decide(
     pairs = np.triu_indices(len(present), 1)
     for place in np.flatnonzero((codes < 0).any(axis=0)):
         asked = np.flatnonzero(codes[:, place] < 0)
-        decisions = exact_decisions(duals, block, int(places[place]), asked)
+        # Whatever rows come with it: its kernel values are computed for it alone.
+        base = block.reference.exact_base_of(block.rows[[places[place]]])
+        values = block.kernel.values(base)[np.newaxis]
+        decisions, limits = cell_decisions(duals, values, np.zeros_like(asked), asked)
+        # Duplicates and symmetric data make exact ties: what is within rounding of zero
+        # is zero, which no order of adding should turn into a vote for the first class.
+        is_first = decisions > limits
         n_won = np.zeros((len(present), len(asked)), dtype=np.int64)
-        for winner, won in zip(pairs, (decisions > 0, decisions <= 0), strict=True):
+        for winner, won in zip(pairs, (is_first, ~is_first), strict=True):
             np.add.at(n_won, winner, won)
         # The first class with the most votes wins.
         codes[asked, place] = present[n_won.argmax(axis=0)]
@@ -209,18 +215,3 @@ def cell_decisions(
     offsets = machines.offsets[:, models]
     changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
     return terms[i, j - 1] + terms[j, i] + offsets, changed
-
-
-def exact_decisions(
-    duals: DecisionWeights, block: KernelBlock, row: int, models: Integers
-) -> Floats:
-    """Return a row's decisions by sums in a fixed order, (n_pairs, n_cells).
-
-    Each cell has its model's place. The row's kernel values are computed for it alone.
-    A decision within rounding of zero is exactly 0: duplicates and symmetric data make
-    exact ties, which no order of adding should turn into a vote.
-    """
-    base = block.reference.exact_base_of(block.rows[[row]])
-    values, rows = block.kernel.values(base), np.zeros(len(models), dtype=np.int64)
-    decisions, limits = cell_decisions(duals, values[np.newaxis], rows, models)
-    return np.where(np.abs(decisions) > limits, decisions, 0.0)
