@@ -337,7 +337,8 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
             frame = frame.reindex(columns=frame.index)
         classes, costs = list(frame.index), frame.to_numpy()
     if isinstance(costs, Mapping):
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in costs):
+        pairs = [pair for pair in costs if isinstance(pair, tuple) and len(pair) == 2]
+        if not pairs or len(pairs) < len(costs):
             raise ValueError(
                 f"`costs` must have pairs of true class and answer as keys, got "
                 f"{next(iter(costs), None)!r}; write "

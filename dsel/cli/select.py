@@ -12,6 +12,7 @@ from dsel import losses
 from dsel.cli.encoders import with_types_of
 from dsel.cli.models import MODELS, build
 from dsel.cli.running import run_options, run_plan
+from dsel.data.labeled import check_labels
 from dsel.data.open import open_pool
 from dsel.data.tables import CSV, PARQUET, read_table
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
@@ -140,7 +141,7 @@ def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:
 
 def _label(text: str, y: NDArray[Any]) -> Any:
     """Return the class that is written so."""
-    classes = np.unique(y).tolist()
+    classes = np.unique(check_labels(y)).tolist()
     for label in classes:
         if str(label) == text:
             return label

@@ -157,7 +157,7 @@ class Frame:
             cast = found.cast(dict(like.schema), strict=False)
             # A number that a type of whole ones does not hold stays as it is.
             whole = [name for name, dtype in like.schema.items() if dtype.is_integer()]
-            kept = [name for name in whole if (cast[name] != found[name]).any()]
+            kept = [name for name in whole if cast[name].ne_missing(found[name]).any()]
             return cast.with_columns([found[name] for name in kept])
         import pyarrow as pa
 
@@ -194,11 +194,13 @@ class Frame:
     @cached_property
     def encoded(self) -> NDArray[np.float64]:
         """The rows as float64: what is no number or time is a hash in [0, 1)."""
+        # As an estimator gets them, rounded and in its units of time.
+        given = nw.from_native(self.native, eager_only=True).to_pandas()
         found = [
-            numbers_of(self.given[column.name], np.dtype(np.float64))
+            numbers_of(given[column.name], np.dtype(np.float64))
             if column.is_number
-            else _hashed_or_time(self.given[column.name])
-            for column in columns_of(self.given)
+            else _hashed_or_time(given[column.name])
+            for column in columns_of(given)
         ]
         return np.column_stack(found) if found else np.empty(self.shape)
 
@@ -394,12 +396,7 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
         return column
     if isinstance(dtype, pd.CategoricalDtype):
         # By value: pandas will refuse values that are none of them.
-        values = (
-            column.astype(column.dtype.categories.dtype)
-            if isinstance(column.dtype, pd.CategoricalDtype)
-            else column
-        )
-        codes = dtype.categories.get_indexer(values)
+        codes = dtype.categories.get_indexer(np.asarray(column))
         found = pd.Categorical.from_codes(codes, dtype=dtype)
         return pd.Series(found, index=column.index, copy=False)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:

@@ -99,6 +99,7 @@ def open_pool(
                 f"`columns` must be a list of names of columns, got {columns!r}; leave "
                 f"it out to take all of them."
             )
+        check_names(names, len(names))
     if isinstance(source, (str, Path)):
         pool = _at_location(str(source), options)
     else:
@@ -148,7 +149,7 @@ def rooted(location: str) -> str:
 
 
 def _of_object(source: Any) -> Pool:
-    if hasattr(source, "to_dask_array"):
+    if hasattr(source, "to_dask_array") and source.ndim == 2:
         return _of_dask_frame(source)
     if has_named_columns(source):
         frame = frame_of(source)

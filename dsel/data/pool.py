@@ -364,7 +364,9 @@ class Pool:
         client = resolve_client(client)
         if client is None and self.keys and _are_rows(self.graph[self.keys[0]]):
             keep = False  # the cache would only outlive them
-        group = f"pool-{self.token}-{self.dtype}" if keep else ""
+        schema = self.schema and self.schema.text
+        told = self.token, str(self.dtype), schema, allow_nan
+        group = f"pool-{tokenize(told)}" if keep else ""
         tasks = [
             Task(
                 f"span-{span.start}",

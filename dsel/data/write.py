@@ -30,6 +30,7 @@ from dsel.data.tables import (
     csv_frames,
     feature_columns,
     parquet_module,
+    read_table,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
@@ -186,8 +187,12 @@ def write_pool(
 
 def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
     """Return a source that is no CSV file as a pool, without its column of labels."""
-    pool = open_pool(source, storage_options=options if "://" in file else None)
-    if target is not None and not file.lower().endswith(NPZ):  # whose labels are apart
+    if file.lower().endswith(NPZ):  # whose labels are apart
+        table, target = read_table(file, target=target), None
+        pool = open_pool(table.X, columns=table.columns)
+    else:
+        pool = open_pool(source, storage_options=options if "://" in file else None)
+    if target is not None:
         where = repr(file) if file else "`source`"
         pool = pool.with_columns(feature_columns(pool.columns or (), target, where))
     if not pool.n_rows or not pool.n_columns:
@@ -298,6 +303,7 @@ def _write_parquet(
         elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
             types[field.name] = pa.float64()  # later rows may have gaps
     unfinished, schema = f"{path}.{uuid.uuid4().hex}", pa.schema(types)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)  # as zarr does
     try:
         with parquet.ParquetWriter(unfinished, schema) as writer:
             for frame in chain([first], frames):

@@ -85,6 +85,8 @@ def plot_surface(
             check_choice(value, name, dims)
     varying = [dim for dim in dims if results.sizes[dim] > 1] or [dims[-1]]
     free = [dim for dim in varying if dim not in (x, y)]
+    if x is None and not free:  # y is the only one that varies
+        x, y = y, None
     columns = x or free.pop()
     rows = y or (free.pop() if free else None)
     rest = [dim for dim in dims if dim not in (columns, rows)]

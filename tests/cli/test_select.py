@@ -232,6 +232,7 @@ REFUSED = [
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
     (["--loss", "recall:maybe"], {}, 2, "'maybe', which is no class (no, yes)"),
+    (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "row 0 is "),
     (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 1, "must be >= 0"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
@@ -252,7 +253,7 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
     frame, labels = customers(150, rng)
     path = folder / "labeled.parquet"
     if columns:
-        frame.assign(label=labels, **columns).to_parquet(path, index=False)
+        frame.assign(**{"label": labels} | columns).to_parquet(path, index=False)
     found = run("select", path, "--cv", 3, "--target", "label", *words)
     assert found.exit_code == code
     assert message in found.output

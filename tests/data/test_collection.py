@@ -5,10 +5,12 @@ import os
 import pickle
 import tracemalloc
 import uuid
-from operator import add
+from dataclasses import replace
+from operator import add, or_
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from scipy import sparse
@@ -16,6 +18,7 @@ from scipy import sparse
 from dsel.data import open_pool
 from dsel.data import pool as pool_module
 from dsel.data.cache import process_cache
+from dsel.data.frames import Frame, frame_of
 from dsel.data.pool import read_blocks
 from dsel.data.row_random import PART_STREAM, row_random
 from dsel.runtime.clients import resolve_client
@@ -184,5 +187,8 @@ def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
     before = process_cache().held
     first = pool.reduce(moments, add, keep=True)
     assert process_cache().held == before + 2000 * (60 + 1) * 8
+    schema = frame_of(pd.DataFrame(rows[:1]).add_prefix("c")).schema
+    frames = replace(pool, schema=schema)
+    assert frames.reduce(lambda X, _: {type(X)}, or_, keep=True) == {Frame}
     os.remove(tmp_path / "X.npy")
     assert (pool.reduce(moments, add, keep=True) == first).all()

@@ -3,6 +3,8 @@ from operator import add
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,12 +73,15 @@ def test_equal_rows__counts_both_zeros_and_missing_values_as_equal():
     assert counted(pool, labeled, allow_nan=True) == 1
 
 
-def test_equal_rows__compares_frames_by_value():
-    labeled = pd.DataFrame({"a": [0.1, 2.0], "t": ["x", "y"]})
-    pool = pd.DataFrame(
-        {"a": np.array([0.1, 0.1, 2.0], np.float32), "t": pd.Categorical(list("xyy"))}
-    )
-    assert counted(pool, labeled, as_frame=True) == 2
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
+@pytest.mark.parametrize("types", [("f8", "f4"), ("f4", "f8")])
+def test_equal_rows__compares_frames_by_value(library, types):
+    at, of = pd.date_range("2020", periods=2), pd.Categorical(list("xyy"))
+    one, other = (np.array([0.1, 2.0]).astype(each) for each in types)
+    labeled = pd.DataFrame({"a": one, "t": ["x", "y"], "at": at.as_unit("us")})
+    times = at[[0, 0, 1]].as_unit("ns")
+    pool = pd.DataFrame({"a": other[[0, 0, 1]], "t": of, "at": times})
+    assert counted(pool, library(labeled), as_frame=True) == 2
 
 
 @pytest.mark.parametrize(("name", "n_equal"), [("dna", 82), ("letter", 458)])

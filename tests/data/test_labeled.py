@@ -3,6 +3,8 @@ from operator import add
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -60,7 +62,6 @@ def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
 
 
 def test_labeled_rows__takes_long_numbers_of_arrow():
-    pa = pytest.importorskip("pyarrow")
     table = pa.table({"id": [2**60, None, 3, 4], "flag": [True, None, False, True]})
     found = labeled_rows(table, list("abab"), allow_nan=True, as_frame=True).X.encoded
     assert found[0].tolist() == [2.0**60, 1.0]
@@ -102,3 +103,21 @@ def test_matching_pool__finds_columns_of_text_by_their_names(kind, tmp_path):
     pool = matching_pool(open_pool(KINDS[kind](whole, tmp_path)), labeled)
     found = pd.concat(pool.reduce(lambda X, rows: [X.native], add))
     assert found.to_numpy().tolist() == whole[["a", "b"]].to_numpy().tolist()
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
+def test_matching_pool__keeps_numbers_that_the_type_does_not_hold(library):
+    X = pd.DataFrame({"n": np.arange(4, dtype="int8"), "b": 0.5})
+    labeled = labeled_rows(library(X), [0, 1, 0, 1], as_frame=True)
+    pool = matching_pool(open_pool(pd.DataFrame({"n": [1, 300], "b": 0.5})), labeled)
+    found = pool.reduce(lambda X, rows: X.native["n"], max)
+    assert np.asarray(found).tolist() == [1, 300]
+
+
+def test_matching_pool__makes_missing_what_is_no_category():
+    X, rows = (pd.DataFrame({"n": pd.Categorical(n)}) for n in ([1, 2], [2, None, 3]))
+    labeled = labeled_rows(X, [0, 1], as_frame=True)
+    pool = matching_pool(open_pool(rows), labeled)
+    found = pool.reduce(lambda X, rows: X.native["n"], max, allow_nan=True)
+    assert found.dtype == X["n"].dtype
+    assert found.cat.codes.tolist() == [1, -1, -1]

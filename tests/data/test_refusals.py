@@ -4,6 +4,7 @@ import json
 import re
 
 import dask.array as da
+import dask.dataframe as dd
 import fsspec
 import numpy as np
 import pandas as pd
@@ -104,6 +105,7 @@ OPENED = [
     (lambda f: with_head(f, also={"complete": False}), V, "not written to the end"),
     (lambda _: np.array([["a"]]), T, "`pool` must be numeric"),
     (lambda _: np.zeros(3), V, r"two-dim.*got shape \(3,\)"),
+    (lambda _: dd.from_pandas(TEXT, npartitions=1)["len"], V, "`pool` .*two-dim"),
     (lambda _: 3, T, "`pool` .*got int"),
     (lambda f: objects(f, "x.npy"), V, "x.npy' cannot be read .*Python objects"),
     (lambda _: "simplecache::no://pool", V, "`pool` must be a path"),
@@ -146,6 +148,7 @@ ROWS = [
     (lambda: labeled_rows(TEXT[:0], [], as_frame=True), V, "0 rows of 2 columns"),
     (lambda: labeled_rows(GAPS[[]], [0, 1], as_frame=True), V, "2 rows of 0 columns"),
     (lambda: labeled_rows(["red", "blue"], [0, 1]), V, "make a data frame of"),
+    (lambda: open_pool(GAPS, columns=["a", "a"]), V, "`columns` .*'a' twice; rename"),
     (lambda: matching(TEXT), T, "column 'colour' holds text"),
     (lambda: matching(X[:, :2], pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), T,
      r"holds number \(float64\) in column 'b', where `X` holds text"),
@@ -189,6 +192,7 @@ WRITTEN = [
     (lambda f: f / "t.csv", {}, OSError, "`source` .*nothing is at"),
     (lambda _: X[:0], {}, V, "must have rows and columns, got 0"),
     (lambda _: X, {"target": "a"}, V, "`target` .* got 'a'; it has no names"),
+    (lambda f: codes(f, [0, 1], "ab"), {"target": "a"}, V, "an array 'a', found X, y"),
     (lambda _: GAPS, {"target": "c"}, V, "must be a column of `source`, got 'c'"),
     (lambda _: X, {"on_progress": 5}, T, "`on_progress` must be callable, got 5"),
     (lambda _: X, {"chunk_rows": 10**14}, V, "`chunk_rows` .* got 10000"),

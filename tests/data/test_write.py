@@ -114,13 +114,12 @@ def test_write_pool__takes_urls_of_local_places(tmp_path, protocol):
 
 
 def test_write_pool__writes_text_as_parquet(tmp_path):
-    pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"age": [1, None, 3], "city": ["Ulm", None, "Bonn"]})
     frame.assign(label="x").to_csv(tmp_path / "t.csv", index=False)
-    pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
+    pool = write_pool(tmp_path / "t.csv", tmp_path / "new" / "pool.pq", target="label")
     (found,) = pool.reduce(lambda X, rows: [X.native], add, allow_nan=True)
     pd.testing.assert_frame_equal(found, frame)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["pool.pq"]
 
 
 def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch):

@@ -89,9 +89,11 @@ def test_plot_surface__calls_an_estimate_no_bound(bounded):
     ids=["line", "list", "one row"],
 )  # fmt: skip
 def test_plot_surface__draws_any_grid(grid):
-    ax = plot_surface(run(grid, certificate="cv_bound"))
-    ax.figure.canvas.draw()
-    assert ax.get_title(loc="left")
+    results = run(grid, certificate="cv_bound")
+    for y in (None, results["status"].dims[-1]):
+        ax = plot_surface(results, y=y)
+        ax.figure.canvas.draw()
+        assert ax.get_title(loc="left")
 
 
 def test_plot_surface__refuses_other_dimensions(bounded):

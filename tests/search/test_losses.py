@@ -309,6 +309,7 @@ REFUSED = [
     (lambda: losses.cost({("a", "b"): -1, ("b", "a"): 1}), "`costs -1 >= 0"),
     (lambda: losses.cost({("a", "b"): 1}), "`costs 'b' 'a' every pair"),
     (lambda: losses.cost({"a": 1}), "`costs pairs"),
+    (lambda: losses.cost({}), "`costs pairs None"),
     (lambda: losses.cost([[0, 1]], TWO), "`costs square (1, 2) 2 classes"),
     (lambda: losses.cost([[0, 1], [1]], TWO), "`costs square (2,) 2 classes"),
     (lambda: losses.cost([[0, 0], [0, 0]], TWO), "`costs above 0"),
