@@ -8,7 +8,9 @@ guarantee at one delta.
 To add a criterion: a formula of the evidence, and its line in `FOLDS`.
 """
 
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +29,18 @@ from dsel.criteria.base import (
 )
 
 
-def pool_rows(evidence: Evidence) -> NDArray[np.int64]:
-    """Return the pool rows that count as seen, for upper limits."""
+def _by_pool(
+    bound: Callable[..., Any], differing: str, evidence: Evidence, settings: Settings
+) -> Terms:
+    """Return a bound of errors on folds and of the pool rows on which models differ."""
     equal = evidence.get(names.EQUAL_ROWS, np.array(0))
-    return upper_pool_rows(evidence[names.N_UNLABELED], equal)
-
-
-def _cv_bound(evidence: Evidence, settings: Settings) -> Terms:
-    folds = evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]
-    differing = evidence[names.DISAGREEMENTS].sum(axis=-1)
-    seen = pool_rows(evidence)
-    return Terms(*cv_bound(*folds, differing, seen, delta=settings.delta_shares))
-
-
-def _best_fold(evidence: Evidence, settings: Settings) -> Terms:
-    folds = evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]
-    differing = evidence[names.BEST_FOLD_DISAGREEMENTS]
-    seen = pool_rows(evidence)
-    return Terms(*best_fold(*folds, differing, seen, delta=settings.delta_shares))
+    found = bound(
+        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
+        evidence[differing].reshape(len(evidence[differing]), -1).sum(axis=1),
+        upper_pool_rows(evidence[names.N_UNLABELED], equal),
+        delta=settings.delta_shares,
+    )  # fmt: skip
+    return Terms(*found)
 
 
 def _holdout(evidence: Evidence, settings: Settings) -> Terms:
@@ -94,13 +90,15 @@ def mean_loss(evidence: Evidence) -> Floats:
 FOLDS: Final[tuple[Criterion, ...]] = (
     # Structural risk minimisation over the bound of Theorem 1 of ICSI TR-05-010.
     Bound(
-        "cv_bound", _cv_bound, (names.FOLD_ERRORS, names.DISAGREEMENTS),
+        "cv_bound", partial(_by_pool, cv_bound, names.DISAGREEMENTS),
+        (names.FOLD_ERRORS, names.DISAGREEMENTS),
         (names.FOLD_ROWS, names.POOL_ROWS, names.N_UNLABELED),
     ),
     # It cannot prune: another count can make another fold the best one, and the number
     # smaller.
     Bound(
-        "best_fold", _best_fold, (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS),
+        "best_fold", partial(_by_pool, best_fold, names.BEST_FOLD_DISAGREEMENTS),
+        (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS),
         (names.FOLD_ROWS, names.N_UNLABELED), can_prune=False,
     ),
     # About the model trained without the first fold, which is the one deployed.

@@ -42,7 +42,7 @@ from dsel.stores import BAD_HEADER, check_codecs
 
 CUBE: Final = "cube"
 PAIRS: Final = "pairs"
-PLAIN: Final = methodcaller("tolist")
+AS_JSON: Final = methodcaller("tolist")
 """Of numbers and arrays of numpy, for JSON."""
 LEAST_SECONDS: Final = 0.5
 """From a record to its file when a run begins."""
@@ -258,7 +258,7 @@ class Store(AbstractContextManager["Store"]):
         It is written soon, the later the longer a run is. Raises OSError where an
         earlier write failed; what was not written is kept.
         """
-        line = json.dumps([key, record], default=PLAIN)
+        line = json.dumps([key, record], default=AS_JSON)
         with self._guard:
             if key not in self.records:
                 self.records[key] = json.loads(line)[1]
@@ -324,7 +324,7 @@ class Store(AbstractContextManager["Store"]):
         another run was first, its outcome is returned, and nothing is written.
         """
         self.flush()
-        made = json.dumps({"said": outcome, **self._kept}, default=PLAIN)
+        made = json.dumps({"said": outcome, **self._kept}, default=AS_JSON)
         self.place.create(OUTCOME, seal(made.encode()))
         self._final = read_outcome(self.place) or json.loads(made)
         said: dict[str, Any] = self._final["said"]

@@ -169,7 +169,10 @@ def remarks_on_rows(
             f"a fold has {smallest} rows: with fewer than {FEW_ROWS} its limit says "
             f"almost nothing; ask for fewer folds"
         )
-    trained = [len(np.unique(labeled.y[each.train_rows])) for each in layout.splits]
+    trained = [
+        len(np.unique(labeled.y[each.train_rows]))
+        for each in layout.splits or layout.folds
+    ]
     n_classes = len(np.unique(labeled.y))
     if n_lacking := sum(n < n_classes for n in trained):
         found.append(

@@ -24,7 +24,7 @@ from dsel.runtime.tasks import Task
 from dsel.search.counts import CountTable, span_key
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ExactRace, NestedRace
-from dsel.search.tasks import SpanJob, SpanRecord, count_spans
+from dsel.search.tasks import Record, SpanJob, count_spans
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
 MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
@@ -179,7 +179,7 @@ class Driver:
             needed.add(int(complete[np.argmin(self.lower[complete])]))
         fitting.release(needed)
 
-    def _take(self, record: SpanRecord, seconds: float) -> None:
+    def _take(self, record: Record, seconds: float) -> None:
         """Write counts of a span to the table and the store.
 
         Where a model was made again on the way, and is another one than was counted,

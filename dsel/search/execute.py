@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.shares import uniform_shares
-from dsel.checks import check_choice
+from dsel.checks import check_choice, check_options
 from dsel.criteria import Settings
 from dsel.data.frames import Frame
 from dsel.data.pool import Span
@@ -55,7 +55,14 @@ from dsel.search.read_out import (
     read_loss,
     read_report,
 )
-from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
+from dsel.search.select import (
+    CHOICE,
+    certificate_of,
+    choose,
+    cv_error,
+    remarks_on,
+    with_terms,
+)
 from dsel.search.tasks import FitJob, count_chosen, fit_chosen
 from dsel.stores import BAD_HEADER
 
@@ -170,11 +177,7 @@ def execute(
             f"`on_progress` must be a function that takes a Progress, got "
             f"{on_progress!r}; verbose=True shows progress without one."
         )
-    if not isinstance(storage_options, Mapping | None):
-        raise TypeError(
-            f"`storage_options` must be a dict of options of fsspec, got "
-            f"{storage_options!r}; leave it out where `out` is a folder."
-        )
+    check_options(storage_options)
     client = resolve_client(client)
     run = _Run(plan, client, n_jobs, raise_failures=on_failure == "raise")
     with ExitStack() as stack:
@@ -553,12 +556,9 @@ def nested_choice(
     # The cube's estimates are of candidates that no search has dropped.
     shown = read_evidence(cube)
     rates = shown.get(names.FOLD_LOSS_MEAN)
-    if rates is None:
-        errors, answers = shown[names.FOLD_ERRORS], shown[names.FOLD_ANSWERS]
-        rates = np.where(answers > 0, errors / np.maximum(1, answers), np.nan)
+    estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
     choice = Choice(
-        number, plan.axes.candidates[number], plan.criterion.name,
-        float(rates[number].mean()),
+        number, plan.axes.candidates[number], plan.criterion.name, estimate,
         certificates, deploy, read.held_out_fifth,
         (*last.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
@@ -646,13 +646,15 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded, or made again."""
     try:
         choice = Choice.from_json(store.outcome["choice"])
-        params = run.plan.axes.candidates[choice.candidate]
+        candidates = run.plan.axes.candidates
+        params = candidates[choice.candidate]
+        params_of = {k: candidates[choice.candidates[k]] for k in choice.params_of}
     except BAD_HEADER as error:
         raise ValueError(
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "
             f"from a copy, or choose another place."
         ) from error
-    choice = replace(choice, params=params)
+    choice = replace(choice, params=params, params_of=params_of)
     kept = {}
     for name in choice.certificates:
         try:

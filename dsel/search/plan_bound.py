@@ -20,9 +20,8 @@ from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_counts, check_integer, check_probability
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
-ONE_FOLD: Final = "one_fold"
-ALL_ROWS: Final = "all_rows"
 CV_BOUND: Final = "cv_bound"
 BEST_FOLD: Final = "best_fold"
 HOLDOUT: Final = "holdout"
@@ -252,7 +251,7 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
     second = (1.0 - LABEL_SHARE) * whole / (k if certificate == ALL_ROWS else 1)
     if certificate == CV_BOUND:
         sizes = case.fold_sizes(k)
-        limits = (m * mean_limit(rows, case.error, first / k) for rows, m in sizes)
+        limits = (each * mean_limit(n, case.error, first / k) for n, each in sizes)
         label_term = sum(limits) / k
     else:
         label_term = _smallest_limit(case, k, first)

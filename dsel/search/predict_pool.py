@@ -84,8 +84,6 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
 
     fitted = getattr(model, "best_estimator_", model)  # of a search
     allow_nan = takes_nan([fitted])
-    if opened.n_rows == 0:
-        raise ValueError("`pool` must have rows to predict, got none.")
     # A row is answered first: an unfitted model, or other columns, are told at once.
     found = opened.reduce(
         lambda X, rows: answers(X[:1], rows[:1]),

@@ -128,7 +128,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     planned: tuple[str, ...] = attribute(
         cube, "objections", lambda text: tuple(map(str, json.loads(text))), ()
     )
-    fields: dict[str, Any] = {"estimate": _cv_error(counts, number)}
+    fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
         fields["estimate"] = float(own.estimate[number])
@@ -260,7 +260,8 @@ def _check_exact(
         )
 
 
-def _cv_error(counts: Mapping[str, Any], number: int) -> float:
+def cv_error(counts: Mapping[str, Any], number: int) -> float:
+    """Return a candidate's mean error on held-out rows; NaN where some lack."""
     errors = counts.get(names.FOLD_ERRORS)
     if errors is None or (errors[number] < 0).any():
         return nan

@@ -90,14 +90,26 @@ class FitJob:
 
 
 @dataclass(frozen=True)
-class FitRecord:
+class SpanJob:
+    """Candidates to be compared on some consecutive rows of the pool."""
+
+    start: int
+    """First global row number."""
+    stop: int
+    """One past the last."""
+    candidates: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Record:
     """What one job counted."""
 
-    job: FitJob
+    job: Any
+    """A `FitJob` or a `SpanJob`."""
     entries: tuple[dict[str, Any], ...]
-    """For each candidate what the table takes and the store keeps, see `fit_entry`."""
+    """For each candidate what the table takes and the store keeps."""
     nbytes: int = 0
-    """Size of the models, where they are kept."""
+    """Size of the models of a `FitJob`, where they are kept."""
 
 
 def fit_entry(
@@ -143,7 +155,7 @@ def fit_jobs(
     jobs: Sequence[FitJob],
     keeps_models: bool = True,
     last_of: Collection[int] = (),
-) -> tuple[list[FitRecord], Payload]:
+) -> tuple[list[Record], Payload]:
     """Fit the jobs; return their counts, and the models if they are to be kept.
 
     Of the groups `last_of` no other task will follow, unless one is tried again.
@@ -151,7 +163,7 @@ def fit_jobs(
     del payloads  # a fit starts from nothing
     cache = process_cache()
     ending = LastUse(cache)
-    records: list[FitRecord] = []
+    records: list[Record] = []
     fitted: Payload = {}
     calls: dict[Any, list[FitJob]] = {}  # what splits of one group share is made once
     for job in jobs:
@@ -169,7 +181,7 @@ def fit_jobs(
                 fit_entry(counts, (row, 0), (number, first.split))
                 for row, number in enumerate(first.candidates)
             )
-            records.append(FitRecord(first, entries))
+            records.append(Record(first, entries))
             continue
         budget = ending if first.group in last_of else cache
         splits = [work.splits[job.split] for job in together]
@@ -181,19 +193,16 @@ def fit_jobs(
                 tokens |= {key: model_token(models, *key) for key in keys}
             losses: Any = [None] * len(keys)
             if work.by_class is not None and work.by_class.loss is not None:
-                parts = [
-                    tables_by_class(work, models, job.split, rows)
-                    for rows in work.splits[job.split].tests
-                ]
                 losses = np.full((len(keys), 2), np.nan)
-                for side, tables in enumerate(parts):
+                for side, rows in enumerate(work.splits[job.split].tests):
+                    tables = tables_by_class(work, models, job.split, rows)
                     losses[:, side] = [work.by_class.rate(table) for table in tables]
             entries = tuple(
                 fit_entry(models.counts, (row, column), key, tokens.get(key, ""), told)
                 for row, (key, told) in enumerate(zip(keys, losses, strict=True))
             )
             nbytes = models.nbytes // len(together) if keeps_models else 0
-            records.append(FitRecord(job, entries, nbytes))
+            records.append(Record(job, entries, nbytes))
         if keeps_models:
             fitted[first] = KeptModels(models, tokens)
     cache.forget(ending.own_keys)
@@ -265,26 +274,6 @@ def fit_chosen(
     return (fitted, model_token(fitted, job.candidates[0], job.split), table), None
 
 
-@dataclass(frozen=True)
-class SpanJob:
-    """Candidates to be compared on some consecutive rows of the pool."""
-
-    start: int
-    """First global row number."""
-    stop: int
-    """One past the last."""
-    candidates: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class SpanRecord:
-    """What was counted in one span."""
-
-    job: SpanJob
-    entries: tuple[dict[str, Any], ...]
-    """For each candidate what the table takes and the store keeps."""
-
-
 def count_spans(
     work: Work,
     payloads: Sequence[Payload],
@@ -292,7 +281,7 @@ def count_spans(
     jobs: Sequence[SpanJob],
     comparisons: Sequence[Comparison],
     round_key: str,
-) -> tuple[list[SpanRecord], None]:
+) -> tuple[list[Record], None]:
     """Count over spans of the pool where the compared models of candidates differ.
 
     All jobs have the same candidates.
@@ -301,18 +290,14 @@ def count_spans(
     parts, tokens = process_cache().get(
         f"joined-{round_key}", lambda: _joined(work, payloads, members)
     )
-    records = []
+    queries = sum(len(each.queries(NO_ROWS, members)) for each in comparisons)
+    row_nbytes = max(p.row_nbytes for p in parts) + 16 * queries * len(members)
+    records, are_frames = [], isinstance(work.X, Frame)
     for job, rows in zip(jobs, sources, strict=True):
         started = time.perf_counter()
-        differences = [
-            np.zeros((len(members), c.n_bins), np.int64) for c in comparisons
-        ]
-        in_bins: list[NDArray[np.int64]] = [
-            np.zeros(c.n_bins, np.int64) for c in comparisons
-        ]
-        queries = sum(len(c.queries(NO_ROWS, members)) for c in comparisons)
-        row_nbytes = max(p.row_nbytes for p in parts) + 16 * queries * len(members)
-        are_frames = isinstance(work.X, Frame)
+        bins = {each.variable: each.n_bins for each in comparisons}
+        differ = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
+        seen = {k: np.zeros(n, np.int64) for k, n in bins.items()}
         for block in _blocks(
             rows, row_nbytes, are_frames=are_frames, allow_nan=work.allow_nan
         ):
@@ -323,29 +308,27 @@ def count_spans(
                         comparisons, partial(part.predict, block.X), block.rows,
                         part.candidates,
                     )  # fmt: skip
-                for total, more in zip(differences, found, strict=True):
-                    total[mine] += more
-            for total, comparison in zip(in_bins, comparisons, strict=True):
-                total += comparison.rows_by_bin(block.rows)
+                for comparison, more in zip(comparisons, found, strict=True):
+                    differ[comparison.variable][mine] += more
+            for comparison in comparisons:
+                seen[comparison.variable] += comparison.rows_by_bin(block.rows)
             del block  # else it would be in memory beside the next one
         seconds = (time.perf_counter() - started) / len(members)
-        variables = [comparison.variable for comparison in comparisons]
-        told = [total.tolist() for total in in_bins]
         common = {
             "start": job.start, "stop": job.stop, "seconds": round(seconds, 6),
-            "rows": dict(zip(variables, told, strict=True)),
+            "rows": {name: counts.tolist() for name, counts in seen.items()},
         }  # fmt: skip
-        entries = (
+        entries = tuple(
             {
                 **common,
                 "token": token,
-                "differences": dict(zip(variables, mine, strict=True)),
+                "differences": {
+                    k: counts[place].tolist() for k, counts in differ.items()
+                },
             }
-            for token, *mine in zip(
-                tokens, *(total.tolist() for total in differences), strict=True
-            )
+            for place, token in enumerate(tokens)
         )
-        records.append(SpanRecord(job, tuple(entries)))
+        records.append(Record(job, entries))
     return records, None
 
 

@@ -4,13 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dsel.bounds import binomial_tail_inversion, holdout_bound
+from dsel.bounds import holdout_bound
 from dsel.bounds.holdout import expected_holdout_bound
-
-
-def test_holdout_bound__is_the_inverse_tail():
-    expected = binomial_tail_inversion([1, 2], 50, delta=0.1)
-    assert (holdout_bound([1, 2], 50, delta=0.1) == expected).all()
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ RUNS = [
     ({"n_jobs": 10**7}, ValueError, "`n_jobs` 4096 10000000 -1"),
     ({"on_progress": 5}, TypeError, "`on_progress` function 5 verb"),
     ({"verbose": "abc"}, TypeError, "`verbose` True None 'abc'"),
-    ({"storage_options": 5}, TypeError, "`storage_options` dict 5 `out`"),
+    ({"storage_options": 5}, TypeError, "`storage_options` dict fsspec int"),
     ({"client": "tcp://a:1"}, TypeError, "`client` Client 'tcp://a:1'"),
 ]
 

@@ -74,11 +74,8 @@ def test_grid_axes__takes_values_that_only_look_alike():
     ("grid", "error", "message"),
     [
         ([], ValueError, "`param_grid` is empty"),
-        ({"C": []}, ValueError, "`param_grid` gives 'C' no values"),
-        ({"C": 3}, TypeError, r"`param_grid` must give 'C' a list .* got 3; write"),
         ({"C": "abc"}, TypeError, "`param_grid` must give 'C' a list"),
         ({"C": np.ones((2, 2))}, TypeError, "`param_grid` must give 'C' a list"),
-        (7, TypeError, "`param_grid` must be a dict .* got 7"),
         ("C", TypeError, "`param_grid` must be a dict .* got C"),
         ([{"C": [1]}, LogisticRegression()], TypeError, "or a list of estimators, got"),
         ([LogisticRegression], TypeError, "or a list of estimators, got"),

@@ -49,5 +49,3 @@ def test_number_of_folds__reads_shuffled_kfold_and_leaves_other_splitters():
     assert number_of_folds(KFold(4, shuffle=True, random_state=3), 40) == 4
     assert number_of_folds(KFold(4), 40) is None
     assert number_of_folds(GroupKFold(3), 40) is None
-    with pytest.raises(ValueError, match="`cv` must be >= 2"):
-        number_of_folds(1, 40)

@@ -286,6 +286,8 @@ def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
     told = "'theft' has 10 labeled rows, 2 a fold: even without a miss its recall is"
     assert f"{told} certified to be {int(least * 10) / 10} % at most" in text
     assert text.count("even without a miss") == 3
+    alone = plan(grid={"max_depth": [3]}, y=np.where(np.arange(500) == 5, "theft", Y))
+    assert "1 of 6 trainings lack a class" in " ".join(alone.remarks)
     assert "nested at delta=0.05; of balanced(" in text
 
 
