@@ -485,11 +485,11 @@ def command_of(*experiments: Experiment) -> click.Command:
                     f"--sets knows no {each!r}. There are {', '.join(experiment.sets)}."
                 )
         client: Any = nullcontext()
-        if scheduler is not None:
-            from distributed import Client
-
-            client = Client(scheduler)
         try:
+            if scheduler is not None:
+                from distributed import Client
+
+                client = Client(scheduler)
             with client:
                 results = run(
                     experiment, sets=list(dict.fromkeys(wanted)),
@@ -498,7 +498,7 @@ def command_of(*experiments: Experiment) -> click.Command:
                     folder=data, out=out, jobs=jobs,
                     told=lambda text: None if quiet else click.echo(text, err=True),
                 )  # fmt: skip
-        except (FileNotFoundError, ModuleNotFoundError, ValueError) as error:
+        except (OSError, ModuleNotFoundError, ValueError) as error:
             raise click.ClickException(str(error)) from error
         rows = compared(experiment, results)
         if json_wanted:

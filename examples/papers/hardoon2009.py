@@ -136,7 +136,7 @@ class Settings(common.Settings):
     C: tuple[float, ...] = tuple(2.0**power for power in range(-5, 16, 2))
     """Table 2."""
     gamma: tuple[float, ...] = tuple(2.0**power for power in range(-15, 4, 2))
-    """Table 2; libsvm's default grid, its signs are lost in our text of the """
+    """Table 2; libsvm's default grid, its signs are lost in our text of the paper."""
 
 
 # The eight sets, cleaned as Table 1 says.
@@ -501,8 +501,7 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=5, fontsize=8)
         yield (
             f"errors-{scaling}",
-            f"Errors of all methods, {FEATURES[scaling]}, with standard errors; "
-            f"margin l1 and margin l2 are not in the ",
+            f"Errors of all methods, {FEATURES[scaling]}, with standard errors.",
             figure,
         )
 

@@ -172,7 +172,7 @@ class Table:
 
     name: str
     X: np.ndarray
-    """Scaled and projected, with parameters of all rows, as in the """
+    """Scaled and projected, with parameters of all rows, as in the paper."""
     y: np.ndarray
 
     @property

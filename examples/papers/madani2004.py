@@ -361,9 +361,9 @@ def win_loss_tie(
     """
     difference = errors[first] - errors[second]
     mean = difference.mean(REPETITION)
-    spread = difference.std(REPETITION, ddof=1) / np.sqrt(difference.sizes[REPETITION])
-    # Means of equal errors differ by rounding only.
-    tie = np.abs(mean) <= np.maximum(standard_errors * spread, 1e-12)
+    _, spread = mean_of(difference.transpose(REPETITION, ...))
+    # Means of equal errors differ by rounding only; one repetition has no spread.
+    tie = np.abs(mean) <= np.fmax(standard_errors * spread, 1e-12)
     wins, losses = int((~tie & (mean < 0)).sum()), int((~tie & (mean > 0)).sum())
     return wins, losses, int(tie.sum())
 

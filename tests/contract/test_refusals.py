@@ -272,3 +272,4 @@ def test_folds__of_the_user_give_estimates_only(options):
     certificate = plan(pool=None, **options).run().certificate
     assert not certificate.certified
     assert certificate.reasons
+    assert certificate.assumptions[0].is_violated == ("groups" in options)

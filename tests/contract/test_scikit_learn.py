@@ -62,7 +62,7 @@ IRIS, KINDS = load_iris(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(150)
 IRIS = IRIS[ORDER] + np.random.default_rng(1).normal(scale=0.4, size=(150, 4))
 X, Y, POOL = IRIS[:90], KINDS[ORDER][:90], IRIS[90:]
-TWO = np.where(Y > 0, "yes", "no")
+TWO = np.where(Y > 1, "yes", "no")
 FOLDS = list(StratifiedKFold(3).split(X, TWO))
 LOGISTIC, NEAREST = LogisticRegression(max_iter=500), KNeighborsClassifier()
 PAIR = [("a", GaussianNB()), ("b", KNeighborsClassifier(3))]

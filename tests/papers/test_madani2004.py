@@ -89,3 +89,5 @@ def test_win_loss_tie__counts_means_over_trials():
     errors = xr.Dataset({"a": (dims, a), "b": (dims, b)})
     assert madani2004.win_loss_tie(errors, "a", "b") == (1, 1, 1)
     assert madani2004.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (1, 0, 2)
+    once = errors.isel(repetition=[0])
+    assert madani2004.win_loss_tie(once, "a", "b") == (1, 1, 1)

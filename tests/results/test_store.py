@@ -142,6 +142,8 @@ def test_store__makes_a_lost_head_anew(where):
     store.place.remove(HEAD)
     with pytest.raises(StoreMismatchError, match="cv is 5 there and 7 now"):
         open_plan(*where, cv="7")
+    body = b'{"plan": "that came at the same time"}\n["b", {"n": 2}]'
+    store.place.write({f"{JOURNAL}/9.json": seal(body)})
     assert open_plan(*where).records == {"a": {"n": 1}}
     assert store.place.read(HEAD)
 

@@ -169,8 +169,12 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
         recall, precision = (1 - missed(t, place, share) for t in (table, table.T))
         assert found.recall_at_least[label] == pytest.approx(recall)
         assert found.precision_at_least[label] == pytest.approx(precision)
-    full = outcome.certified_report("all_rows").to_dataframe()
+    error = upper(len(rows) - table.trace(), len(rows), share)
+    assert outcome.certified_report("one_fold").error_at_most == pytest.approx(error)
+    report = outcome.certified_report("all_rows")
+    full = report.to_dataframe()
     assert (full.recall_at_least <= full.recall).all()
+    assert report.error_at_most > outcome.certified_report("one_fold").error_at_most
     # What the pool's own labels say of both models lies above the limits.
     for name, model in outcome.models.items():
         said = model.predict(POOL)

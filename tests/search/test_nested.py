@@ -10,6 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.runtime.local import LocalExecutor
+from dsel.search.counts import CountTable
+from dsel.search.tasks import joined_tokens
 from tests.estimators import Drawn
 from tests.executors import FaultyExecutor
 
@@ -108,6 +110,37 @@ def test_exact__chooses_as_the_exhaustive_search():
     assert exact.certificates == whole.certificates
 
 
+class FailsWithoutTheFirst(DecisionTreeClassifier):
+    """Fits no four fifths of the rows that lack the first one; each pair is fitted."""
+
+    def fit(self, X_train, y):
+        if len(X_train) == 240 and not (X_train == X[0]).all(axis=1).any():
+            raise ValueError("the first row is missing")
+        return super().fit(X_train, y)
+
+
+def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
+    outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
+    cube, folds = outcome.results, plan().layout.folds
+    fold = next(n for n in range(5) if 0 in folds[n].test_rows)
+    assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
+    assert int(cube["outer_disagreements"][fold]) == len(POOL)
+    assert (cube["outer_errors"] < 60).sum() == 4
+    assert f"fold-{fold}: " in str(outcome.choice)
+
+
+@pytest.mark.parametrize(
+    "options", [{"loss": dsel.losses.recall(1)}, {"certificate": "cv_bound"}], ids=str
+)
+def test_counts__of_a_span_are_those_of_its_blocks(options, monkeypatch):
+    whole = plan(prune=False, **options).run().results
+    monkeypatch.setattr("dsel.search.tasks.BLOCK_ROWS", (70, 70))
+    found = plan(prune=False, **options).run().results
+    names = [n for n in whole if "disagreements" in n or n == "outer_answers"]
+    assert found[names].equals(whole[names])
+    assert len(names) == 2
+
+
 def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = plan(Drawn(), {"scale": [1.0, 2.0]}).run()
     assert all(each.certified for each in outcome.certificates.values())
@@ -152,6 +185,50 @@ def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
     made = plan(learner, grid, criterion=criterion, cv=2)
     first, again = (made.run(out=tmp_path).model for _ in range(2))
     assert (again.predict(POOL) == first.predict(POOL)).all()
+
+
+def test_out__of_two_runs_the_certificates_of_the_first_to_end_hold(tmp_path):
+    first = []
+
+    def run_another(progress):
+        if progress.fits_done and not first:
+            first.append(None)
+            first[0] = plan(Drawn(), {"scale": [1.0, 2.0]}).run(out=tmp_path)
+
+    second = plan(Drawn(), {"scale": [1.0, 2.0]})
+    second = second.run(out=tmp_path, on_progress=run_another)
+    assert second.certificates == first[0].certificates
+    assert second.results.identical(first[0].results)
+
+
+def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
+    plan(grid={"max_depth": [2]}).run(out=tmp_path)
+    versions = "dsel.search.execute.installed_versions"
+    monkeypatch.setattr(versions, lambda: {"numpy": "0.1"})
+    with pytest.raises(ValueError, match=r"version of numpy is .* there and 0.1 now"):
+        plan(grid={"max_depth": [2]}).run(out=tmp_path)
+
+
+def test_count_table__drops_what_was_counted_with_other_models():
+    made = plan(certificate="cv_bound", prune=False)
+    table = CountTable(
+        made.layout, made.work.groups, made.comparisons, made.spans, len(GRID)
+    )
+    fit = {"seconds": 0.0, "message": "", "errors": 1, "second_errors": 0}
+    splits = made.layout.with_models
+    for split in splits:
+        table.add_fit(0, split, fit | {"token": "a"})
+    [span], counts = made.spans, {c.variable: [1] * c.n_bins for c in made.comparisons}
+    entry = {
+        "start": span.start, "stop": span.stop, "seconds": 0.0, "rows": counts,
+        "differences": counts, "token": joined_tokens(dict.fromkeys(splits, "a")),
+    }  # fmt: skip
+    assert table.add_span(0, entry)
+    assert table.scored[0]
+    table.add_fit(0, 1, fit | {"token": "b"})
+    assert not table.scored[0]
+    assert not table.add_span(0, entry)
+    assert not np.any(table.differences[0])
 
 
 def test_changed_cube__keeps_its_numbers_and_certifies_nothing():
