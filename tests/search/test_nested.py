@@ -187,20 +187,6 @@ def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
     assert (again.predict(POOL) == first.predict(POOL)).all()
 
 
-def test_out__of_two_runs_the_certificates_of_the_first_to_end_hold(tmp_path):
-    first = []
-
-    def run_another(progress):
-        if progress.fits_done and not first:
-            first.append(None)
-            first[0] = plan(Drawn(), {"scale": [1.0, 2.0]}).run(out=tmp_path)
-
-    second = plan(Drawn(), {"scale": [1.0, 2.0]})
-    second = second.run(out=tmp_path, on_progress=run_another)
-    assert second.certificates == first[0].certificates
-    assert second.results.identical(first[0].results)
-
-
 def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
     plan(grid={"max_depth": [2]}).run(out=tmp_path)
     versions = "dsel.search.execute.installed_versions"
