@@ -171,15 +171,15 @@ def select_least_squares(
     present = [str(name) for name in results[names.CRITERION].values]
     name = check_choice(criterion or present[0], "criterion", present)
     estimate = results[names.ESTIMATE].sel({names.CRITERION: name}).fillna(np.inf)
+    axes = names.WIDTH, names.REGULARIZATION
+    estimate = estimate.transpose(*axes, missing_dims="ignore")
     values = estimate.values.ravel()
     if not np.isfinite(values).any():
         raise AllFitsFailedError(
             "no candidate has a finite estimate; `results.message` says what happened "
             "to each."
         )
-    widths, lams = np.meshgrid(
-        estimate[names.WIDTH], estimate[names.REGULARIZATION], indexing="ij"
-    )
+    widths, lams = np.meshgrid(*(estimate[axis] for axis in axes), indexing="ij")
     pairs = list(zip(lams.flat, widths.flat, strict=True))
     equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING)).tolist()
     chosen = max(equal, key=pairs.__getitem__)

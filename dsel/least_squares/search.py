@@ -56,7 +56,7 @@ from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
 from dsel.runtime.versions import installed_versions
 
-NUMERIC: Final = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
+NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
 """How scikit-learn checks rows and their targets."""
 KIND: Final = "least-squares"
 

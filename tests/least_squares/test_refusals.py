@@ -5,6 +5,7 @@ from functools import partial
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 
 from dsel.least_squares import (
@@ -42,7 +43,8 @@ REFUSED = [
     (SEARCH, {}, {"X_extra": X, "y_extra": Y[:-1]}, "`y_extra` must have the shape (3"),
     (SEARCH, {}, {"X_extra": X}, "`X_extra` and `y_extra` belong together"),
     (SEARCH, {}, {"y": np.ma.masked_array(Y, mask=np.arange(33) == 3)}, "row 3 is mas"),
-    (SEARCH, {}, {"y": np.where(Y > 0, "up", "down")}, "KernelLeastSquaresClassifier"),
+    (SEARCH, {}, {"y": pd.Series(np.where(Y > 0, "up", "down"))},
+     "for classes search with KernelLeastSquaresClassifier"),
     (STREAMED, {"criterion": "kfold"}, {}, "`criterion` must be one of 'loo', 'gcv'"),
     (STREAMED, {"n_centers": 0}, {}, "`n_centers` must be >= 1, got 0"),
     (STREAMED, {"centers": np.zeros((3, 5))}, {}, "`centers` must have the 1 columns"),
