@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
 import cloudpickle
@@ -107,13 +108,13 @@ class FittedClassifiers(FittedGroup):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             places = np.arange(len(numbers))[some].tolist()
             hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
-            for place in sorted(places, key=lambda at: hashes[at]):
-                model = self.models.get((numbers[place], split))
-                encoder, table = hashes[place], part
+            # Those behind equal steps follow each other: a block is transformed once.
+            for place, encoder in sorted(hashes.items(), key=itemgetter(1)):
+                model, table = self.models.get((numbers[place], split)), part
                 if model is None:
                     continue
                 if encoder:
-                    if encoder != known:  # it transforms once for all of them
+                    if encoder != known:
                         seen = transformed(model.steps[:-1], unchangeable(part))
                     known, model, table = encoder, model[-1], seen
                 codes[query, place, rows] = predict_codes(model, table, self.classes)

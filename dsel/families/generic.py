@@ -32,7 +32,6 @@ from dsel.families.linear import stack_linear
 from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
 
 _LIBSVM_DRAWS = threading.Lock()
-_SHOWN: dict[Any, Any] = {}  # warnings that were shown once
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def _noticing() -> Iterator[list[str]]:
             stopped.append(f"ConvergenceWarning: {each.message}".splitlines()[0])
         else:
             warnings.warn_explicit(
-                each.message, each.category, each.filename, each.lineno, registry=_SHOWN
+                each.message, each.category, each.filename, each.lineno
             )
 
 
