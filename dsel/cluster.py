@@ -72,7 +72,7 @@ CERTIFICATES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 @contextmanager
 def connect(
-    scheduler: str | Mapping[str, Any] | None = None,
+    scheduler: str | Path | Mapping[str, Any] | None = None,
     *,
     workers: int | None = None,
     memory: str = "auto",
@@ -140,11 +140,12 @@ def connect(
             f"`workers` starts processes here, but `scheduler` {scheduler!r} brings "
             "its own; give one of the two."
         )
+    scheduler = str(scheduler) if isinstance(scheduler, Path) else scheduler
     if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
         if not Path(scheduler).is_file():
             raise FileNotFoundError(f"`scheduler` {scheduler!r} does not exist.")
         try:  # with YAML's safe loader
-            (scheduler,) = dask.config.collect_yaml([scheduler])
+            scheduler = dict(*dask.config.collect_yaml([scheduler]))
         except ValueError as error:
             raise ValueError(
                 f"`scheduler` {scheduler!r} is no YAML: {error}"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 from unittest.mock import Mock
 
@@ -41,7 +42,7 @@ REFUSED = {
     "a number": (None, {"memory": 4}, ValueError, "amount such as .* got 4"),
     "no keys": ({}, {}, ValueError, "must have the key `class`"),
     "other keys": ({"lokal": {}}, {}, ValueError, "got the keys lokal"),
-    "no file": ("no.yaml", {}, FileNotFoundError, r"'no\.yaml' does not exist"),
+    "no file": (Path("no.yaml"), {}, FileNotFoundError, r"'no\.yaml' does not exist"),
     "two numbers": (BOTH, {}, ValueError, "is a fixed number, but `adapt` is {}"),
     "a function": ({"class": "os.system"}, {}, ValueError, NO_CLUSTER),
     "another class": ({"class": "pathlib.Path"}, {}, ValueError, NO_CLUSTER),
@@ -66,12 +67,17 @@ def test_connect__refuses(scheduler, options, error, words):
 
 
 @pytest.mark.parametrize(
-    "content", [b"local: !!python/object/apply:os.getcwd []\n", b"PK\x03\x04\xff\xfe"]
+    ("content", "words"),
+    [
+        (b"local: !!python/object/apply:os.getcwd []\n", r"cluster\.yaml' is no YAML"),
+        (b"PK\x03\x04\xff\xfe", r"cluster\.yaml' is no YAML"),
+        (b"", "must have the key `class`"),
+    ],
 )
-def test_connect__reads_text_and_builds_no_objects(tmp_path, content):
+def test_connect__reads_text_and_builds_no_objects(tmp_path, content, words):
     path = tmp_path / "cluster.yaml"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"cluster\.yaml' is no YAML"):
+    with pytest.raises(ValueError, match=words):
         opening(str(path))
 
 

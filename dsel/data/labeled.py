@@ -239,7 +239,8 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         elif column.is_number:
             continue
         kinds = found.kind, column.kind
-        is_exact = len(set(kinds)) == 1 or kinds == (TRUTH, NUMBER)
+        # Every truth is a number, and every date a time, as which polars' dates come.
+        is_exact = len({*kinds}) == 1 or kinds in ((TRUTH, NUMBER), ("date", "time"))
         if not is_exact and NOTHING not in kinds:
             raise TypeError(
                 f"{pool.where} holds {found.kind} ({found.dtype}) in column "

@@ -76,11 +76,13 @@ def test_equal_rows__counts_both_zeros_and_missing_values_as_equal():
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
 @pytest.mark.parametrize("types", [("f8", "f4"), ("f4", "f8")])
 def test_equal_rows__compares_frames_by_value(library, types):
-    at, of = pd.date_range("2020", periods=2), pd.Categorical(list("xyy"))
-    one, other = (np.array([0.1, 2.0]).astype(each) for each in types)
-    labeled = pd.DataFrame({"a": one, "t": ["x", "y"], "at": at.as_unit("us")})
-    times = at[[0, 0, 1]].as_unit("ns")
-    pool = pd.DataFrame({"a": other[[0, 0, 1]], "t": of, "at": times})
+    at = pd.date_range("2020", periods=2)
+    frame = pd.DataFrame({"a": [0.1, 2.0], "t": ["x", "y"], "day": at.date})
+    labeled, pool = (
+        frame.astype({"a": of}).assign(at=at.as_unit(unit))
+        for of, unit in zip(types, ("us", "ns"), strict=True)
+    )
+    pool = pool.iloc[[0, 0, 1]].assign(t=pd.Categorical(list("xyy")))
     assert counted(pool, library(labeled), as_frame=True) == 2
 
 
