@@ -126,12 +126,7 @@ class Pool:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"sent": {}, "read": None}  # which may hold secrets
 
-    @property
-    def array(self) -> Any:
-        """The rows that the filters leave as a Dask array of numbers."""
-        return self.as_array(resolve_client())
-
-    def as_array(self, client: Any) -> Any:
+    def as_array(self, client: Any = None) -> Any:
         """Return the rows that the filters leave as a Dask array of numbers."""
         import dask.array as da  # takes a while: only who writes a pool pays for it
 

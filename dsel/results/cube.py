@@ -310,7 +310,7 @@ def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
         "dsel_schema_version": SCHEMA_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "creation_library": "dsel",
-        "creation_library_version": installed_versions(("dsel",))["dsel"] or "unknown",
+        "creation_library_version": installed_versions()["dsel"] or "unknown",
     }
     for name, value in attributes.items():
         plain = "" if value is None else _plain(value)

@@ -28,26 +28,19 @@ COMPARED: Final[WeakSet["Client"]] = WeakSet()
 """Clients whose workers were compared with this process."""
 
 
-def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+@cache
+def installed_versions() -> Mapping[str, str]:
     """Return the version of Python and of each package; "" where it is missing.
 
     `importlib.metadata` and not ``__version__``, which some packages make up.
-
-    Examples
-    --------
-    >>> sorted(installed_versions(("numpy",)))
-    ['numpy', 'python']
     """
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"python": python} | {name: _installed(name) for name in packages}
-
-
-@cache
-def _installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = ""
+    return versions
 
 
 @cache

@@ -215,14 +215,14 @@ def test_open_pool__takes_names_from_a_frame_or_the_caller(X):
 @pytest.mark.parametrize("of", [of_names, KINDS["frame"]])
 def test_open_pool__takes_the_columns_that_are_named(of, X):
     pool = open_pool(of(X, None), columns=["c", "a"])
-    assert (pool.array.compute() == X[:, [2, 0]]).all()
+    assert (pool.as_array().compute() == X[:, [2, 0]]).all()
 
 
 def test_open_pool__finds_the_columns_of_partitions_by_name():
     parts = [pd.DataFrame([[1.0, 2.0]], columns=list("ab"))]
     parts.append(parts[0][["b", "a"]])
     frame = dd.from_map(lambda n: parts[n], [0, 1], meta=parts[0].iloc[:0])
-    assert open_pool(frame).array.compute().tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert open_pool(frame).as_array().compute().tolist() == [[1.0, 2.0], [1.0, 2.0]]
 
 
 @pytest.mark.parametrize("dtypes", [{"a": bool}, {"a": int, "b": bool}, {"a": "Int64"}])
@@ -236,4 +236,6 @@ def test_open_pool__takes_packed_numbers_that_xarray_opened(tmp_path, rng):
     packed = {"dtype": "int16", "scale_factor": 1e-3, "_FillValue": -32768}
     values.to_zarr(tmp_path / "z", encoding={"v": packed}, consolidated=False)
     opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
-    np.testing.assert_allclose(open_pool(opened).array.compute(), values.v, atol=1e-3)
+    np.testing.assert_allclose(
+        open_pool(opened).as_array().compute(), values.v, atol=1e-3
+    )
