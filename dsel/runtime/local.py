@@ -29,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS: Final = 1.0  # about what a process takes to begin
 IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
+DIED: Final = (
+    "a process of this machine ended while it ran a task, most often for lack of "
+    f"memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
+)
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
@@ -88,11 +92,15 @@ class LocalExecutor:
 
     def _send(self, task: Task, *, with_work: bool = False) -> None:
         """Run a task in a process; its payload comes back only if it is to be kept."""
+        try:
+            future = _in_process(
+                self.n_slots, _run, self._key, self._packed if with_work else None,
+                task.function, task.keeps_payload, *task.all_arguments(None),
+            )  # fmt: skip
+        except BrokenExecutor as error:  # it died since the last task ended
+            raise ClusterLostError(DIED) from error
         self._on_processes[task.key] = task
-        self._keep(task, _in_process(
-            self.n_slots, _run, self._key, self._packed if with_work else None,
-            task.function, task.keeps_payload, *task.all_arguments(None),
-        ))  # fmt: skip
+        self._keep(task, future)
 
     def _keep(self, task: Task, future: "Future[tuple[Any, Any]]") -> None:
         self._futures[task.key] = future
@@ -142,10 +150,7 @@ class LocalExecutor:
             return None
         if task is not None and isinstance(error, BrokenExecutor):
             end_processes(self.n_slots)
-            raise ClusterLostError(
-                "a process of this machine ended while it ran a task, most often for "
-                f"lack of memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
-            ) from error
+            raise ClusterLostError(DIED) from error
         return Finished(key, None if error else future.result()[0], error)
 
     def fetch(self, key: str) -> Any:

@@ -3,6 +3,8 @@
 import os
 import threading
 import time
+from concurrent.futures import BrokenExecutor
+from contextlib import closing
 
 import numpy as np
 import psutil
@@ -15,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.errors import ClusterLostError
 from dsel.runtime import local
+from dsel.runtime.tasks import Task
 from tests.clusters import wait_until
 
 GRID = {"column": [0, 1, 2]}
@@ -142,6 +145,16 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
     begin()  # others
     search(tmp_path)
     assert pids(tmp_path) - before
+
+
+def test_processes__that_died_between_two_tasks_end_the_run(there):
+    executor = local.LocalExecutor(None, 2, began=0.0)
+    with closing(executor):
+        wait_until(executor._has_processes)
+        with pytest.raises(BrokenExecutor):
+            local._in_process(2, os._exit, 9).result()
+        with pytest.raises(ClusterLostError, match="a process of this machine ended"):
+            executor.submit(Task("a", _forget))
 
 
 def _forget(key, packed):
