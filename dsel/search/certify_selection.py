@@ -7,6 +7,7 @@ paid for. It is a nested search of a single candidate.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -167,7 +168,9 @@ def certify_selection(
     outcome = plan.run(client, **running)
     if is_estimator:
         return outcome
-    return replace(  # the models as the function returned them
-        outcome,
-        make_models=lambda: {name: m.model_ for name, m in outcome.models.items()},
-    )
+    return replace(outcome, make_models=partial(_as_returned, outcome))
+
+
+def _as_returned(outcome: Outcome) -> dict[str, Any]:
+    """Return the models as the function returned them."""
+    return {name: model.model_ for name, model in outcome.models.items()}

@@ -157,16 +157,9 @@ class LastStep:
 
 
 def execute(
-    plan: "Plan",
-    client: Any = None,
-    *,
-    out: Any = None,
-    storage_options: Mapping[str, Any] | None = None,
-    on_failure: str = "record",
-    on_progress: Callable[[Progress], None] | None = None,
-    verbose: bool | int | None = None,
-    n_jobs: int | None = None,
-) -> Outcome:
+    plan: "Plan", client: Any, *, out: Any, storage_options: Any, on_failure: str,
+    on_progress: Any, verbose: Any, n_jobs: int | None,
+) -> Outcome:  # fmt: skip
     """Run a plan; see `Plan.run`."""
     check_choice(on_failure, "on_failure", ("record", "raise"))
     # Refused before the pool is read.
@@ -319,7 +312,7 @@ class _Run:
         choice = choose(cube, plan.criterion.name)
         models = self.deployed(driver, choice)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
-        return Outcome(cube, choice, None, lambda: models)
+        return Outcome(cube, choice, None, partial(dict, models))
 
     def deployed(self, driver: Driver, choice: Choice) -> dict[str, Any]:
         """Return the model that is handed over, by its deployment."""
@@ -366,7 +359,7 @@ class _Run:
         )
         choice, models = nested_choice(plan, cube, last, facts)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
-        return Outcome(cube, choice, pairs, lambda: models)
+        return Outcome(cube, choice, pairs, partial(dict, models))
 
     def last_step(self, chosen: list[int], before: Progress = NOTHING_DONE) -> LastStep:
         """Fit what was chosen, and count it; by all rows first, then without each fold.
@@ -662,7 +655,7 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
         except (KeyError, ValueError, ImportError):
             break  # not kept, damaged, or of a type that nobody trusts
     if len(kept) == len(choice.certificates):
-        return Outcome(cube, choice, store.dataset(PAIRS), lambda: kept)
+        return Outcome(cube, choice, store.dataset(PAIRS), partial(dict, kept))
     return Outcome(
         cube, choice, store.dataset(PAIRS), partial(_made_again, run, cube, choice)
     )

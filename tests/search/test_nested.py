@@ -1,5 +1,7 @@
 """Nested searches: the rule of inner searches, halving, and what is handed over."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -142,7 +144,7 @@ def test_counts__of_a_span_are_those_of_its_blocks(options, monkeypatch):
 
 
 def test_outcome__unseeded_models_are_those_that_were_counted():
-    outcome = plan(Drawn(), {"scale": [1.0, 2.0]}).run()
+    outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
     rows = outcome.choice and plan().layout.folds[fold].test_rows
