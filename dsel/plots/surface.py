@@ -161,12 +161,16 @@ def _draw_map(
     label: str,
 ) -> None:
     from matplotlib import colormaps
-    from matplotlib.colors import LogNorm
+    from matplotlib.colors import LogNorm, Normalize
     from matplotlib.patches import Rectangle
     from matplotlib.ticker import LogLocator, NullLocator
 
     finite = np.where(np.isfinite(values), values, np.nan)
-    norm = _scale(finite)
+    known = values[np.isfinite(values)]
+    low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
+    norm = Normalize(low, high) if low < high else Normalize(0.0, max(high, 1e-9))
+    if 0.0 < 3.0 * low < high:  # errors that differ by much are told apart by ratio
+        norm = LogNorm(low, high)
     shades = colormaps[COLORMAP].with_extremes(bad=GREY)
     image = ax.imshow(finite, origin="lower", aspect="auto", cmap=shades, norm=norm)
 
@@ -203,17 +207,6 @@ def _draw_map(
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     bar.ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
     bar.ax.yaxis.set_minor_locator(NullLocator())
-
-
-def _scale(values: NDArray[np.float64]) -> Any:
-    """Return colours that span the data; by ratio, where errors differ by much."""
-    from matplotlib.colors import LogNorm, Normalize
-
-    known = values[np.isfinite(values)]
-    low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
-    if low >= high:
-        return Normalize(0.0, max(high, 1e-9))
-    return LogNorm(low, high) if 0.0 < 3.0 * low < high else Normalize(low, high)
 
 
 def _draw_points(

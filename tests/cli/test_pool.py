@@ -32,14 +32,6 @@ def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
-def test_build__says_in_one_line_what_is_wrong(run, table, tmp_path):
-    result = run("build", table, tmp_path / "p.zarr", "--quiet")
-
-    assert result.exit_code == 1
-    assert "column 'label' holds 'x'" in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 def test_build__takes_arrays(run, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((10, 3)))
     result = run("build", tmp_path / "x.npy", tmp_path / "p.zarr", "--dtype=float32")

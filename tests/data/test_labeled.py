@@ -96,15 +96,6 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
     assert pool.token != opened.token
 
 
-@pytest.mark.parametrize("kind", ["frame", "Parquet", "Dask"])
-def test_matching_pool__finds_columns_of_text_by_their_names(kind, tmp_path):
-    whole = pd.DataFrame({"b": ["x", "y"] * 5, "n": range(10), "a": ["u"] * 10})
-    labeled = labeled_rows(whole[["a", "b"]], np.arange(10) % 2, as_frame=True)
-    pool = matching_pool(open_pool(KINDS[kind](whole, tmp_path)), labeled)
-    found = pd.concat(pool.reduce(lambda X, rows: [X.native], add))
-    assert found.to_numpy().tolist() == whole[["a", "b"]].to_numpy().tolist()
-
-
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
 def test_matching_pool__keeps_numbers_that_the_type_does_not_hold(library):
     X = pd.DataFrame({"n": np.arange(4, dtype="int8"), "b": 0.5})

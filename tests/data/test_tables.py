@@ -52,11 +52,6 @@ def test_read_table__keeps_a_frame_where_a_column_is_no_number(tmp_path, ending)
     pd.testing.assert_frame_equal(read_table(path).X, FRAME, check_dtype=False)
 
 
-def test_read_table__reads_missing_values_as_nan(tmp_path):
-    (tmp_path / "t.csv").write_text("a,label\n1,x\n,y\n")
-    assert np.isnan(read_table(tmp_path / "t.csv", target="label").X[1, 0])
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
