@@ -91,8 +91,7 @@ class Criterion:
         by_answers = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
         if by_answers and names.FOLD_ANSWERS in evidence:
             # Who was dropped before the last round was asked less often than others.
-            answers = evidence[names.FOLD_ANSWERS]
-            there.append(answers == answers.max(axis=0))
+            there.append(evidence[names.STATUS] != names.STATUS_PRUNED)
         known = np.all([each.reshape(n, -1).all(axis=1) for each in there], axis=0)
         return self._numbers(evidence, settings, known)
 

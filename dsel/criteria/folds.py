@@ -50,15 +50,17 @@ def _holdout(evidence: Evidence, settings: Settings) -> Terms:
 
 
 def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
-    """Return in how many answers errors on each fold are counted, shape (n_folds,).
+    """Return in how many answers errors on each fold are counted.
 
-    Its rows; in a nested search, where several models answer the rows of a fold, as
-    many times more. Of candidates that were asked less often, the answers that are
-    missing count as right, as all counts that are missing do.
+    Its rows, (n_folds,); in a nested search, where several models answer the rows of a
+    fold, as many times more, (n_candidates, n_folds). Of candidates that were dropped,
+    the answers that are missing count as right, as all counts that are missing do.
     """
     if names.FOLD_ANSWERS not in evidence:
         return evidence[names.FOLD_ROWS]
-    return np.asarray(np.maximum(evidence[names.FOLD_ANSWERS].max(axis=0), 1))
+    answers = evidence[names.FOLD_ANSWERS]
+    is_dropped = evidence[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
+    return np.maximum(np.where(is_dropped, answers.max(axis=0), answers), 1)
 
 
 def fold_error(evidence: Evidence) -> Floats:

@@ -286,8 +286,12 @@ class Certificate(Told):
         facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
         facts += [("But", reason) for reason in self.reasons[1:]]
         if self.certified and self.says_nothing:
-            advice = "with more labeled rows or fewer candidates; see plan_bound"
-            facts.append(("Smaller", advice))
+            more = "more labeled rows"
+            if self.criterion != "nested":
+                more += " or fewer candidates"
+            elif self.deploy == ALL_ROWS:
+                more += " and pool rows that equal none of them"
+            facts.append(("Smaller", f"with {more}; see plan_bound"))
         return facts + [("Assumes", str(each)) for each in self.assumptions]
 
     def reading(self) -> str:
@@ -459,7 +463,7 @@ class Choice(Told):
             better = ", likely the better one" if deploy == ALL_ROWS else ""
             lines.append(
                 f"at most {other.amount(other.bound)}: {other.model}{which}{better}"
-                if other.certified
+                if other.certified and not other.says_nothing
                 else other.headline()
             )
         if not isnan(self.held_out_fifth):

@@ -142,7 +142,8 @@ def with_pool_facts(
     else:
         finding += (
             f"; a classifier {'tells' if shifted else 'does not tell'} labeled rows "
-            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g})"
+            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}, the alarm "
+            f"is at {ALARM:g})"
         )
     return tuple(
         Assumption("A1", VIOLATED if shifted else each.state, finding)
@@ -154,7 +155,7 @@ def with_pool_facts(
 
 def remarks_on_rows(
     labeled: LabeledRows, layout: Layout, pool: Pool | None, certificate: str
-) -> list[str]:
+) -> tuple[str, ...]:
     """Return what weakens a search though it breaks no assumption for certain."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     found = [_standardised(X), _copies(labeled.X, layout.held_out)]
@@ -181,7 +182,7 @@ def remarks_on_rows(
         )
     if certificate == "nested" and layout.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
-    return [remark for remark in found if remark]
+    return tuple(remark for remark in found if remark)
 
 
 def _standardised(X: Any) -> str:

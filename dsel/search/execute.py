@@ -310,6 +310,7 @@ class _Run:
         self._check_failures(evidence)
         cube = self._cube(evidence, facts)
         choice = choose(cube, plan.criterion.name)
+        choice = replace(choice, remarks=(*plan.row_remarks, *choice.remarks))
         models = self.deployed(driver, choice)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, None, partial(dict, models))
@@ -553,7 +554,7 @@ def nested_choice(
     choice = Choice(
         number, plan.axes.candidates[number], plan.criterion.name, estimate,
         certificates, deploy, read.held_out_fifth,
-        (*last.messages, *remarks_on(cube)), candidates,
+        (*plan.row_remarks, *last.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
             name: replace(reports[name], model=made.model, remarks=made.reasons)

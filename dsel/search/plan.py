@@ -119,6 +119,8 @@ class Plan:
     seed: int
     assumptions: tuple[Assumption, ...]
     remarks: tuple[str, ...]
+    row_remarks: tuple[str, ...]
+    """What weakens it though no assumption is broken; a choice tells this, too."""
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
 
@@ -285,7 +287,10 @@ class Plan:
         paragraphs = [
             (f"Plan of {candidates} over ({', '.join(self.axes.sizes)})", 4),
             *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
-            *((f"  {remark}", 4) for remark in (*self.remarks, *against)),
+            *(
+                (f"  {remark}", 4)
+                for remark in (*self.remarks, *self.row_remarks, *against)
+            ),
         ]
         return "\n".join(
             line
@@ -504,7 +509,6 @@ def plan_search(
         )
     if by_class is not None and by_class.loss is not None:
         rule = get_criterion("mean_loss")
-    notes += remarks_on_rows(labeled, layout, counted, certificate)
     if by_class is not None:
         notes += hopes(by_class, labeled.y, layout.n_folds, delta)
     known = []
@@ -520,6 +524,7 @@ def plan_search(
         ),
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
+        row_remarks=remarks_on_rows(labeled, layout, counted, certificate),
         assumptions=full_list(known, has_pool=counted is not None),
         identity={
             "estimator": _short_hash(exact_text(estimator)),

@@ -195,19 +195,26 @@ class NestedRace:
         kept[0] = True
         return kept
 
+    def finalists(self, table: CountTable, shown: Flags) -> Flags:
+        """Return the candidates that the search of all folds chooses from.
+
+        They have every fit; of halving most fits, as most searches kept them.
+        """
+        failed = (table.fit_status == FIT_FAILED) & shown
+        done = (table.fit_status == FIT_DONE) & shown
+        n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
+        n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
+        return np.asarray(n_fits == n_all)
+
     def choices(self, table: CountTable) -> list[int]:
         """Return the candidate of all folds, then that without each fold.
 
         Raises AllFitsFailedError where a search has no candidate left.
         """
-        scores, complete = self.scores(table, table.fit_status != UNKNOWN)
-        if self.prune_by == "halving":
-            # Any function of the labeled rows may choose here. Whom most searches kept
-            # has most fits, all of them as a rule: the best of these is chosen.
-            fits = np.where(
-                np.isinf(scores[0]), -1, (table.fit_status == FIT_DONE).sum(1)
-            )
-            complete[0] = fits == fits.max()
+        shown = table.fit_status != UNKNOWN
+        scores, complete = self.scores(table, shown)
+        # Any function of the labeled rows may choose here.
+        complete[0] = self.finalists(table, shown)
         found = np.where(complete & self.survivors(table), scores, np.inf)
         for number in np.flatnonzero(np.isinf(found).all(axis=1)):
             which = "by all folds" if number == 0 else f"without fold {number - 1}"
@@ -238,8 +245,11 @@ class NestedRace:
                 beaten = undecided & (lower > best + ROUNDING).all(axis=0)
                 shown[beaten] &= first
                 undecided &= ~beaten
-        status = np.full(n, names.STATUS_DONE, np.int8)
-        status[(~shown).any(axis=1)] = names.STATUS_PRUNED
+        status = np.full(n, names.STATUS_PRUNED, np.int8)
+        done = self.finalists(table, shown)
+        if self.prune_by == "halving":  # dropped is whom every search has dropped
+            done |= self.survivors(table)[1:].any(axis=0)
+        status[done] = names.STATUS_DONE
         failed = (table.fit_status == FIT_FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
         errors, answers = np.zeros((2, n, layout.n_folds), np.int64)

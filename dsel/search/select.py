@@ -274,14 +274,21 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
     """Return what the counts of a finished search say against its choice."""
     counts = evidence(cube)
     remarks = []
-    n_failed = int((counts[names.STATUS] == names.STATUS_FAILED).sum())
-    if n_failed:
-        remarks.append(f"{n_failed} candidate{'s' * (n_failed > 1)} failed")
-    messages = cube.get(names.MESSAGE, xr.DataArray([])).values.ravel().tolist()
-    n_stopped = sum(
-        "ConvergenceWarning" in str(text) or "The solver stopped" in str(text)
-        for text in messages
+    has_failed = counts[names.STATUS] == names.STATUS_FAILED
+    messages = np.full(has_failed.shape, "", object)
+    if names.MESSAGE in cube:
+        messages = cube[names.MESSAGE].values.ravel()
+    has_stopped = np.array(
+        ["ConvergenceWarning" in t or "The solver stopped" in t for t in messages], bool
     )
+    has_raised = (messages != "") & ~has_stopped & ~has_failed
+    for found, what in (
+        (has_failed, "failed"),
+        (has_raised, "raised in `predict`, so rows count as errors: see `message`"),
+    ):
+        if n := int(found.sum()):
+            remarks.append(f"{n} candidate{'s' * (n > 1)} {what}")
+    n_stopped = int(has_stopped.sum())
     if n_stopped:
         remarks.append(
             f"fits of {n_stopped} candidate{'s' * (n_stopped > 1)} stopped before they "

@@ -125,10 +125,12 @@ def test_cv_error__counts_answers_where_several_models_answer_a_row(evidence):
     final = estimate("cv_error", nested)
     np.testing.assert_allclose(final, estimate("cv_error", evidence) / 4)
     assert chosen("cv_error", nested) == chosen("cv_error", evidence)
-    # Who was asked less often has no number, and is bounded from below as if all
-    # errors lay in the answers that were given.
+    # Who was dropped has no number, and is bounded from below as if all errors lay in
+    # the answers that were given.
     answers[3] //= 2
     fewer = {**nested, names.FOLD_ANSWERS: answers}
+    assert estimate("cv_error", fewer)[3] == 2 * final[3]
+    fewer = changed(fewer, names.STATUS, names.STATUS_PRUNED, at=3)
     found = estimate("cv_error", changed(fewer, names.FOLD_ERRORS, 0, at=3))
     assert np.flatnonzero(np.isnan(found)).tolist() == [3]
     lower = get_criterion("cv_error").lower_bound(fewer, SETTINGS)
