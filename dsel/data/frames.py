@@ -156,9 +156,14 @@ class Frame:
             found = rows.to_polars()
             cast = found.cast(dict(like.schema), strict=False)
             # A number that a type of whole ones does not hold stays as it is.
-            whole = [name for name, dtype in like.schema.items() if dtype.is_integer()]
-            kept = [name for name in whole if cast[name].ne_missing(found[name]).any()]
-            return cast.with_columns([found[name] for name in kept])
+            kept = [
+                found[name]
+                for name, dtype in like.schema.items()
+                if dtype.is_integer()
+                and found[name].dtype.is_numeric()  # not nothing but missing values
+                and cast[name].ne_missing(found[name]).any()
+            ]
+            return cast.with_columns(kept)
         import pyarrow as pa
 
         table = rows.to_arrow()

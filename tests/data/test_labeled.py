@@ -98,11 +98,14 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
 def test_matching_pool__keeps_numbers_that_the_type_does_not_hold(library):
-    X = pd.DataFrame({"n": np.arange(4, dtype="int8"), "b": 0.5})
+    X = pd.DataFrame({"n": np.arange(4, dtype="int8"), "none": 5})
     labeled = labeled_rows(library(X), [0, 1, 0, 1], as_frame=True)
-    pool = matching_pool(open_pool(pd.DataFrame({"n": [1, 300], "b": 0.5})), labeled)
-    found = pool.reduce(lambda X, rows: X.native["n"], max)
-    assert np.asarray(found).tolist() == [1, 300]
+    pool = matching_pool(
+        open_pool(pd.DataFrame({"n": [1, 300], "none": None})), labeled
+    )
+    found = pool.reduce(lambda X, rows: X.native, max, allow_nan=True)
+    assert np.asarray(found["n"]).tolist() == [1, 300]
+    assert np.isnan(np.asarray(found["none"], float)).all()
 
 
 def test_matching_pool__makes_missing_what_is_no_category():
