@@ -23,7 +23,7 @@ from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task
 from dsel.search.counts import CountTable, span_key
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
-from dsel.search.pruning import ExactRace, NestedRace
+from dsel.search.pruning import ROUNDING, ExactRace, NestedRace
 from dsel.search.tasks import Record, SpanJob, count_spans
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
@@ -64,6 +64,8 @@ class Driver:
 
     def _begin_turn(self) -> None:
         self.lower = self.race.prune(self.table)
+        if self.fitting.keeps_models and not self.table.spans:
+            self._release()  # else what reads the pool does
         self._report()
 
     def _next_fit(self) -> Task | None:
@@ -173,11 +175,14 @@ class Driver:
                 size.seconds.append(seconds)
                 self._take(record, seconds)
         self.lower = self.race.prune(table)
-        needed = set(np.flatnonzero(table.active).tolist())
-        complete = np.flatnonzero(table.fitted & table.scored)
-        if len(complete):  # whoever leads may be handed over
-            needed.add(int(complete[np.argmin(self.lower[complete])]))
-        fitting.release(needed)
+        self._release()
+
+    def _release(self) -> None:
+        """Drop models that nobody needs; whoever leads may be handed over."""
+        complete = self.table.fitted & self.table.scored
+        least = np.min(self.lower[complete], initial=np.inf)
+        leads = complete & (self.lower <= least + ROUNDING)
+        self.fitting.release(set(np.flatnonzero(self.table.active | leads).tolist()))
 
     def _take(self, record: Record, seconds: float) -> None:
         """Write counts of a span to the table and the store.

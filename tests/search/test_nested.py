@@ -260,6 +260,19 @@ def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
     assert len({task.place for task in tasks if "chosen" in task.key}) == 6
 
 
+def test_estimate__without_a_pool_keeps_no_model_of_who_cannot_be_chosen():
+    kept = set()
+
+    def client(work):
+        executor = FaultyExecutor(LocalExecutor(work, 1))
+        executor.forget = lambda key: executor.inner.forget(key) or kept.discard(key)
+        executor.fault = lambda task: kept.add(task.key)
+        return executor
+
+    plan(grid={"max_depth": [1, 2, 3, 4]}, criterion="cv_error", pool=None).run(client)
+    assert len(kept) <= 6  # of the chosen candidate, five folds and all rows
+
+
 def test_fits__that_stopped_early_are_a_remark_and_no_warning():
     learner = LogisticRegression(max_iter=2)
     choice = plan(learner, {"C": [1.0]}).run().choice
