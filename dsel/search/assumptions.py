@@ -153,12 +153,26 @@ def with_pool_facts(
     )
 
 
-def remarks_on_rows(
-    labeled: LabeledRows, layout: Layout, pool: Pool | None, certificate: str
-) -> tuple[str, ...]:
-    """Return what weakens a search though it breaks no assumption for certain."""
+def remarks_on_rows(labeled: LabeledRows, layout: Layout) -> tuple[str, ...]:
+    """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     found = [_standardised(X), _copies(labeled.X, layout.held_out)]
+    trained = [
+        len(np.unique(labeled.y[each.train_rows]))
+        for each in layout.splits or layout.folds
+    ]
+    n_classes = len(np.unique(labeled.y))
+    if n_lacking := sum(n < n_classes for n in trained):
+        found.append(
+            f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
+            f"never predict"
+        )
+    return tuple(remark for remark in found if remark)
+
+
+def remarks_on_sizes(layout: Layout, pool: Pool | None, certificate: str) -> list[str]:
+    """Return why a bound will be large."""
+    found = []
     if pool is not None and pool.n_rows < SMALL_POOL:
         found.append(
             f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
@@ -170,19 +184,9 @@ def remarks_on_rows(
             f"a fold has {smallest} rows: with fewer than {FEW_ROWS} its limit says "
             f"almost nothing; ask for fewer folds"
         )
-    trained = [
-        len(np.unique(labeled.y[each.train_rows]))
-        for each in layout.splits or layout.folds
-    ]
-    n_classes = len(np.unique(labeled.y))
-    if n_lacking := sum(n < n_classes for n in trained):
-        found.append(
-            f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
-            f"never predict"
-        )
     if certificate == "nested" and layout.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
-    return tuple(remark for remark in found if remark)
+    return found
 
 
 def _standardised(X: Any) -> str:

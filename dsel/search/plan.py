@@ -55,7 +55,7 @@ from dsel.results.certificate import (
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.results.texts import shortened
 from dsel.runtime.tasks import single_threaded
-from dsel.search.assumptions import remarks_on_rows
+from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import Outcome, execute
 from dsel.search.folds import (
@@ -120,7 +120,7 @@ class Plan:
     assumptions: tuple[Assumption, ...]
     remarks: tuple[str, ...]
     row_remarks: tuple[str, ...]
-    """What weakens it though no assumption is broken; a choice tells this, too."""
+    """What makes a number doubtful; a choice tells this, too."""
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
 
@@ -509,6 +509,7 @@ def plan_search(
         )
     if by_class is not None and by_class.loss is not None:
         rule = get_criterion("mean_loss")
+    notes += remarks_on_sizes(layout, counted, certificate)
     if by_class is not None:
         notes += hopes(by_class, labeled.y, layout.n_folds, delta)
     known = []
@@ -524,7 +525,7 @@ def plan_search(
         ),
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
-        row_remarks=remarks_on_rows(labeled, layout, counted, certificate),
+        row_remarks=remarks_on_rows(labeled, layout),
         assumptions=full_list(known, has_pool=counted is not None),
         identity={
             "estimator": _short_hash(exact_text(estimator)),
