@@ -38,12 +38,6 @@ def test_public_names__load_no_package_but_the_dependencies():
     assert _loaded(before + names) <= {"dsel", "sklearn"}
 
 
-def test_public_names__are_sorted_few_and_listed_by_dir():
-    assert list(dsel.__all__) == sorted(dsel.__all__)
-    assert len(dsel.__all__) <= 15
-    assert set(dsel.__all__) <= set(dir(dsel))
-
-
 def test_modules__are_there_without_an_import_of_their_own():
     names = "[each.name for each in pkgutil.iter_modules(dsel.__path__)]"
     found = (

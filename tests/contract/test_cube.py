@@ -138,11 +138,6 @@ def test_cube__has_no_variable_without_a_value(cube):
     assert ("message" in cube) == (cube is cube_of("failed"))
 
 
-def test_cube__is_a_table_of_a_row_for_each_candidate_and_split(cube):
-    counted = cube.drop_dims("criterion", errors="ignore")
-    assert len(counted.to_dataframe()) == np.prod([*counted.sizes.values()])
-
-
 def test_cube__says_of_sums_and_means_what_they_are():
     cube = cube_of("least squares")
     found = cube["estimate"].sel(criterion="kfold", drop=True)

@@ -154,10 +154,3 @@ def test_predict_pool__writes_what_a_model_or_a_search_answers(kind, tmp_path):
         assert (answers == model.predict(POOL)).all()
     lazy = search.predict(da.from_array(POOL, chunks=(100, 64)))
     assert (lazy.compute() == search.predict(POOL)).all()
-
-
-def test_pool__the_certificate_says_that_no_row_equals_a_labeled_one():
-    run = run_search(*TREES, X, Y, POOL, cv=3)
-    (first, *_) = run.certificate.assumptions
-    assert first.name == "A1"
-    assert "no pool row equals a labeled row" in first.reason

@@ -26,14 +26,14 @@ def test_bound__is_read_as_if_pool_rows_that_are_labeled_were_not_seen(name):
     errors, differ, rows = (
         chosen[each].values.astype(int) for each in (errors, differ, "fold_rows")
     )
-    delta = 0.05
     if name == "cv_bound":
-        differ, delta = differ.sum(), 0.05 / 4
-    *_, terms = [formula(errors, rows, differ, len(POOL), delta=delta)]
-    terms = terms[1] if name == "nested" else terms
+        terms = formula(errors, rows, differ.sum(), len(POOL), delta=0.05 / 4)
+    else:
+        _, terms = formula(errors, rows, differ, len(POOL), delta=0.05)
     found = run.certificates["all_rows"]
     assert (found.equal_rows, found.n_unlabeled) == (90, len(POOL) + 90)
     assert found.bound == pytest.approx(min(1.0, terms.bound), abs=1e-12)
+    assert "90 pool rows equal a labeled row" in found.assumptions[0].reason
 
 
 def test_pool__of_another_population_is_told_and_nothing_is_certified():

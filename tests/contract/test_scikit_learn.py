@@ -11,11 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
-    AdaBoostClassifier,
     BaggingClassifier,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     StackingClassifier,
@@ -25,7 +22,7 @@ from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -38,8 +35,8 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -136,10 +133,6 @@ LEARNERS = {
         "final_estimator__C": [0.1, 1.0]}),
     "histograms": (HistGradientBoostingClassifier(max_iter=5, random_state=0), {
         "max_leaf_nodes": [3, 7]}),
-    "boosting": (GradientBoostingClassifier(n_estimators=5, random_state=0), {
-        "max_depth": [1, 2]}),
-    "adaptive": (AdaBoostClassifier(n_estimators=3, random_state=0), {
-        "estimator": [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2)]}),
     "bags": (BaggingClassifier(SVC(), n_estimators=3, random_state=0), {
         "estimator__C": [0.1, 1.0]}),
     "forest": (RandomForestClassifier(5, random_state=0), {"max_depth": [1, 2]}),
@@ -153,12 +146,7 @@ LEARNERS = {
         "scoring": ["balanced_accuracy"]}),
     "layers": (MLPClassifier((3,), max_iter=200, random_state=0, solver="lbfgs"), {
         "alpha": [1e-3, 1.0]}),
-    "naive Bayes": (GaussianNB(), {"var_smoothing": [1e-9, 1.0]}),
-    "counts": steps(MinMaxScaler(clip=True), MultinomialNB(), multinomialnb__alpha=[1]),
     "neighbours": (NEAREST, {"n_neighbors": [1, 5], "weights": ["distance"]}),
-    "means": (NearestCentroid(), {"metric": ["euclidean", "manhattan"]}),
-    "dummy": (DummyClassifier(), {"strategy": ["prior", "most_frequent"]}),
-    "gradient steps": (SGDClassifier(random_state=0), {"alpha": [1e-3, 1e-1]}),
     "other machines": (NuSVC(), {"nu": [0.1, 0.3]}),
     "probabilities": (SVC(probability=True, random_state=0), {"C": [0.1, 1.0]}),
     "own kernel": (SVC(kernel=lambda A, B: A @ B.T), {"C": [0.1, 1.0]}),

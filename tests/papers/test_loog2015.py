@@ -68,21 +68,6 @@ def test_draw_rows__holds_every_row_once_and_rare_classes_as_often_as_they_are()
     assert np.mean(rare) == pytest.approx(1 + 36 * 45 / 538, abs=4 * error)
 
 
-def test_load_table__components_are_uncorrelated_and_nearly_all(data_dir):
-    covariance = np.cov(loog2015.load_table("banknote", data_dir).X.T, bias=True)
-    off = covariance - np.diag(np.diag(covariance))
-    assert np.abs(off).max() < 1e-10
-    assert 0.999 * 4 <= np.trace(covariance) <= 4 + 1e-9
-
-
-def test_measure__training_likelihoods_are_ordered(data_dir):
-    table = loog2015.load_table("banknote", data_dir)
-    for repeat in range(3):
-        found = loog2015.measure(table, repeat, common.Settings(1), None)
-        supervised, semi, oracle, *_ = found.log_likelihood.sel(part="train")
-        assert supervised < semi < oracle
-
-
 @pytest.mark.parametrize("name", ["banknote", "climate", "spectf"])
 def test_measure__gives_the_stored_numbers(name, data_dir):
     stored = json.loads((PAPERS / "reference" / "loog2015.json").read_text())

@@ -222,14 +222,6 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert not np.any(table.differences[0])
 
 
-def test_changed_cube__keeps_its_numbers_and_certifies_nothing():
-    outcome = plan().run()
-    assert dsel.select(outcome.results).certificate.certified
-    cut = outcome.results.isel(max_depth=[0, 1])
-    assert not dsel.select(cut).certificate.certified
-    assert "changed after the run" in dsel.select(cut).certificate.reasons[0]
-
-
 def test_progress__ends_with_the_last_step_done():
     told = []
     plan().run(on_progress=told.append)
