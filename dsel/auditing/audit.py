@@ -135,15 +135,6 @@ def _counts(
     return counts
 
 
-def verdicts(report: xr.Dataset) -> NDArray[np.str_]:
-    """Return one word for each setting of a report."""
-    found = np.where(report["holds"], "holds", "FAILS")
-    found = np.where(report["certified"].sum(names.DELTA) == 0, "claims nothing", found)
-    controls = np.where(report["holds"], "NOT CAUGHT", "caught")
-    verdict: NDArray[np.str_] = np.where(report["is_control"], controls, found)
-    return verdict
-
-
 def is_sound(report: xr.Dataset) -> bool:
     """Return whether every certificate holds and every control is caught."""
     return bool((report["holds"] != report["is_control"]).all())
