@@ -119,13 +119,14 @@ def test_select__takes_truths_among_numbers_and_columns_of_gaps(
 
 
 def test_select__says_the_verdict_first_then_the_plan_then_assumptions(numbers):
-    text = run(*numbers).stdout
+    text = run(*numbers, "--seed", 5).stdout
     lines = text.splitlines()
+    assert "  seed           5" in lines
     begins = ["Chosen: ", "Error at most ", "at most ", "A held-out fifth would give "]
     assert all(map(str.startswith, lines, begins))
     assert text.index("Chosen") < text.index("Plan of 2") < text.index("Assumes  A1")
     assert max(map(len, lines[4:])) <= 80
-    assert run(*numbers, "--quiet").output.splitlines() == lines[:4]
+    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == lines[:4]
 
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
