@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
+    GroupKFold,
     KFold,
     ParameterGrid,
     ParameterSampler,
@@ -253,6 +254,15 @@ def test_fit__certifies_learners_without_a_seed(name):
 def test_cv__of_plain_random_folds_is_certified(cv, certified):
     search = searched(NEAREST, {"n_neighbors": [1, 3]}, cv=cv)
     assert search.certificate_.certified == certified
+
+
+def test_groups__stay_together_in_the_folds_of_a_splitter():
+    groups, cv, grid = np.arange(len(X)) // 3, GroupKFold(3), {"n_neighbors": [1, 3]}
+    search = dsel.SemiSupervisedSearchCV(NEAREST, grid, cv=cv, prune=False)
+    found = search.fit(X, TWO, groups=groups).results_.fold_errors
+    folds = list(cv.split(X, TWO, groups))
+    expected = searched(NEAREST, grid, cv=folds).results_.fold_errors
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_search__has_the_manners_of_an_estimator():
