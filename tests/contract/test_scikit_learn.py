@@ -256,6 +256,13 @@ def test_cv__of_plain_random_folds_is_certified(cv, certified):
     assert search.certificate_.certified == certified
 
 
+@pytest.mark.parametrize("learner", [LinearSVC(), SVC(), LOGISTIC])
+def test_training__on_one_class_answers_it(learner):
+    no, yes = (np.flatnonzero(label == TWO) for label in ("no", "yes"))
+    found = searched(learner, {"C": [1.0]}, cv=[(no, yes), (yes, no)]).results_
+    assert found.fold_errors.values.ravel().tolist() == [len(yes), len(no)]
+
+
 def test_groups__stay_together_in_the_folds_of_a_splitter():
     groups, cv, grid = np.arange(len(X)) // 3, GroupKFold(3), {"n_neighbors": [1, 3]}
     search = dsel.SemiSupervisedSearchCV(NEAREST, grid, cv=cv, prune=False)
