@@ -3,9 +3,10 @@
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,23 +35,38 @@ from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
 _LIBSVM_DRAWS = threading.Lock()
 
 
+_LOCK, _FILTERS = threading.Lock(), ExitStack()
+_STOPPED: dict[int, list[str]] = {}  # of each thread that fits, what was said there
+
+
 @contextmanager
 def _noticing() -> Iterator[list[str]]:
     """Give what a fit says that stops before it converges, in the place of a warning.
 
-    It would be shown for each of many fits, and on a worker to nobody.
+    It would be shown for each of many fits, and on a worker to nobody. Filters are of
+    the process: of fits on several threads the first sets and the last restores them.
     """
-    stopped: list[str] = []
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with _LOCK:
+        if not _STOPPED:
+            _FILTERS.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("always", ConvergenceWarning)
+            warnings.showwarning = partial(_notice, warnings.showwarning)
+        stopped = _STOPPED[threading.get_ident()] = []
+    try:
         yield stopped
-    for each in told:
-        if issubclass(each.category, ConvergenceWarning):
-            stopped.append(f"ConvergenceWarning: {each.message}".splitlines()[0])
-        else:
-            warnings.warn_explicit(
-                each.message, each.category, each.filename, each.lineno
-            )
+    finally:
+        with _LOCK:
+            del _STOPPED[threading.get_ident()]
+            if not _STOPPED:
+                _FILTERS.close()
+
+
+def _notice(show: Callable[..., None], said: Any, category: Any, *where: Any) -> None:
+    stopped = _STOPPED.get(threading.get_ident())
+    if stopped is not None and issubclass(category, ConvergenceWarning):
+        stopped.append(f"ConvergenceWarning: {said}".splitlines()[0])
+    else:
+        show(said, category, *where)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """Nested searches: the rule of inner searches, halving, and what is handed over."""
 
 import pickle
+import time
+import warnings
 
 import numpy as np
 import pytest
+from distributed import Client
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -269,6 +273,30 @@ def test_fits__that_stopped_early_are_a_remark_and_no_warning():
     learner = LogisticRegression(max_iter=2)
     choice = plan(learner, {"C": [1.0]}).run().choice
     assert "1 candidate stopped before they converged" in " ".join(choice.remarks)
+
+
+class Stops(Drawn):
+    """Takes a while to stop before it converges."""
+
+    def fit(self, X, y):
+        time.sleep(self.scale)
+        warnings.warn("too few steps", ConvergenceWarning, stacklevel=2)
+        time.sleep(self.scale)
+        return super().fit(X, y)
+
+
+@pytest.mark.cluster
+def test_fits__on_threads_of_a_worker_keep_their_warnings_apart(monkeypatch):
+    shown = []
+    monkeypatch.setattr(warnings, "showwarning", lambda said, *_: shown.append(said))
+    made = plan(Stops(), {"scale": [0.001, 0.002, 0.003, 0.005]}, prune=False)
+    local = {"processes": False, "threads_per_worker": 4, "dashboard_address": ":0"}
+    with Client(**local) as client:
+        before = warnings.showwarning, warnings.filters[:]
+        choice = made.run(client).choice
+    assert "4 candidates stopped before they converged" in " ".join(choice.remarks)
+    assert (warnings.showwarning, warnings.filters) == before
+    assert not shown
 
 
 def test_two_folds__work_and_say_what_models_have_seen():
