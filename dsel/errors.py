@@ -1,9 +1,10 @@
 """The exceptions and warnings that a caller may want to catch, and how to warn."""
 
+import errno
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, TypeVar
@@ -14,6 +15,8 @@ STORAGE_LIBRARIES: Final = (
     "adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google",
 )  # fmt: skip
 """Packages that reach object stores, each with exceptions of its own."""
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""Numbers of errors that only writing has."""
 
 
 class StoreMismatchError(ValueError):
@@ -71,6 +74,28 @@ def reached(place: object, read: Callable[[], T]) -> T:
     except ConnectionError as error:
         told = str(error)
     raise ConnectionError(told)
+
+
+@contextmanager
+def writing(
+    place: object, name: str, numbers: Sequence[int] | None = None
+) -> Iterator[None]:
+    """Say in one line, by an OSError, that the place of an argument takes nothing.
+
+    Of errors with these numbers, where other things than writing may fail.
+    """
+    try:
+        yield
+    except Exception as error:
+        number = getattr(error, "errno", None)
+        if numbers is not None and number not in numbers:
+            raise
+        told = getattr(error, "strerror", None) or without_queries(str(error))
+        text = (
+            f"cannot write to `{name}` {place}: {told}; make room there or let it be "
+            f"written to, then run the same command again."
+        )
+        raise (OSError(number, text) if number else OSError(text)) from error
 
 
 def without_queries(text: str) -> str:

@@ -72,7 +72,7 @@ for name in ("fold_errors", "outer_errors", "outer_disagreements"):
 print(f"the same certificates {outcome.certificates == whole.certificates}")
 
 # %%
-# Where the time of the fits and the pool went:
+# Where the time of the fits of the inner searches went:
 
-outcome.results.dsel.plot.timing()
+outcome.pair_results.dsel.plot.timing()
 folder.cleanup()

@@ -176,6 +176,33 @@ def check_unmasked(y: Any) -> None:
         )
 
 
+def check_targets(X: Any, y: Any) -> None:
+    """Raise where targets in memory are no numbers, or that of a row is missing."""
+    check_unmasked(y)
+    if y is None or hasattr(y, "dask"):
+        return
+    values = np.asarray(y)
+    rows = X if hasattr(X, "shape") else np.asarray(X)
+    if not hasattr(X, "dask") and rows.shape[:1] != values.shape[:1]:
+        raise ValueError(
+            f"`y` must have a target for each row of `X`, got the shapes "
+            f"{values.shape} and {rows.shape}."
+        )
+    objects = values.flat if values.dtype.kind == "O" else ()
+    if values.dtype.kind not in "biufcO" or any(isinstance(v, str) for v in objects):
+        raise TypeError(
+            f"`y` must hold numbers, got {shorten(repr(values[:3]), 60)}; make numbers "
+            f"of them, or for classes search with KernelLeastSquaresClassifier()."
+        )
+    is_float = values.dtype.kind == "f"
+    missing = np.argwhere(~np.isfinite(values) if is_float else pd.isna(values))
+    if len(missing):
+        raise ValueError(
+            f"`y` must hold finite numbers, but that of row {missing[0][0]} is "
+            f"{values[tuple(missing[0])]}; leave out rows without a target."
+        )
+
+
 def _check_classes(classes: NDArray[Any], labels: NDArray[Any]) -> None:
     """Raise ValueError where labels are hardly classes, or one stands for no label."""
     if len(classes) < 2:

@@ -162,6 +162,12 @@ def _of_object(source: Any) -> Pool:
     elif isinstance(source, pd.DataFrame):  # whose names are no texts: a matrix
         columns, source = source.columns, source.to_numpy()
     elif isinstance(source, (list, tuple)):
+        if isinstance(next(iter(source), None), (str, Path)):
+            raise ValueError(
+                f"`pool` must be two-dimensional, or one path, got a list of "
+                f"{len(source)} texts or paths; pass the path of a folder of the "
+                f"Parquet files, or of texts pandas.DataFrame({{'text': pool}})."
+            )
         source = np.asarray(source)
     if not hasattr(source, "shape") or not hasattr(source, "dtype"):
         raise TypeError(

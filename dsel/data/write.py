@@ -33,6 +33,7 @@ from dsel.data.tables import (
     read_table,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
+from dsel.errors import FULL, writing
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.stores import POOL, check_empty, check_outside, names_in
 
@@ -133,7 +134,8 @@ def write_pool(
                 f"path is no URL, and `dtype` and `chunk_rows` are left out, got "
                 f"{path!r}; leave out the ending to write a zarr pool."
             )
-        _write_parquet(file, target, path, report)
+        with writing(path, "path", FULL):
+            _write_parquet(file, target, path, report)
         return open_pool(path)
     if is_csv:
         columns: Any = csv_columns(file, target)
@@ -153,31 +155,31 @@ def write_pool(
     place, token = rooted(path), tokenize(content, str(numbers), size)
     its_options = options if "://" in place else {}
     if _is_to_write(place, its_options, token):
-        array = zarr.create_array(
-            place,
-            shape=(n_rows, n_columns),
-            chunks=(size or 1, n_columns),
-            dtype=numbers,
-            # Measurements hardly compress, so codecs must be quick; the checksum costs
-            # a seventh of reading a chunk that is in the page cache.
-            compressors=[
-                BloscCodec(cname="lz4", shuffle="shuffle", typesize=numbers.itemsize),
-                Crc32cCodec(),
-            ],
-            attributes={
-                POOL: "dense",
-                COMPLETE: False,
-                COLUMNS: columns,
-                SOURCE: token,
-            },
-            zarr_format=3,
-            config={"write_empty_chunks": True},
-            storage_options=its_options or None,
-            overwrite=True,
+        # Measurements hardly compress, so codecs must be quick; the checksum costs a
+        # seventh of reading a chunk that is in the page cache.
+        compressor = BloscCodec(
+            cname="lz4", shuffle="shuffle", typesize=numbers.itemsize
         )
+        attributes = {
+            POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token,
+        }  # fmt: skip
+        with writing(path, "path", FULL):
+            array = zarr.create_array(
+                place,
+                shape=(n_rows, n_columns),
+                chunks=(size or 1, n_columns),
+                dtype=numbers,
+                compressors=[compressor, Crc32cCodec()],
+                attributes=attributes,
+                zarr_format=3,
+                config={"write_empty_chunks": True},
+                storage_options=its_options or None,
+                overwrite=True,
+            )
         try:
-            fill(array, report=report)
-            array.attrs[COMPLETE] = True
+            with writing(path, "path", FULL):
+                fill(array, report=report)
+                array.attrs[COMPLETE] = True
         except BaseException:
             files, root = fsspec.core.url_to_fs(place, **its_options)
             files.rm(root, recursive=True)

@@ -7,7 +7,6 @@ a width is one task, a decomposition.
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import KW_ONLY, dataclass
-from textwrap import shorten
 from typing import Any, Final, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from dsel import names
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_unmasked
+from dsel.data.labeled import check_targets
 from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
 from dsel.data.splits import (
@@ -357,19 +356,13 @@ class LeastSquaresSearch(Search):
             As for `fit`.
         """
         widths, lams = self._checked_grid(list(ESTIMATES))
-        check_unmasked(y)
+        check_targets(X, y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr",
             ensure_min_samples=2 + bool(self.fit_intercept), **NUMERIC,
         )  # fmt: skip
         check_memory(X.shape[0])
-        try:
-            y = np.asarray(y, np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"`y` must hold numbers, got {shorten(repr(y), 60)}; for classes "
-                f"search with KernelLeastSquaresClassifier()."
-            ) from error
+        y = np.asarray(y, np.float64)
         seed = seed_from(self.random_state)
         folds: tuple[Split, ...] = ()
         if hasattr(self.cv, "split") or np.iterable(self.cv):

@@ -18,7 +18,7 @@ from dsel.arrays import Floats, Integers
 from dsel.checks import check_integer
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_unmasked
+from dsel.data.labeled import check_targets
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
 from dsel.least_squares.closed_form import gaussian_kernel, whitening
@@ -119,7 +119,7 @@ class StreamedLeastSquaresSearch(Search):
             Where no candidate has a finite estimate.
         """
         widths, lams = self._checked_grid(("loo", "gcv"))
-        check_unmasked(y)
+        check_targets(X, y)
         checked: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
         if hasattr(X, "dask"):
             checked = {"skip_check_array": True}

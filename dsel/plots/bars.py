@@ -201,9 +201,16 @@ def plot_terms(
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw where the time of a search went, one bar for each kind of task.
 
-    Arguments are those of `plot_surface`; seconds are summed over tasks.
+    Arguments are those of `plot_surface`; seconds are summed over tasks. Those of a
+    nested search are in its `pair_results`, which takes the place of `results`.
     """
     there = [name for name in PHASES if name in results]
+    if not there:
+        raise ValueError(
+            "`results` have no seconds to draw; those of a nested search are in the "
+            "`pair_results` of its outcome (`pair_results_` of an estimator): write "
+            "outcome.pair_results.dsel.plot.timing()."
+        )
     seconds = np.array([float(results[name].sum()) for name in there])
     total = seconds.sum()
     ax = new_axes(height=2.4) if ax is None else ax

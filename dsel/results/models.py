@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 from dsel.results.place import (
     MAKE_ANEW,
     Place,
-    read_head,
+    check_kept,
     read_outcome,
     replacing,
     seal,
@@ -31,9 +31,16 @@ TRUSTED: Final = (
     "dsel.mcpl.estimators.SemiSupervisedLDA",
     "dsel.nonconformity.classifier.NonconformityClassifier",
     "dsel.nonconformity.models.ModelSet",
+    *(  # fitted encoders and SVMs hold some; skops writes no other formats
+        f"scipy.sparse._{form}.{form}_{kind}"
+        for form in ("bsr", "coo", "csc", "csr", "dia")
+        for kind in ("array", "matrix")
+    ),
 )
 """What may be built beside what skops trusts of itself: our own estimators and what
 they hold, each by its full name, so that no name that our modules import is one."""
+LATER: Final = "later-"
+"""Begins files that an outcome does not name: its models, fitted anew and counted."""
 
 
 def save_model(
@@ -88,25 +95,43 @@ def open_model(
     Raises
     ------
     FileNotFoundError
-        Where no model was kept.
+        Where nothing is there, or no model was kept.
     ModuleNotFoundError
         Where skops is not installed.
     ValueError
         Where it is damaged, or has types that are not trusted.
     """
     where = Place(place, storage_options=storage_options, name="place")
-    read_head(where)  # of no other version
-    outcome = read_outcome(where)
+    check_kept(where)
+    outcome, way_out = read_outcome(where), "`save_model` keeps one"
     if outcome is None:
         files = [each for each in where.files(FOLDER) if each.startswith(MODEL)]
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
-        kept, handed_over = outcome["models"], outcome["said"].get("deploy")
+        kept, handed_over = kept_models(where, outcome), outcome["said"].get("deploy")
+        way_out = (
+            "it was searched without skops, or skops does not take them: pip install "
+            "'dsel[models]', then fit or select with the same line again, which keeps "
+            "them"
+        )
     wanted = str(name or handed_over)
     if wanted not in kept:
-        has = f"it has {', '.join(kept)}" if kept else "it has none"
+        has = f"it has {', '.join(kept)}" if kept else f"it has none; {way_out}"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
     return read_model(where, kept[wanted], trusted)
+
+
+def kept_models(place: Place, outcome: Mapping[str, Any]) -> dict[str, str]:
+    """Return the file of each model of a run."""
+    later = [file for file in place.files(FOLDER) if file.startswith(LATER)]
+    return {**outcome["models"], **{file.split("-")[1]: file for file in later}}
+
+
+def mend_model(place: Place, name: str, model: Any) -> None:
+    """Write a model of a run that has ended, where it lacks or is damaged."""
+    file = kept_models(place, read_outcome(place) or {"models": {}}).get(name)
+    if unseal(place.read(f"{FOLDER}/{file}")) is None:
+        write_model(place, f"{LATER}{name}", model)
 
 
 def write_model(place: Place, name: str, model: Any) -> str:

@@ -8,6 +8,7 @@ of a run.
 
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -21,7 +22,7 @@ from typing import Any, Final
 from fsspec.core import url_to_fs
 
 from dsel.checks import check_options, check_path, check_url
-from dsel.errors import StoreMismatchError, reaching, without_queries
+from dsel.errors import StoreMismatchError, reaching, writing
 from dsel.stores import check_empty
 
 FORMAT: Final = 3
@@ -38,6 +39,29 @@ READERS: Final = 16
 """Files that are read at once; what takes time is the way to an object store."""
 AT_WORK_SECONDS: Final = 0.2
 """How long a writer may need from creating a file to its bytes."""
+WORDS: Final = {
+    "estimator": "another estimator",
+    "candidates": "other candidates (the grid)",
+    "splits": "other folds (`cv`)",
+    "labeled": "other labeled rows",
+    "targets": "other targets `y`",
+    "pool": "another pool",
+    "fitting_pool": "other pool rows for fits",
+    "fit_params": "other arguments of `fit`",
+}
+"""What differs where heads hold hashes, in a user's words."""
+CAUSES: Final = {
+    "candidates": {"estimator", "labeled", "fit_params"},
+    "splits": {
+        "candidates", "estimator", "labeled", "targets", "fit_params", "certificate",
+        "seed",
+    },
+    "prune": {"certificate"},
+    "deploy": {"certificate"},
+    "pool": {"estimator", "max_pool_rows", "seed"},
+    "fitting_pool": {"estimator", "pool", "seed"},
+}  # fmt: skip
+"""By what follows from others: it is not told where one of them differs."""
 
 
 class Place:
@@ -93,7 +117,7 @@ class Place:
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files, in the place of those that have the same name."""
-        with self._writing():
+        with writing(self, self.name):
             self._fs.pipe(
                 {f"{self._root}/{name}": body for name, body in files.items()}
             )
@@ -101,7 +125,7 @@ class Place:
     def create(self, name: str, content: bytes) -> None:
         """Write a file unless somebody did before."""
         path = f"{self._root}/{name}"
-        with self._writing():
+        with writing(self, self.name):
             if self.folder is not None:  # older fsspec makes none for "x"
                 self.folder.mkdir(parents=True, exist_ok=True)
             for seconds in (AT_WORK_SECONDS, 0.0):
@@ -118,24 +142,11 @@ class Place:
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all files in it."""
         path = f"{self._root}/{name}"
-        with self._writing():
+        with writing(self, self.name):
             for file in self._fs.find(path):  # one by one, since paths may hold a *
                 self._fs.rm_file(file)
         if self.folder is not None:
             shutil.rmtree(path, ignore_errors=True)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            told = getattr(error, "strerror", None) or without_queries(str(error))
-            text = (
-                f"cannot write to `{self.name}` {self}: {told}; make room there or let "
-                f"it be written to, then the same command goes on from there."
-            )
-            number = getattr(error, "errno", None)
-            raise (OSError(number, text) if number else OSError(text)) from error
 
 
 def seal(body: bytes) -> bytes:
@@ -205,9 +216,9 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
         differing = ["kind"]  # then all else differs, too
     if differing:
         shown = (
-            f"{key} is {theirs.get(key, 'nothing')!s:.40} there and "
-            f"{ours.get(key, 'nothing')!s:.40} now"
+            _difference(key, theirs.get(key, "nothing"), ours.get(key, "nothing"))
             for key in differing
+            if not CAUSES.get(key, set()) & {*differing}
         )
         raise StoreMismatchError(
             f"`{place.name}` {place} holds another plan: {', '.join(shown)}; choose "
@@ -216,6 +227,33 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
     return head
+
+
+def _difference(key: str, there: Any, now: Any) -> str:
+    """Return in words how a plan differs, without the hashes of heads.
+
+    Examples
+    --------
+    >>> _difference("seed", 0, 7), _difference("pool", "none", "rows-" + 32 * "a")
+    ('seed is 0 there and 7 now', 'another pool')
+    """
+    # Long numbers, such as seeds, are none; after a number of folds a hash follows.
+    a, b = (
+        re.sub(r"(, )?(\w+-)*(?=\w*[a-f])[0-9a-f]{16,}", "", str(value))[:40]
+        for value in (there, now)
+    )
+    if a and b and a != b:
+        return f"{'cv' if key == 'splits' else key} is {a} there and {b} now"
+    return WORDS.get(key, f"other {key}")
+
+
+def check_kept(place: Place) -> None:
+    """Raise FileNotFoundError where dsel has kept nothing; ValueError where others."""
+    if read_head(place) is None:
+        raise FileNotFoundError(
+            f"there are no results at {place}: it does not exist, or holds nothing of "
+            f"dsel; name the place that `out` named."
+        )
 
 
 @contextmanager

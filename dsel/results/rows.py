@@ -16,6 +16,7 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel import stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
+from dsel.errors import FULL, writing
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
@@ -58,35 +59,36 @@ def write_rows(
         )
     stores.check_empty(stores.names_in(store), store, "path")
     told = {**attributes, COMPLETE: False}
-    group = zarr.create_group(store, attributes=told, zarr_format=3)
-    arrays: dict[str, Any] = {
-        name: group.create_array(
-            name,
-            shape=(n_rows, *row_shape),
-            chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
-            dtype=dtype,
-            fill_value=fill,
-            compressors=[ZstdCodec(), Crc32cCodec()],
-            config={"write_empty_chunks": True},  # of these objects, not stored
-        )
-        for name, (row_shape, dtype, fill) in fields.items()
-    }
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
     tasks = [
         Task(f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span))
         for span in pool.spans(SPAN_ROWS)
     ]
     work = task, block_rows, allow_nan
-    for rows, values in records_in_order(work, tasks, resolve_client(client)):
-        first, stop = int(rows[0]), int(rows[-1]) + 1
-        place = slice(first, stop) if len(rows) == stop - first else rows
-        for name, array in arrays.items():
-            array.oindex[place] = values[name]
-        empty.difference_update((rows // CHUNK_ROWS).tolist())
-    for array in arrays.values():
-        for chunk in empty:  # all of its rows are left out
-            array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
-    group.attrs[COMPLETE] = True
+    with writing(path, "path", FULL):
+        group = zarr.create_group(store, attributes=told, zarr_format=3)
+        arrays: dict[str, Any] = {
+            name: group.create_array(
+                name,
+                shape=(n_rows, *row_shape),
+                chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
+                dtype=dtype,
+                fill_value=fill,
+                compressors=[ZstdCodec(), Crc32cCodec()],
+                config={"write_empty_chunks": True},  # of these objects, not stored
+            )
+            for name, (row_shape, dtype, fill) in fields.items()
+        }
+        for rows, values in records_in_order(work, tasks, resolve_client(client)):
+            first, stop = int(rows[0]), int(rows[-1]) + 1
+            place = slice(first, stop) if len(rows) == stop - first else rows
+            for name, array in arrays.items():
+                array.oindex[place] = values[name]
+            empty.difference_update((rows // CHUNK_ROWS).tolist())
+        for array in arrays.values():
+            for chunk in empty:  # all of its rows are left out
+                array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
+        group.attrs[COMPLETE] = True
 
 
 def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:

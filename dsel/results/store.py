@@ -23,14 +23,14 @@ from zarr.storage import MemoryStore
 
 from dsel import names
 from dsel.results.cube import evidence
-from dsel.results.models import read_model, write_model
+from dsel.results.models import kept_models, read_model, write_model
 from dsel.results.place import (
     JOURNAL,
     MAKE_ANEW,
     OUTCOME,
     Place,
+    check_kept,
     claim,
-    read_head,
     read_journal,
     read_outcome,
     replacing,
@@ -128,10 +128,7 @@ def open_results(
     save_results : Writes a cube; a run with ``out=`` does so at its end.
     """
     where = Place(place, storage_options=storage_options, name="place")
-    if read_head(where) is None:
-        raise FileNotFoundError(
-            f"there are no results at {where}; name the place that `out` named."
-        )
+    check_kept(where)
     final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
     try:
         return read_dataset(where, CUBE, final)
@@ -314,7 +311,7 @@ class Store(AbstractContextManager["Store"]):
 
     def load_model(self, name: str) -> Any:
         """Return the model that belongs to the outcome; KeyError where none does."""
-        file = (self._final or self._kept)["models"][name]
+        file = kept_models(self.place, self._final or self._kept)[name]
         return read_model(self.place, file, ())
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """What users do wrong: tables of calls, errors and words that must occur."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,23 +165,27 @@ def test_run__refuses(case):
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "words"),
     [
-        {"random_state": 8},
-        {"X": X + 1},
-        {"y": Y[::-1]},
-        {"pool": POOL[:50]},
-        {"cv": 4},
-        {"grid": {"C": [1.0]}},
+        ({"random_state": 8}, "seed is 7 there and 8 now"),
+        ({"X": X + 1}, "other labeled rows"),
+        ({"y": Y[::-1]}, "other labeled rows"),
+        ({"pool": POOL[:50]}, "another pool"),
+        ({"cv": 4}, "cv is 3 there and 4 now"),
+        ({"grid": {"C": [1.0]}}, "other candidates (the grid)"),
+        ({"estimator": SVC(tol=1e-2)}, "another estimator"),
+        ({"certificate": "cv_bound"}, "certificate is nested, cv_error, delta=0.05 "
+         "there and cv_bound, cv_bound, delta=0.05 now"),
     ],
     ids=lambda changed: next(iter(changed)),
-)
-def test_out__of_another_plan_is_refused_and_left_as_it_was(changed, tmp_path):
-    place, mine = tmp_path / "out", {"certificate": "cv_bound", "cv": 3}
+)  # fmt: skip
+def test_out__of_another_plan_is_refused_and_left_as_it_was(changed, words, tmp_path):
+    place, mine = tmp_path / "out", {"cv": 3}
     plan(**mine).run(out=place)
     before = sorted(place.rglob("*"))
     other = plan(**{**mine, **changed})
-    is_refused(lambda: other.run(out=place), ValueError, "out another")
+    with pytest.raises(ValueError, match=re.escape(f"another plan: {words}; choose")):
+        other.run(out=place)
     assert sorted(place.rglob("*")) == before
     assert dsel.select(dsel.open_results(place)).params is not None
 

@@ -103,6 +103,7 @@ OPENED = [
     (group_of_two, V, "found a, b; name one as"),
     (lambda f: with_head(f, also={"complete": False}), V, "not written to the end"),
     (lambda _: np.array([["a"]]), T, "`pool` must be numeric"),
+    (lambda _: ["a.parquet", "b.parquet"], V, "list of 2 .* path of a folder"),
     (lambda _: np.zeros(3), V, r"two-dim.*got shape \(3,\)"),
     (lambda _: dd.from_pandas(TEXT, npartitions=1)["len"], V, "`pool` .*two-dim"),
     (lambda _: 3, T, "`pool` .*got int"),

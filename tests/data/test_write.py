@@ -1,3 +1,4 @@
+import errno
 import os
 from operator import add
 
@@ -89,6 +90,18 @@ def test_write_pool__interrupted_leaves_nothing(kind, failing, X, tmp_path):
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
     assert seen[-1] in [(len(X), None), (len(X), len(X))]
     assert seen[failing:] == sorted(seen[failing:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_write_pool__on_a_full_disk_names_the_place(kind, X, tmp_path):
+    source, target = source_of(kind, X, tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"`path` .*p.zarr: No space left.*same command"):
+        write_pool(source, tmp_path / "p.zarr", target=target, on_progress=full)
+    assert not (tmp_path / "p.zarr").exists()
 
 
 def test_write_pool__replaces_what_a_killed_process_began(X, tmp_path):

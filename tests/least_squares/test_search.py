@@ -208,7 +208,7 @@ def test_fit__more_widths_cost_only_themselves(table, tmp_path, records_left):
 
 OTHERS = {
     "penalty": {"penalty": "rkhs"},
-    "splits": {"cv": 4},
+    "other folds": {"cv": 4},
     "fit_intercept": {"fit_intercept": True},
     "seed": {"random_state": 1},
     "targets": {},

@@ -190,6 +190,11 @@ def test_plot_timing__sums_the_seconds(bounded):
     assert [bar.get_width() for bar in bars] == sums
 
 
+def test_plot_timing__says_where_the_seconds_of_a_nested_search_are(nested):
+    with pytest.raises(ValueError, match=r"outcome.pair_results.dsel.plot.timing\(\)"):
+        nested.dsel.plot.timing()
+
+
 def test_plot_bound_plan__has_a_line_for_each_certificate():
     plan = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1)
     ax = plot_bound_plan(plan)

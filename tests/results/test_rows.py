@@ -1,5 +1,8 @@
 """Results for every row of a pool, whole or damaged."""
 
+import errno
+from unittest.mock import Mock, patch
+
 import numpy as np
 import pytest
 import zarr
@@ -87,5 +90,11 @@ def test_rows__are_refused_in_one_line(place, rows, tmp_path):
         with pytest.raises(error, match=words):
             write(open_pool(rows), at)
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+    full = Mock(side_effect=OSError(errno.EROFS, "Read-only file system"))
+    with (
+        patch.object(zarr.Array, "oindex", property(full)),
+        pytest.raises(OSError, match=r"cannot write to `path` .*new: Read-only"),
+    ):
+        write(open_pool(rows), tmp_path / "new")
     with pytest.raises(ValueError, match="`name` must be one of 'sum', got 'other'"):
         list(read_rows(place, "other"))

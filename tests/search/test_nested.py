@@ -100,6 +100,8 @@ def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     for number in halved.results["outer_candidate"].values.astype(int):
         assert status[number] in (0, 1)
     assert (status == 1).any()
+    with pytest.raises(ValueError, match="pruned after a first round"):
+        dsel.select(halved.results, "cv_error")
 
 
 def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it():
