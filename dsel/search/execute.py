@@ -555,7 +555,6 @@ def nested_choice(
         models[ALL_ROWS] = last.models[k]
     deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
     number = candidates[deploy]
-    # The cube's estimates are of candidates that no search has dropped.
     shown = read_evidence(cube)
     rates = shown.get(names.FOLD_LOSS_MEAN)
     estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())

@@ -7,7 +7,8 @@ scatter matrix.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import sqrtm
+from scipy.stats import Covariance, multivariate_normal
 
 Floats = np.ndarray
 LEAST_VARIANCE = 1e-14
@@ -23,16 +24,9 @@ class Lda(NamedTuple):
 
     def log_joint(self, X: Floats) -> Floats:
         """Return ln p(x, k), shape (n_rows, K)."""
-        centre = self.means.mean(axis=0)  # squares of far rows would cost digits
-        factor = np.linalg.cholesky(self.covariance)
-        rows, means = (
-            solve_triangular(factor, (each - centre).T, lower=True).T
-            for each in (X, self.means)
-        )
-        scores = rows @ means.T - 0.5 * (means**2).sum(axis=1)
-        scores -= 0.5 * (rows**2).sum(axis=1)[:, np.newaxis]
-        constant = np.log(np.diag(factor)).sum() + 0.5 * X.shape[1] * np.log(2 * np.pi)
-        return scores + np.log(self.priors) - constant
+        shared = Covariance.from_cholesky(np.linalg.cholesky(self.covariance))
+        found = [multivariate_normal(mean, shared).logpdf(X) for mean in self.means]
+        return np.transpose(found) + np.log(self.priors)
 
 
 def fit_lda(X: Floats, y: Floats, ridge: float) -> Lda:
@@ -63,19 +57,7 @@ def moment_constrained(X: Floats, y: Floats, pool: Floats, ridge: float) -> Lda:
         + ridge * np.eye(X.shape[1]) / len(rows)
         for rows in (X, everything)
     )
-    root = root_of_ratio(everywhere, here)
+    # Eigenvalues of such a product are positive.
+    root = sqrtm(np.linalg.solve(here, everywhere).T).real
     means = (fit.means - X.mean(axis=0)) @ root.T + everything.mean(axis=0)
     return Lda(fit.priors, means, root @ fit.covariance @ root.T)
-
-
-def root_of_ratio(above: Floats, below: Floats) -> Floats:
-    """Return the root A of ``above below^-1`` with positive eigenvalues.
-
-    ``A below A'`` is `above`: in coordinates in which `below` is the identity, A is the
-    symmetric root of `above`. It does not depend on coordinates.
-    """
-    lower = np.linalg.cholesky(below)
-    half = np.linalg.solve(lower, above)
-    values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.T))
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return np.linalg.solve(lower.T, (lower @ root).T).T
