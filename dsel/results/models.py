@@ -39,8 +39,6 @@ TRUSTED: Final = (
 )
 """What may be built beside what skops trusts of itself: our own estimators and what
 they hold, each by its full name, so that no name that our modules import is one."""
-LATER: Final = "later-"
-"""Begins files that an outcome does not name: its models, fitted anew and counted."""
 
 
 def save_model(
@@ -108,30 +106,16 @@ def open_model(
         files = [each for each in where.files(FOLDER) if each.startswith(MODEL)]
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
-        kept, handed_over = kept_models(where, outcome), outcome["said"].get("deploy")
+        kept, handed_over = outcome["models"], outcome["said"].get("deploy")
         way_out = (
-            "it was searched without skops, or skops does not take them: pip install "
-            "'dsel[models]', then fit or select with the same line again, which keeps "
-            "them"
+            "it was searched without skops, or skops does not take them: the same line "
+            "makes them again; with pip install 'dsel[models]' `save_model` keeps one"
         )
     wanted = str(name or handed_over)
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else f"it has none; {way_out}"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
     return read_model(where, kept[wanted], trusted)
-
-
-def kept_models(place: Place, outcome: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file of each model of a run."""
-    later = [file for file in place.files(FOLDER) if file.startswith(LATER)]
-    return {**outcome["models"], **{file.split("-")[1]: file for file in later}}
-
-
-def mend_model(place: Place, name: str, model: Any) -> None:
-    """Write a model of a run that has ended, where it lacks or is damaged."""
-    file = kept_models(place, read_outcome(place) or {"models": {}}).get(name)
-    if unseal(place.read(f"{FOLDER}/{file}")) is None:
-        write_model(place, f"{LATER}{name}", model)
 
 
 def write_model(place: Place, name: str, model: Any) -> str:

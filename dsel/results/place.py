@@ -50,18 +50,8 @@ WORDS: Final = {
     "fit_params": "other arguments of `fit`",
 }
 """What differs where heads hold hashes, in a user's words."""
-CAUSES: Final = {
-    "candidates": {"estimator", "labeled", "fit_params"},
-    "splits": {
-        "candidates", "estimator", "labeled", "targets", "fit_params", "certificate",
-        "seed",
-    },
-    "prune": {"certificate"},
-    "deploy": {"certificate"},
-    "pool": {"estimator", "max_pool_rows", "seed"},
-    "fitting_pool": {"estimator", "pool", "seed"},
-}  # fmt: skip
-"""By what follows from others: it is not told where one of them differs."""
+FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
+"""What differs with others as a rule, and is told where it differs alone."""
 
 
 class Place:
@@ -217,8 +207,7 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     if differing:
         shown = (
             _difference(key, theirs.get(key, "nothing"), ours.get(key, "nothing"))
-            for key in differing
-            if not CAUSES.get(key, set()) & {*differing}
+            for key in sorted({*differing} - FOLLOWS or differing)
         )
         raise StoreMismatchError(
             f"`{place.name}` {place} holds another plan: {', '.join(shown)}; choose "

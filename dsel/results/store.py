@@ -23,7 +23,7 @@ from zarr.storage import MemoryStore
 
 from dsel import names
 from dsel.results.cube import evidence
-from dsel.results.models import kept_models, read_model, write_model
+from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
     MAKE_ANEW,
@@ -311,7 +311,7 @@ class Store(AbstractContextManager["Store"]):
 
     def load_model(self, name: str) -> Any:
         """Return the model that belongs to the outcome; KeyError where none does."""
-        file = kept_models(self.place, self._final or self._kept)[name]
+        file = (self._final or self._kept)["models"][name]
         return read_model(self.place, file, ())
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ run twice, and what is handed over is what was counted, whatever the learner dra
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -37,8 +37,6 @@ from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
-from dsel.results.models import mend_model
-from dsel.results.place import Place
 from dsel.results.store import CUBE, PAIRS, Store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
@@ -626,7 +624,12 @@ def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
         store.save(PAIRS, outcome.pair_results)
-    _keep_models(store.save_model, outcome.models)
+    if find_spec("skops") is not None:
+        for name, model in outcome.models.items():
+            try:
+                store.save_model(name, model)
+            except (TypeError, ValueError, AttributeError):
+                continue  # skops does not take it: it is fitted again when asked for
     said = store.save_outcome(
         {"choice": outcome.choice.to_json(), "deploy": outcome.choice.deploy}
     )
@@ -636,16 +639,6 @@ def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
     # Another run of this plan was first: its certificate is the one that holds.
     alone = replace(run, store=None, on_progress=None)
     return _finished(alone, store, store.dataset(CUBE) or outcome.results)
-
-
-def _keep_models(save: Callable[[str, Any], object], models: Mapping[str, Any]) -> None:
-    if find_spec("skops") is None:
-        return
-    for name, model in models.items():
-        try:
-            save(name, model)
-        except (TypeError, ValueError, AttributeError):
-            continue  # skops does not take it: it is fitted again when asked for
 
 
 def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
@@ -669,17 +662,15 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
             break  # not kept, damaged, or of a type that nobody trusts
     if len(kept) == len(choice.certificates):
         return Outcome(cube, choice, store.dataset(PAIRS), partial(dict, kept))
-    make_models = partial(_made_again, run, cube, choice, store.place)
-    return Outcome(cube, choice, store.dataset(PAIRS), make_models)
+    return Outcome(
+        cube, choice, store.dataset(PAIRS), partial(_made_again, run, cube, choice)
+    )
 
 
-def _made_again(
-    run: _Run, cube: xr.Dataset, choice: Choice, place: Place
-) -> dict[str, Any]:
+def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
     """Fit the models of a choice anew, and make all their counts again.
 
-    They are kept where those of the run lack. Raises RuntimeError where one differs:
-    then it is another model.
+    Raises RuntimeError where one differs: then it is another model.
     """
     plan = run.plan
     if plan.layout.is_nested:
@@ -718,6 +709,4 @@ def _made_again(
             "another kind of processor has worked. Give it a `random_state`, and "
             "search in another `out`."
         )
-    with suppress(OSError):  # it may be there to be read only
-        _keep_models(partial(mend_model, place), models)
     return models

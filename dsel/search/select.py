@@ -108,7 +108,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     counts, declared = evidence(cube), _delta_of(cube, nan)
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
-    _check_exact(cube, rule, counts, delta, terms, number)
+    _check_exact(rule, counts, delta, terms, number)
     fold = 0 if reported.holds_out_one_fold else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     why = ""
@@ -239,9 +239,8 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
 
 
 def _check_exact(
-    cube: xr.Dataset, rule: Criterion, counts: Mapping[str, Any], delta: float,
-    terms: Terms, number: int,
-) -> None:  # fmt: skip
+    rule: Criterion, counts: Mapping[str, Any], delta: float, terms: Terms, number: int
+) -> None:
     """Raise unless the counts prove that no unfinished candidate can win."""
     status = counts[names.STATUS]
     unfinished = np.isin(status, (names.STATUS_PRUNED, names.STATUS_MISSING))
@@ -253,15 +252,10 @@ def _check_exact(
     if not rule.can_prune or may_win.any():
         n = int(may_win.sum()) if rule.can_prune else int(unfinished.sum())
         kind = "certificate" if rule.is_guarantee else "criterion"
-        why = "for another one"
-        way = f"Run plan_search(..., {kind}={rule.name!r}) with this delta, or with "
-        if names.FOLD_ANSWERS in counts and rule.name == first_criterion(cube):
-            why = "after a first round"
-            way = "Leave both out for what the search has chosen, or plan with "
         raise ValueError(
             f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
-            f"{n} candidates were pruned {why} and might win. {way}prune=False for the "
-            f"whole surface."
+            f"{n} candidates were pruned and might win. Search with prune=False for "
+            f"the whole surface, or with {kind}={rule.name!r} and this delta."
         )
 
 

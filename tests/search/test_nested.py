@@ -100,7 +100,7 @@ def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     for number in halved.results["outer_candidate"].values.astype(int):
         assert status[number] in (0, 1)
     assert (status == 1).any()
-    with pytest.raises(ValueError, match="pruned after a first round"):
+    with pytest.raises(ValueError, match="were pruned and might win"):
         dsel.select(halved.results, "cv_error")
 
 
