@@ -4,7 +4,8 @@ import click
 
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
-from dsel.cli.running import numbers, wrap
+from dsel.cli.running import numbers
+from dsel.results.texts import wrapped
 
 
 @click.command
@@ -33,7 +34,8 @@ def command(
         if held
         else "A certificate FAILED too often, or a control was not caught,"
     )
-    click.echo(wrap(f"{verdict} in {int(report['n_draws']):,} draws of each setting."))
+    n_draws = int(report["n_draws"])
+    click.echo(wrapped(f"{verdict} in {n_draws:,} draws of each setting."))
     columns = ["certified", "failures", "p_value"]
     table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
     text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")

@@ -6,8 +6,8 @@ from typing import Any, Final
 import click
 
 from dsel import names
-from dsel.cli.running import numbers, wrap
-from dsel.results.texts import confidence
+from dsel.cli.running import numbers
+from dsel.results.texts import confidence, wrapped
 from dsel.search.plan_bound import plan_bound
 
 ROWS: Final = {
@@ -52,7 +52,7 @@ def command(
     )  # fmt: skip
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
-    click.echo(wrap(
+    click.echo(wrapped(
         f"Bound on the {what} ({confidence(float(plan[names.DELTA]))} % sure), on "
         f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
         f"{candidates:,} candidates, if it is {100 * assumed['error']:g} %:"
@@ -62,7 +62,7 @@ def command(
     )
     click.echo(f"\n{bounds}\n")
     for remark in plan.attrs["remarks"]:
-        click.echo(wrap(remark))
+        click.echo(wrapped(remark))
     wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
     for kind, title in titles.items():
         needed = plan.get(f"{kind}_needed")

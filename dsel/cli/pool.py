@@ -5,9 +5,10 @@ from typing import Any
 import click
 
 from dsel.checks import listed
-from dsel.cli.running import cluster_options, connected, wrap
+from dsel.cli.running import cluster_options, connected
 from dsel.data.open import open_pool
 from dsel.data.write import write_pool
+from dsel.results.texts import wrapped
 from dsel.runtime.progress import row_progress
 
 
@@ -55,5 +56,5 @@ def info(path: str) -> None:
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:
-        click.echo(wrap(f"columns: {listed(columns, 10)}", 9))
+        click.echo(wrapped(f"columns: {listed(columns, 10)}", 9))
     click.echo(f"fingerprint: {pool.token}")

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
-from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dsel.results.certificate import as_lines
+from dsel.results.texts import wrapped
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dsel.search.plan import Plan
 
 Command = Callable[..., Any]
-WIDTH: Final = 80
-"""Columns of all text but the verdict, whose lines are never broken."""
 
 
 def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -91,17 +89,9 @@ def run_plan(
     lines = [f"  {name:<14} {text}" for name, text in facts]
     if out is not None:
         lines.append(f"  {'results':<14} {out}")
-    click.echo("\n".join(["", str(plan), *(wrap(line, 17) for line in lines), ""]))
+    click.echo("\n".join(["", str(plan), *(wrapped(line, 17) for line in lines), ""]))
     for line in as_lines(choice.certificate.facts()[1:]).splitlines():
-        click.echo(wrap(line, 9))
-
-
-def wrap(line: str, indent: int = 0) -> str:
-    """Return a line as lines of at most `WIDTH` columns; no word is broken."""
-    return fill(
-        line, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+        click.echo(wrapped(line, 9))
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isfinite
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import Final
 
 EXACT: Final = Context(prec=800)
@@ -60,6 +60,14 @@ def confidence(delta: float) -> str:
     # What 1 - delta is rounded down by, delta is rounded up by.
     missing = Decimal(at_most(delta, decimals=4, shift=2))
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
+
+
+def wrapped(line: str, indent: int = 0) -> str:
+    """Return a line as lines of 80 columns, as all but the verdict; no word breaks."""
+    return fill(
+        line, 80, subsequent_indent=" " * indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def shortened(text: str, width: int = 60) -> str:

@@ -13,7 +13,6 @@ from numbers import Real
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
@@ -219,17 +218,3 @@ def number_of_folds(cv: Any, n_rows: int) -> int | None:
             f"{n_rows} labeled rows; use fewer folds, or label more rows."
         )
     return n_folds
-
-
-def check_groups(groups: Any, n_rows: int) -> None:
-    """Raise ValueError where a labeled row has no group."""
-    if np.shape(groups) != (n_rows,):
-        raise ValueError(
-            f"`groups` must hold the group of each of the {n_rows} labeled rows, got "
-            f"shape {np.shape(groups)}."
-        )
-    if (missing := np.flatnonzero(pd.isna(np.asarray(groups)))).size:
-        raise ValueError(
-            f"`groups` must hold a group for every labeled row, but row {missing[0]} "
-            f"has none; give each such row a group of its own."
-        )

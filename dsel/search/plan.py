@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
-from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from dask.base import tokenize
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
@@ -53,14 +53,13 @@ from dsel.results.certificate import (
     full_list,
 )
 from dsel.results.cube import GridAxes, as_text, grid_axes
-from dsel.results.texts import shortened
+from dsel.results.texts import shortened, wrapped
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import Outcome, execute
 from dsel.search.folds import (
     Layout,
-    check_groups,
     folds_layout,
     halves_layout,
     nested_layout,
@@ -89,8 +88,6 @@ IN_GROUPS: Final = (
 )
 SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
-WIDTH: Final = 80
-"""Columns of a plan's text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,14 +289,7 @@ class Plan:
                 for remark in (*self.remarks, *self.row_remarks, *against)
             ),
         ]
-        return "\n".join(
-            line
-            for text, indent in paragraphs
-            for line in wrap(
-                text, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )  # fmt: skip
+        return "\n".join(wrapped(text, indent) for text, indent in paragraphs)
 
     def _folds_and_fits(self) -> tuple[str, str]:
         layout, n, last = self.layout, self.n_candidates, 0
@@ -497,9 +487,7 @@ def plan_search(
         certificate, criterion, deploy, prune, cv, labeled.n_rows,
         in_groups=in_groups, has_pool=counted is not None,
     )  # fmt: skip
-    layout = _layout(
-        cv, labeled, seed, certificate, rule, groups, n_candidates=len(candidates)
-    )
+    layout = _layout(cv, labeled, seed, certificate, rule, groups, len(candidates))
     by_class = count_by_class(loss, report, labeled.classes)
     if by_class is not None and certificate != "nested":
         raise ValueError(
@@ -633,13 +621,20 @@ def _decide(
 
 def _layout(
     cv: Any, labeled: LabeledRows, seed: int, certificate: str, rule: Criterion,
-    groups: Any,
-    *,
-    n_candidates: int,
+    groups: Any, n_candidates: int,
 ) -> Layout:  # fmt: skip
     """Return the splits that the criterion reads."""
     if groups is not None:
-        check_groups(groups, labeled.n_rows)
+        if np.shape(groups) != (labeled.n_rows,):
+            raise ValueError(
+                f"`groups` must hold the group of each of the {labeled.n_rows} labeled "
+                f"rows, got shape {np.shape(groups)}."
+            )
+        if (missing := np.flatnonzero(pd.isna(np.asarray(groups)))).size:
+            raise ValueError(
+                f"`groups` must hold a group for every labeled row, but row "
+                f"{missing[0]} has none; give each such row a group of its own."
+            )
     if isinstance(cv, Layout):
         layout = cv
     elif rule.by_halves:
