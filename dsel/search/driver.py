@@ -24,7 +24,7 @@ from dsel.runtime.tasks import Task
 from dsel.search.counts import CountTable, span_key
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ROUNDING, ExactRace, NestedRace
-from dsel.search.tasks import Record, SpanJob, count_spans
+from dsel.search.tasks import SpanJob, count_spans
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
 MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
@@ -171,9 +171,20 @@ class Driver:
             self.executor, jobs_of_tasks(), task_of, on_turn=self._report
         ):
             for record in records:
-                seconds = sum(entry["seconds"] for entry in record.entries)
-                size.seconds.append(seconds)
-                self._take(record, seconds)
+                job, entries = record.job, record.entries
+                size.seconds.append(sum(entry["seconds"] for entry in entries))
+                logger.info(
+                    "span rows=%d-%d candidates=%s seconds=%.6f",
+                    job.start, job.stop, job.candidates, size.seconds[-1],
+                )  # fmt: skip
+                for number, entry in zip(job.candidates, entries, strict=True):
+                    # Of a model that was made again on the way, and is another one than
+                    # was counted, nothing is kept.
+                    if not table.add_span(number, entry):
+                        self.forget(number)
+                    if fitting.store is not None:
+                        fitting.store.append(span_key(table, number, entry), entry)
+                self.n_spans_done += 1
         self.lower = self.race.prune(table)
         self._release()
 
@@ -183,24 +194,6 @@ class Driver:
         least = np.min(self.lower[complete], initial=np.inf)
         leads = complete & (self.lower <= least + ROUNDING)
         self.fitting.release(set(np.flatnonzero(self.table.active | leads).tolist()))
-
-    def _take(self, record: Record, seconds: float) -> None:
-        """Write counts of a span to the table and the store.
-
-        Where a model was made again on the way, and is another one than was counted,
-        nothing that was counted of its candidate is kept.
-        """
-        job, table, fitting = record.job, self.table, self.fitting
-        logger.info(
-            "span rows=%d-%d candidates=%s seconds=%.6f",
-            job.start, job.stop, job.candidates, seconds,
-        )  # fmt: skip
-        for number, entry in zip(job.candidates, record.entries, strict=True):
-            if not table.add_span(number, entry):
-                self.forget(number)
-            if fitting.store is not None:
-                fitting.store.append(span_key(table, number, entry), entry)
-        self.n_spans_done += 1
 
     def _report(self) -> None:
         if self.on_progress is not None:

@@ -12,7 +12,7 @@ run twice, and what is handed over is what was counted, whatever the learner dra
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -32,7 +32,7 @@ from dsel.data.frames import Frame
 from dsel.data.pool import Span
 from dsel.errors import AllFitsFailedError, DselWarning, FitFailedWarning, warn
 from dsel.families.family import FIT_DONE, FittedGroup
-from dsel.losses import ByClass, ClassCounts
+from dsel.losses import ClassCounts
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
@@ -77,6 +77,17 @@ WORDS: Final = {
     6: "five sixths", 8: "7 eighths", 10: "9 tenths",
 }  # fmt: skip
 """The part of the labels that a model without one of so many folds has seen."""
+BY_CLASS: Final = {
+    names.OUTER_CONFUSION: (
+        (names.TRUE_CLASS, names.PREDICTED_CLASS),
+        "rows of the fold by true class and answer of its model",
+    ),
+    names.OUTER_ANSWERS: (
+        (names.PREDICTED_CLASS, names.OTHER_CLASS),
+        "pool rows by the answers of its model and the full one",
+    ),
+}
+"""What is counted by class: dimensions beside the folds, and what people read of it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,7 +266,19 @@ class _Run:
                 group.family.check_budget(len(work.y), executor.slot_memory // 2)
             if self.plan.layout.is_nested:
                 return self._nested(executor, facts)
-            return self._of_all_candidates(executor, facts)
+            # By counts of every candidate: bounds of all at once, or estimates.
+            race = self.exact_race(facts, may_prune=bool(self.plan.prune))
+            driver = self.driver(executor, race)
+            driver.run()
+            evidence = race.evidence(driver.table)
+            self._check_failures(evidence)
+            cube = self._cube(evidence, facts)
+            choice = choose(cube, self.plan.criterion.name)
+            remarks = (*self.plan.row_remarks, *choice.remarks)
+            choice = replace(choice, remarks=remarks)
+            models = self.deployed(driver, choice)
+        cube = cube.assign_attrs({CHOICE: choice.to_json()})
+        return Outcome(cube, choice, None, partial(dict, models))
 
     def driver(self, executor: Executor, race: ExactRace | NestedRace) -> Driver:
         """Return a driver with the counts of earlier runs."""
@@ -306,21 +329,6 @@ class _Run:
         settings = Settings(uniform_shares(plan.n_candidates, delta=plan.delta))
         return ExactRace(plan.criterion, settings, fixed, may_prune)
 
-    def _of_all_candidates(self, executor: Executor, facts: PoolFacts) -> Outcome:
-        """Search by counts of every candidate: bounds of all at once, or estimates."""
-        plan = self.plan
-        race = self.exact_race(facts, may_prune=bool(plan.prune))
-        driver = self.driver(executor, race)
-        driver.run()
-        evidence = race.evidence(driver.table)
-        self._check_failures(evidence)
-        cube = self._cube(evidence, facts)
-        choice = choose(cube, plan.criterion.name)
-        choice = replace(choice, remarks=(*plan.row_remarks, *choice.remarks))
-        models = self.deployed(driver, choice)
-        cube = cube.assign_attrs({CHOICE: choice.to_json()})
-        return Outcome(cube, choice, None, partial(dict, models))
-
     def deployed(self, driver: Driver, choice: Choice) -> dict[str, Any]:
         """Return the model that is handed over, by its deployment."""
         split, number = self.plan.layout.full or 0, choice.candidate
@@ -352,7 +360,12 @@ class _Run:
         evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
         cube = self._cube({**evidence, **last.evidence}, facts)
         if by_class is not None:
-            cube = cube.assign(_tables(by_class, last.evidence))
+            labels = np.array([*map(str, by_class.classes), "others"], dtype=object)
+            for name, (dims, meaning) in BY_CLASS.items():
+                if name in last.evidence:
+                    told = {"long_name": meaning}
+                    found = (names.FOLD, *dims), last.evidence[name], told
+                    cube = cube.assign(dict.fromkeys(dims, labels) | {name: found})
         table, splits = driver.table, plan.layout.splits
         # Folds of ``pair-0-1``; of ``quarter-2``, that which it and another make.
         numbers = [[int(part) for part in s.name.split("-")[1:]] for s in splits]
@@ -595,30 +608,6 @@ def _read(
     return read_loss(by_class.loss, mine, plan.delta, has_pool=has_pool), {}
 
 
-def _tables(
-    by_class: ByClass, counted: Mapping[str, NDArray[np.int64]]
-) -> dict[str, Any]:
-    """Return what was counted by class as variables of the cube."""
-    labels = np.array([*map(str, by_class.classes), "others"], dtype=object)
-    answers = names.PREDICTED_CLASS
-    meanings = {
-        names.OUTER_CONFUSION: (
-            (names.TRUE_CLASS, answers),
-            "rows of the fold by true class and answer of its model",
-        ),
-        names.OUTER_ANSWERS: (
-            (answers, names.OTHER_CLASS),
-            "pool rows by the answers of its model and the full one",
-        ),
-    }
-    found: dict[str, Any] = {}
-    for name, (dims, meaning) in meanings.items():
-        if name in counted:
-            found |= dict.fromkeys(dims, labels)
-            found[name] = (names.FOLD, *dims), counted[name], {"long_name": meaning}
-    return found
-
-
 def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
     """Write what was found, make it final, and return what is final."""
     store.save(CUBE, outcome.results)
@@ -626,10 +615,9 @@ def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
         store.save(PAIRS, outcome.pair_results)
     if find_spec("skops") is not None:
         for name, model in outcome.models.items():
-            try:
+            # What skops does not take is fitted again when it is asked for.
+            with suppress(TypeError, ValueError, AttributeError):
                 store.save_model(name, model)
-            except (TypeError, ValueError, AttributeError):
-                continue  # skops does not take it: it is fitted again when asked for
     said = store.save_outcome(
         {"choice": outcome.choice.to_json(), "deploy": outcome.choice.deploy}
     )
@@ -654,17 +642,12 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
             f"from a copy, or choose another place."
         ) from error
     choice = replace(choice, params=params, params_of=params_of)
-    kept = {}
-    for name in choice.certificates:
-        try:
-            kept[name] = store.load_model(name)
-        except (KeyError, ValueError, ImportError):
-            break  # not kept, damaged, or of a type that nobody trusts
-    if len(kept) == len(choice.certificates):
-        return Outcome(cube, choice, store.dataset(PAIRS), partial(dict, kept))
-    return Outcome(
-        cube, choice, store.dataset(PAIRS), partial(_made_again, run, cube, choice)
-    )
+    make_models: Any = partial(_made_again, run, cube, choice)
+    # Some are not kept, damaged, or of a type that nobody trusts.
+    with suppress(KeyError, ValueError, ImportError):
+        kept = {name: store.load_model(name) for name in choice.certificates}
+        make_models = partial(dict, kept)
+    return Outcome(cube, choice, store.dataset(PAIRS), make_models)
 
 
 def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
@@ -677,32 +660,25 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
         outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
         chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
         last = run.last_step(chosen)
-        same = all(
-            np.array_equal(cube[name].values, found)
-            for name, found in last.evidence.items()
-        )
+        found = last.evidence
+        before = {name: cube[name].values for name in found}
         models = {
             deploy: last.models[plan.layout.n_folds if c.fold is None else c.fold]
             for deploy, c in choice.certificates.items()
         }
     else:
         race = run.exact_race(PoolFacts(), may_prune=False)
-        number, before = choice.candidate, read_evidence(cube)
+        number, counts = choice.candidate, read_evidence(cube)
         with closing(run.make_executor(plan.work)) as executor:
             driver = run.driver(executor, race)
             driver.table.pruned[:] = np.arange(plan.n_candidates) != number
             driver.run()
-            found = driver.table.evidence()
+            again = driver.table.evidence()
             models = run.deployed(driver, choice)
         counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
-        same = all(
-            np.array_equal(
-                np.ravel(found[name][number]), np.ravel(before[name][number])
-            )
-            for name in counted
-            if name in before
-        )
-    if not same:
+        before = {n: np.ravel(counts[n][number]) for n in counted if n in counts}
+        found = {name: np.ravel(again[name][number]) for name in before}
+    if not all(np.array_equal(before[name], found[name]) for name in found):
         raise RuntimeError(
             "the models were fitted anew and are others than those that were counted, "
             "so no certificate is about them: the learner draws without a seed, or "

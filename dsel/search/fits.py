@@ -320,8 +320,18 @@ class Fitting:
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; the last try may fail it."""
-        if len(jobs) == 1 and died_of_task(error):
-            self._count_death(jobs[0], error)
+        # Workers may die whatever they run. They do not where only one group kills
+        # them, or any fit was ever done: then the candidates fail, and the run goes on.
+        any_done = (self.table.fit_status == FIT_DONE).any()
+        if len(jobs) == 1 and died_of_task(error) and not any_done:
+            self.deaths.append(jobs[0])
+            groups = {job.group for job in self.deaths}
+            if len(self.deaths) >= DEATHS and len(groups) > 1:
+                raise ClusterLostError(
+                    f"workers die whatever they run: {len(self.deaths)} tasks ended "
+                    f"so, with fits of {len(groups)} groups of candidates, and none "
+                    f"was done. {MORE_MEMORY}; {GO_ON}"
+                ) from error
         # Memory is needed for the work that candidates share, alone no less.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
             jobs = [replace(jobs[0], candidates=(n,)) for n in jobs[0].candidates]
@@ -339,20 +349,3 @@ class Fitting:
             logger.warning("fit given up: %s: %s", job, message)
             for number in job.candidates:
                 self.table.fail(number, job.split, message)
-
-    def _count_death(self, job: FitJob, error: BaseException) -> None:
-        """Raise where workers die whatever they run, or whose death may steer a choice.
-
-        Elsewhere they do not where only one group kills them, or where any fit was ever
-        done: then the candidates fail, and the run continues.
-        """
-        if (self.table.fit_status == FIT_DONE).any():
-            return
-        self.deaths.append(job)
-        groups = {job.group for job in self.deaths}
-        if len(self.deaths) >= DEATHS and len(groups) > 1:
-            raise ClusterLostError(
-                f"workers die whatever they run: {len(self.deaths)} tasks ended so, "
-                f"with fits of {len(groups)} groups of candidates, and none was done. "
-                f"{MORE_MEMORY}; {GO_ON}"
-            ) from error

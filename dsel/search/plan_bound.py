@@ -159,9 +159,7 @@ def plan_bound(
         coords={names.CERTIFICATE: list(CERTIFICATES), names.N_FOLDS: folds},
     )
     rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
-    how = "a third of the error in five" if disagreement is None else (
-        "as declared of five"
-    )  # fmt: skip
+    how = "as declared of five" if disagreement else "a third of the error in five"
     remarks = [
         f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
         f"rows{'' if class_share is None else ' of the class'} ({how}, more in fewer)."

@@ -82,8 +82,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         # Answers that are no class have codes of their own, too long for an int32.
         return {"label": np.maximum(codes_of(found, classes), -2)}
 
-    fitted = getattr(model, "best_estimator_", model)  # of a search
-    allow_nan = takes_nan([fitted])
+    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
     # A row is answered first: an unfitted model, or other columns, are told at once.
     found = opened.reduce(
         lambda X, rows: answers(X[:1], rows[:1]),

@@ -108,7 +108,19 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     counts, declared = evidence(cube), _delta_of(cube, nan)
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
-    _check_exact(rule, counts, delta, terms, number)
+    # Raised unless the counts prove that no unfinished candidate can win.
+    is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
+    unfinished = is_open & np.isnan(terms.estimate)
+    if unfinished.any():
+        lower = rule.lower_bound(counts, _settings(counts, delta))[unfinished]
+        may_win = (lower <= terms.estimate[number] + ROUNDING) | (not rule.can_prune)
+        kind = "certificate" if rule.is_guarantee else "criterion"
+        if n := int(may_win.sum()):
+            raise ValueError(
+                f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
+                f"{n} candidates were pruned and might win. Search with prune=False "
+                f"for the whole surface, or with {kind}={rule.name!r} and this delta."
+            )
     fold = 0 if reported.holds_out_one_fold else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     why = ""
@@ -210,10 +222,9 @@ def first_criterion(cube: xr.Dataset) -> str:
 
 
 def _delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
-    def read(value: Any) -> float:
-        return check_probability(float(value), names.DELTA)
-
-    return attribute(cube, names.DELTA, read, lost)
+    return attribute(
+        cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), lost
+    )
 
 
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
@@ -238,27 +249,6 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 
-def _check_exact(
-    rule: Criterion, counts: Mapping[str, Any], delta: float, terms: Terms, number: int
-) -> None:
-    """Raise unless the counts prove that no unfinished candidate can win."""
-    status = counts[names.STATUS]
-    unfinished = np.isin(status, (names.STATUS_PRUNED, names.STATUS_MISSING))
-    unfinished &= np.isnan(terms.estimate)
-    if not unfinished.any():
-        return
-    lower = rule.lower_bound(counts, _settings(counts, delta))[unfinished]
-    may_win = lower <= terms.estimate[number] + ROUNDING
-    if not rule.can_prune or may_win.any():
-        n = int(may_win.sum()) if rule.can_prune else int(unfinished.sum())
-        kind = "certificate" if rule.is_guarantee else "criterion"
-        raise ValueError(
-            f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
-            f"{n} candidates were pruned and might win. Search with prune=False for "
-            f"the whole surface, or with {kind}={rule.name!r} and this delta."
-        )
-
-
 def cv_error(counts: Mapping[str, Any], number: int) -> float:
     """Return a candidate's mean error on held-out rows; NaN where some lack."""
     errors = counts.get(names.FOLD_ERRORS)
@@ -281,18 +271,14 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
         ["ConvergenceWarning" in t or "The solver stopped" in t for t in messages], bool
     )
     has_raised = (messages != "") & ~has_stopped & ~has_failed
-    for found, what in (
-        (has_failed, "failed"),
-        (has_raised, "raised in `predict`, so rows count as errors: see `message`"),
+    unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
+    for found, text in (
+        (has_failed, "{} failed"),
+        (has_raised, "{} raised in `predict`, so rows count as errors: see `message`"),
+        (has_stopped, "fits of {} " + unscaled),
     ):
         if n := int(found.sum()):
-            remarks.append(f"{n} candidate{'s' * (n > 1)} {what}")
-    n_stopped = int(has_stopped.sum())
-    if n_stopped:
-        remarks.append(
-            f"fits of {n_stopped} candidate{'s' * (n_stopped > 1)} stopped before they "
-            f"converged; scale the features, or raise `max_iter`"
-        )
+            remarks.append(text.format(f"{n} candidate{'s' * (n > 1)}"))
     if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
         # Two models that differ on a row cannot both be right there: half of the lower
         # limit of their disagreement is one of their mean error, and needs no label.
