@@ -1,4 +1,4 @@
-"""Names of array types, and rows in float64."""
+"""Names of array types, plain numbers, and rows in float64."""
 
 from typing import Any
 
@@ -9,6 +9,11 @@ from scipy import sparse
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+def as_plain(value: Any) -> Any:
+    """Return a number of numpy as Python's own, which texts and JSON show as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def as_floats(rows: Any) -> Any:

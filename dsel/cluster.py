@@ -250,9 +250,19 @@ def _reach(
 ) -> "Client":
     from distributed import Client, Security, rpc
 
-    address = scheduler
-    if scheduler.endswith(".json"):
-        address = _address_in(scheduler, timeout)
+    deadline = time.monotonic() + timeout
+    address = None if scheduler.endswith(".json") else scheduler
+    while address is None:  # the file may not be written yet
+        try:
+            address = str(json.loads(Path(scheduler).read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > deadline:
+                raise ConnectionError(
+                    f"`scheduler` {scheduler!r} does not hold the address of a "
+                    f"scheduler after {timeout:g} s; start one with: "
+                    f"dask scheduler --scheduler-file {scheduler}"
+                ) from error
+            time.sleep(0.1)
     found = ADDRESS.fullmatch(address)
     if found is None:
         raise ValueError(
@@ -291,22 +301,6 @@ def _reach(
         Client(address, timeout=timeout, security=security)
     )
     return client
-
-
-def _address_in(path: str, timeout: float) -> str:
-    """Wait for a scheduler file for at most `timeout` seconds; return the address."""
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            return str(json.loads(Path(path).read_text())["address"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if time.monotonic() > deadline:
-                raise ConnectionError(
-                    f"`scheduler` {path!r} does not hold the address of a scheduler "
-                    f"after {timeout:g} s; start one with: "
-                    f"dask scheduler --scheduler-file {path}"
-                ) from error
-        time.sleep(0.1)
 
 
 def _security(folder: str | Path) -> "Security":

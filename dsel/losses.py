@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers, as_plain
 from dsel.bounds.binomial import upper_limits
 from dsel.bounds.by_class import (
     added_false_answers,
@@ -56,11 +56,6 @@ class ClassCounts:
     def n_folds(self) -> int:
         """Folds, k."""
         return len(self.rows)
-
-    @property
-    def fresh_rows(self) -> int:
-        """Pool rows that count as seen, for upper limits."""
-        return max(0, self.n_unlabeled - self.equal_rows)
 
     @property
     def pooled(self) -> Integers:
@@ -109,9 +104,8 @@ class Recall:
         """Add the rows that leave the class from one model to the other."""
         left, _ = _wrong(counts.pairs, place)
         n_rows, n_labeled = counts.pooled[place].sum(), counts.rows.sum()
-        return limits + added_misses(
-            left, counts.fresh_rows, n_rows, n_labeled, delta=delta
-        )
+        seen = max(0, counts.n_unlabeled - counts.equal_rows)
+        return limits + added_misses(left, seen, n_rows, n_labeled, delta=delta)
 
 
 @dataclass(frozen=True)
@@ -160,9 +154,8 @@ class Balanced:
 
     def rate(self, confusion: NDArray[Any]) -> float:
         """Return the mean of the miss rates."""
-        return float(
-            np.mean([_MISSES.rate(confusion, c) for c in range(len(self.classes))])
-        )
+        rates = [_MISSES.rate(confusion, c) for c in range(len(self.classes))]
+        return float(np.mean(rates))
 
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
@@ -264,7 +257,7 @@ def recall(label: Any) -> Recall:
     >>> recall("fraud").says
     "Misses of 'fraud' at most"
     """
-    return Recall((_plain(label),))
+    return Recall((as_plain(label),))
 
 
 def precision(label: Any) -> Precision:
@@ -278,7 +271,7 @@ def precision(label: Any) -> Precision:
     >>> precision("fraud").says
     "False among answers 'fraud' at most"
     """
-    return Precision((_plain(label),))
+    return Precision((as_plain(label),))
 
 
 def balanced(classes: Sequence[Any] = ()) -> Balanced:
@@ -344,7 +337,7 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
                 f"{next(iter(costs), None)!r}; write "
                 f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
             )
-        costs = {(_plain(y), _plain(z)): value for (y, z), value in costs.items()}
+        costs = {(as_plain(y), as_plain(z)): value for (y, z), value in costs.items()}
         names = list(dict.fromkeys(label for pair in costs for label in pair))
         default = {(label, label): 0.0 for label in names}
         table = [[(default | costs).get((y, z)) for z in names] for y in names]
@@ -427,40 +420,29 @@ def count_by_class(loss: Any, report: Any, classes: NDArray[Any]) -> ByClass | N
     if isinstance(named, Balanced) and not named.classes:
         named = Balanced(tuple(known))
     listed = tuple(known) if report is True else _labels("report", report)
-    for argument, labels in (
-        ("loss", named.classes if named else ()),
-        ("report", listed),
-    ):
-        _check_classes(argument, labels, known)
+    of_loss = named.classes if named else ()
+    for argument, labels in (("loss", of_loss), ("report", listed)):
+        for label in labels:
+            if label not in known:
+                shown = ", ".join(repr(each) for each in known[:5])
+                like = [each for each in known if str(each) == str(label)]
+                advice = f"write {like[0]!r}" if like else "name classes that `y` has"
+                raise ValueError(
+                    f"`{argument}` names the class {label!r}, which is none of the "
+                    f"{len(known)} classes of `y` ({shown}"
+                    f"{', ...' * (len(known) > 5)}); {advice}."
+                )
+        if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
+            raise ValueError(
+                f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
+                f"{len(labels)}; name those that matter."
+            )
     if named is None and not listed:
         return None
-    counted = tuple(dict.fromkeys((*listed, *(named.classes if named else ()))))
+    counted = tuple(dict.fromkeys((*listed, *of_loss)))
     at = {label: place for place, label in enumerate(counted)}
     places = np.array([at.get(label, len(at)) for label in known])
     return ByClass(named, counted, places, bool(listed))
-
-
-def _check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -> None:
-    for label in labels:
-        if label not in known:
-            shown = ", ".join(repr(each) for each in known[:5])
-            like = [each for each in known if str(each) == str(label)]
-            advice = f"write {like[0]!r}" if like else "name classes that `y` has"
-            raise ValueError(
-                f"`{argument}` names the class {label!r}, which is none of the "
-                f"{len(known)} classes of `y` ({shown}{', ...' * (len(known) > 5)}); "
-                f"{advice}."
-            )
-    if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
-        raise ValueError(
-            f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
-            f"{len(labels)}; name those that matter."
-        )
-
-
-def _plain(label: Any) -> Any:
-    """Return a label of numpy as Python's own, which texts and JSON show as it is."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _labels(argument: str, given: Any) -> tuple[Any, ...]:
@@ -471,14 +453,12 @@ def _labels(argument: str, given: Any) -> tuple[Any, ...]:
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
             f"{given!r}; write [{given!r}]."
         )
-    return tuple(_plain(label) for label in given)
+    return tuple(as_plain(label) for label in given)
 
 
 def _limits(wrong: ArrayLike, rows: Integers, delta: float) -> Floats:
     """Return an upper limit for each fold, at equal shares; 1 where there is no row."""
-    return np.asarray(
-        upper_limits(np.asarray(wrong), rows, np.array(delta / len(rows)))
-    )
+    return upper_limits(wrong, rows, delta / len(rows))
 
 
 def _share(part: Any, whole: Any) -> float:

@@ -6,6 +6,7 @@ second.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
@@ -55,10 +56,13 @@ class Law:
     def confusion(self, model: Any) -> Floats:
         """Return the chance of each true class and answer; no class is last."""
         rows = self._rows(self.cells, np.full(len(self.cells), UNSEEN))
+        answers = np.full(len(rows), REFUSED)
         try:
-            answers = np.asarray(model.predict(rows), dtype=np.int64)
+            answers[:] = model.predict(rows)
         except ValueError:
-            answers = np.array([_answer_alone(model, row) for row in rows])
+            for place, row in enumerate(rows):
+                with suppress(ValueError):
+                    answers[place] = model.predict(row[np.newaxis])[0]
         n_classes = self.chances.shape[1]
         table = np.zeros((n_classes + 1, n_classes + 1))
         known = (answers >= 0) & (answers < n_classes)
@@ -68,13 +72,6 @@ class Law:
 
     def _rows(self, cells: Floats, last: Floats) -> Floats:
         return cells if self.has_twins else np.column_stack([cells, last])
-
-
-def _answer_alone(model: Any, row: Floats) -> int:
-    try:
-        return int(model.predict(row[np.newaxis])[0])
-    except ValueError:
-        return REFUSED
 
 
 def step(n_cells: int = 16, *, has_twins: bool = False) -> Law:

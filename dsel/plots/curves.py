@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds import binomial_tail_inversion
@@ -42,9 +41,15 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     bounds = bounds.isel({names.CERTIFICATE: order})
     ax = new_axes() if ax is None else ax
     places = np.arange(bounds.sizes[names.N_FOLDS])
+    # Labels stand near the ends of their lines, far enough apart to be read.
     ends = bounds.isel({names.N_FOLDS: -1}).values
+    shown = np.nan_to_num(ends)
+    apart, least = shown.copy(), 0.045 * (shown.max() - min(shown.min(), 0.0))
+    for below, above in pairwise(np.argsort(shown, kind="stable")):
+        apart[above] = max(apart[above], apart[below] + least)
+    apart -= (apart - shown).mean()
     for number, (certificate, end, beside) in enumerate(
-        zip(bounds[names.CERTIFICATE].values, ends, _apart(ends), strict=True)
+        zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
     ):
         color = INK if "fifth" in str(certificate) else ACCENT if not number else BLUE
         ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
@@ -59,17 +64,6 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylabel("bound on the error, on average")
     tidy(ax, title="What each certificate would give (orange: the smallest)")
     return ax
-
-
-def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return places of labels near `values`, far enough apart to be read."""
-    shown = np.nan_to_num(values)
-    places = shown.copy()
-    order = np.argsort(shown, kind="stable")
-    least = 0.045 * (shown.max() - min(shown.min(), 0.0))
-    for below, above in pairwise(order):
-        places[above] = max(places[above], places[below] + least)
-    return np.asarray(places - (places - shown).mean())
 
 
 def plot_loss_curves(

@@ -75,11 +75,18 @@ def plot_surface(
     rule, terms = terms_of(results, criterion)
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
-    shown = _with_partial(results, rule, np.asarray(terms.estimate))
+    shown = np.asarray(terms.estimate)
+    if names.FOLD_ANSWERS in results and rule.name in ("cv_error", "mean_loss"):
+        # What was counted of dropped candidates stands for their estimates.
+        answers = results[names.FOLD_ANSWERS]
+        rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
+        if rule.name == "mean_loss":
+            rates = results[names.FOLD_LOSS_MEAN]
+        means = rates.mean(names.FOLD).values.ravel()
+        shown = np.where(np.isfinite(shown), shown, means)
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
-    dropped = xr.DataArray(
-        results[names.STATUS].values == names.STATUS_PRUNED, dims=dims
-    )
+    is_dropped = results[names.STATUS].values == names.STATUS_PRUNED
+    dropped = xr.DataArray(is_dropped, dims=dims)
     for name, value in (("x", x), ("y", y)):
         if value is not None:
             check_choice(value, name, dims)
@@ -118,21 +125,6 @@ def plot_surface(
     ax.set_xticks(range(0, len(labels), step), labels[::step])
     tidy(ax, title=title)
     return ax
-
-
-def _with_partial(
-    results: xr.Dataset, rule: Any, values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return estimates, with what was counted of dropped candidates for theirs."""
-    if names.FOLD_ANSWERS not in results or rule.name not in ("cv_error", "mean_loss"):
-        return values
-    if rule.name == "mean_loss":
-        rates = results[names.FOLD_LOSS_MEAN]
-    else:
-        answers = results[names.FOLD_ANSWERS].where(results[names.FOLD_ANSWERS] > 0)
-        rates = results[names.FOLD_ERRORS] / answers
-    means = rates.mean(names.FOLD).values.ravel()
-    return np.where(np.isfinite(values), values, means)
 
 
 def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int], str]:

@@ -427,9 +427,8 @@ class Choice(Told):
                 "the plan declared no report, and what was not declared is not "
                 "certified; search with report=True, and an `out` of its own."
             )
-        return self.reports[
-            check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
-        ]
+        wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
+        return self.reports[wanted]
 
     @property
     def certificate(self) -> Certificate:

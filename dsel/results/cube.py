@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import ParameterGrid
 
 from dsel import names
+from dsel.arrays import as_plain
 from dsel.results.certificate import Assumption, full_list
 from dsel.runtime.versions import installed_versions
 
@@ -80,7 +81,7 @@ def grid_axes(grid: Any) -> GridAxes:
             f"{tuple(dims.values())}."
         )
     candidates = tuple(
-        {name: _plain(value) for name, value in each.items()}
+        {name: as_plain(value) for name, value in each.items()}
         for each in ParameterGrid(list(grids))
     )
     if len(grids) == 1 and parameters and not are_estimators:
@@ -120,7 +121,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
                 )
             # Equal values would take a share of delta each.
             simple = (v for v in values if v is None or isinstance(v, (str, Real)))
-            for text, n in Counter(repr(_plain(value)) for value in simple).items():
+            for text, n in Counter(repr(as_plain(value)) for value in simple).items():
                 if n > 1:
                     raise ValueError(
                         f"`param_grid` gives {parameter!r} the value {text} {n} times; "
@@ -142,16 +143,12 @@ def as_text(value: Any) -> str:
         return str(value)
     if hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(_plain(value)).split()))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(as_plain(value)).split()))
 
 
 def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
     """Return numbers or booleans where all values are some, else texts."""
-    plain = [_plain(value) for value in values]
+    plain = [as_plain(value) for value in values]
     kinds = {type(value) for value in plain if value is not UNSET}
     if (kinds == {bool} and UNSET not in plain) or kinds <= {int, float}:
         array = np.array([nan if value is UNSET else value for value in plain])
@@ -275,28 +272,24 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
             )
         if spec.kind in ("text", "seconds") or names.CRITERION in spec.dims:
             continue
-        values = (
-            array.values if spec.kind == "number" else _integers(spec, array.values)
-        )
+        values = array.values
+        if spec.kind != "number":  # whole, and NaN where nothing was counted
+            unset, most = names.UNCOUNTED, np.inf
+            if spec.kind == "flag":
+                unset = most = names.STATUS_MISSING
+            lacking = np.isnan(values)
+            counted = np.where(lacking, 0, values)
+            is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
+            if is_wrong.any():
+                raise ValueError(
+                    f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a "
+                    f"whole number in [0, {most:g}], and NaN where nothing was counted."
+                )
+            values = np.where(lacking, unset, counted).astype(np.int64)
         if names.CANDIDATES in spec.dims:
             values = values.reshape(n, *values.shape[len(candidates) :])
         found[spec.name] = values
     return found
-
-
-def _integers(spec: names.Variable, values: NDArray[Any]) -> NDArray[np.int64]:
-    unset, most = names.UNCOUNTED, np.inf
-    if spec.kind == "flag":
-        unset = most = names.STATUS_MISSING
-    lacking = np.isnan(values)
-    counted = np.where(lacking, 0, values)
-    is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
-    if is_wrong.any():
-        raise ValueError(
-            f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a whole "
-            f"number in [0, {most:g}], and NaN where nothing was counted."
-        )
-    return np.where(lacking, unset, counted).astype(np.int64)
 
 
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
@@ -313,7 +306,7 @@ def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
         "creation_library_version": installed_versions()["dsel"] or "unknown",
     }
     for name, value in attributes.items():
-        plain = "" if value is None else _plain(value)
+        plain = "" if value is None else as_plain(value)
         if isinstance(plain, bool):
             plain = int(plain)  # netCDF has none
         elif not isinstance(plain, int | float | str):

@@ -108,9 +108,7 @@ class Place:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files, in the place of those that have the same name."""
         with writing(self, self.name):
-            self._fs.pipe(
-                {f"{self._root}/{name}": body for name, body in files.items()}
-            )
+            self._fs.pipe({f"{self._root}/{name}": files[name] for name in files})
 
     def create(self, name: str, content: bytes) -> None:
         """Write a file unless somebody did before."""
