@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ UNREADABLE: Final = (
     RuntimeError,  # of the decoders of zarr
     ValueError,
     gzip.BadGzipFile,
+    tokenize.TokenError,  # numpy, of a header
     zipfile.BadZipFile,
     zlib.error,
 )

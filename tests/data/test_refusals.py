@@ -66,6 +66,12 @@ def objects(folder):
     return folder / "x.npy"
 
 
+def cut_header(folder):
+    np.save(folder / "x.npy", X)
+    (folder / "x.npy").write_bytes((folder / "x.npy").read_bytes().replace(b")", b" "))
+    return folder / "x.npy"
+
+
 def damaged(folder):
     zarr.create_group(folder / "g.zarr").create_array("X", data=X)
     (folder / "g.zarr" / "X" / "c" / "0" / "0").write_bytes(b"no zstd")
@@ -108,6 +114,7 @@ OPENED = [
     (lambda _: dd.from_pandas(TEXT, npartitions=1)["len"], V, "`pool` .*two-dim"),
     (lambda _: 3, T, "`pool` .*got int"),
     (objects, V, "x.npy' cannot be read .*Python objects"),
+    (cut_header, V, "x.npy' cannot be read .*check that the file is whole"),
     (lambda _: "simplecache::no://pool", V, "`pool` must be a path"),
     (lambda f: with_attributes(f, scale_factor=1e-3), V, "packed numbers"),
     (member_of_a_group, V, "g.zarr' .*zarr.json cannot be read"),
