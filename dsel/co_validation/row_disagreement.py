@@ -1,6 +1,5 @@
 """Disagreement row by row: on which pool rows models of the same data differ."""
 
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,15 +12,9 @@ from dsel.data import open_pool
 from dsel.data.labeled import labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import block_splits
-from dsel.families.family import FittedGroup
 from dsel.nonconformity.models import train_grid
 from dsel.results.rows import read_rows, write_rows
 
-FIELDS: Final = {
-    "disagreement": ((), "float32", np.nan),
-    "variance": ((), "float32", np.nan),
-}
-"""Arrays of the results: shape of a row, dtype, fill value."""
 BLOCK_NBYTES: Final = 2**24
 
 
@@ -87,27 +80,22 @@ def write_row_disagreement(
         "compared": "all pairs",
         "seed": str(seed),
     }
+    n_classes, splits = len(labeled.classes), list(map(np.array, models.splits))
+
+    def rates_of(X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
+        codes = models.predict(X, splits)[:, 0]
+        # Predictions that are not a class count as one further class.
+        codes = np.where(codes < 0, n_classes, codes)
+        counts = [np.sum(codes == c, axis=0) for c in range(n_classes + 1)]
+        rates = row_disagreement(np.stack(counts, axis=-1)).astype(np.float32)
+        return {"disagreement": rates, "variance": np.asarray(rates / 2, np.float32)}
+
     write_rows(
-        opened, path, partial(_rates, models, len(labeled.classes)), FIELDS,
+        opened, path, rates_of,
+        dict.fromkeys(("disagreement", "variance"), ((), "float32", np.nan)),
         block_rows=int(np.clip(BLOCK_NBYTES // row_nbytes, 64, 65_536)),
         attributes=attributes, client=client, allow_nan=allow_nan,
     )  # fmt: skip
-
-
-def _rates(
-    models: FittedGroup, n_classes: int, X: Any, rows: NDArray[np.int64]
-) -> dict[str, NDArray[np.float32]]:
-    """Return d_x of a block of rows, and the estimate of the error's variance, d_x / 2.
-
-    `models` are one candidate on several splits.
-    """
-    del rows
-    codes = models.predict(X, [np.array(split) for split in models.splits])[:, 0]
-    # Predictions that are not a class count as one further class.
-    codes = np.where(codes < 0, n_classes, codes)
-    counts = [np.sum(codes == c, axis=0) for c in range(n_classes + 1)]
-    rates = row_disagreement(np.stack(counts, axis=-1)).astype(np.float32)
-    return {"disagreement": rates, "variance": np.asarray(rates / 2, np.float32)}
 
 
 def most_disputed(

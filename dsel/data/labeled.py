@@ -96,9 +96,26 @@ def labeled_rows(
             f"(n_samples={len(labels)}) for {n_rows} rows."
         )
     check_finite(features, "`X`", np.arange(n_rows), names, allow_nan)
-    classes, codes = np.unique(labels, return_inverse=True)
-    _check_classes(classes, labels)
-    return LabeledRows(features, codes.astype(np.int64), classes, names)
+    classes, codes = coded(labels)
+    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
+        raise ValueError(
+            f"`y` must hold classes, got {len(classes):,} different labels in "
+            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
+            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
+            "of each class."
+        )
+    # Of a missing label numpy and pandas make the text "nan". -1 is scikit-learn's
+    # mark of rows without a label; -1 and +1 alone are two classes.
+    marks: Any = classes[:1] if len(classes) > 2 and classes[0] == -1 else []
+    if classes.dtype.kind == "U":
+        marks = [text for text in classes if text.strip() in ("", "nan", "<NA>")]
+    if len(marks):
+        raise ValueError(
+            f"`y` holds {str(marks[0])!r}, as a missing label is written; leave these "
+            f"rows out of `X` and `y` and pass them as `pool`. Where it is a class, "
+            f"name it otherwise."
+        )
+    return LabeledRows(features, codes, classes, names)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:
@@ -203,31 +220,15 @@ def check_targets(X: Any, y: Any) -> None:
         )
 
 
-def _check_classes(classes: NDArray[Any], labels: NDArray[Any]) -> None:
-    """Raise ValueError where labels are hardly classes, or one stands for no label."""
+def coded(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes in order, at least two, and the place there of each label."""
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
             "`y` must hold at least two classes, got one class only: "
             f"{classes.tolist()[0]!r}; label rows of another class."
         )
-    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
-        raise ValueError(
-            f"`y` must hold classes, got {len(classes):,} different labels in "
-            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
-            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
-            "of each class."
-        )
-    # Of a missing label numpy and pandas make the text "nan". -1 is scikit-learn's
-    # mark of rows without a label; -1 and +1 alone are two classes.
-    marks: Any = classes[:1] if len(classes) > 2 and classes[0] == -1 else []
-    if classes.dtype.kind == "U":
-        marks = [text for text in classes if text.strip() in ("", "nan", "<NA>")]
-    if len(marks):
-        raise ValueError(
-            f"`y` holds {str(marks[0])!r}, as a missing label is written; leave these "
-            f"rows out of `X` and `y` and pass them as `pool`. Where it is a class, "
-            f"name it otherwise."
-        )
+    return classes, codes.astype(np.int64)
 
 
 def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

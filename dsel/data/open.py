@@ -123,8 +123,12 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             f"`pool` must be a pool that exists, but there is nothing at {location!r}."
         )
     options = options if "://" in place else {}
-    if lower.endswith(".npy") and "://" not in location:
-        return _of_npy(place)
+    if lower.endswith(".npy") and "://" not in location:  # which tasks map themselves
+        with naming_file(place):
+            array = np.load(place, mmap_mode="r", allow_pickle=False)
+        rows, told = partial(_npy_rows, place), stamped(place, {})[0]
+        where = f"`pool` {place!r}"
+        return in_slices(rows, _checked(array), len(array), where=where, **told)
     if lower.endswith((*NPZ, *SVMLIGHT)) and "://" not in location:
         table = read_table(location)
         return replace(_of_object(table.X), columns=table.columns)
@@ -216,15 +220,6 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
     indptr = matrix.indptr[rows.start : rows.stop + 1] - first
     parts = (matrix.data[first:last], matrix.indices[first:last], indptr)
     return sparse.csr_matrix(parts, shape=(len(indptr) - 1, matrix.shape[1]))
-
-
-def _of_npy(path: str) -> Pool:
-    """Return the blocks of a file that tasks map themselves."""
-    with naming_file(path):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    _checked(array)
-    where, rows = f"`pool` {path!r}", partial(_npy_rows, path)
-    return in_slices(rows, array, len(array), where=where, **stamped(path, {})[0])
 
 
 def _npy_rows(path: str, rows: slice) -> NDArray[Any]:

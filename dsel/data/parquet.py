@@ -68,7 +68,17 @@ def from_parquet(
     schema = _joined_schema(fragments, keys)
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
-    frames = _frame_schema(schema)
+    of_objects = {  # which pandas holds of these types
+        "date": pa.types.is_date, "time of day": pa.types.is_time,
+        NUMBER: pa.types.is_decimal, "bytes": pa.types.is_binary,
+        TEXT: lambda of: pa.types.is_string(of) or pa.types.is_large_string(of),
+        "lists or structs": pa.types.is_nested,
+    }  # fmt: skip
+    empty, known = schema.empty_table().to_pandas(), []
+    for field, column in zip(schema, columns_of(empty), strict=True):
+        kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
+        known.append(replace(column, kind=next(kinds, column.kind)))
+    frames = FrameSchema(empty, tuple(known))
     groups = [group for each in fragments for group in each.split_by_row_group()]
     return in_blocks(
         [(partial(_read, group, schema),) for group in groups],
@@ -125,22 +135,6 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
                 f"all files with the same types."
             ) from error
     return joined
-
-
-def _frame_schema(schema: Any) -> FrameSchema:
-    """Return the schema of blocks as frames of pandas."""
-    from pyarrow import types
-
-    of_objects = {  # which pandas holds of these types
-        "date": types.is_date, "time of day": types.is_time, NUMBER: types.is_decimal,
-        TEXT: lambda of: types.is_string(of) or types.is_large_string(of),
-        "lists or structs": types.is_nested, "bytes": types.is_binary,
-    }  # fmt: skip
-    empty, columns = schema.empty_table().to_pandas(), []
-    for field, column in zip(schema, columns_of(empty), strict=True):
-        kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
-        columns.append(replace(column, kind=next(kinds, column.kind)))
-    return FrameSchema(empty, tuple(columns))
 
 
 def _read(fragment: Any, schema: Any) -> pd.DataFrame:

@@ -173,7 +173,20 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
                 )
             X, y = load_svmlight_file(location)
             return Table(X, _as_integers(y))
-        return _of_zarr(location, target)
+        try:
+            group = zarr.open_group(location, mode="r")
+            arrays = dict(group.arrays())
+        except (FileNotFoundError, *BAD_HEADER) as error:
+            endings = ", ".join((*CSV, *PARQUET, *NPZ, *SVMLIGHT))
+            raise ValueError(
+                f"`path` must end in one of {endings} or be a zarr group with X and y, "
+                f"got {location!r}."
+            ) from error
+        for array in arrays.values():
+            check_array(array)
+        table = _of_arrays(arrays, target, location)
+        names = table.columns or stored_columns(group.attrs, repr(location))
+        return table._replace(columns=names)
 
 
 def _of_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
@@ -214,23 +227,6 @@ def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArr
             f"label belong into the pool, and labels as they are need no classes."
         )
     return np.asarray(classes[whole])
-
-
-def _of_zarr(path: str, target: str | None) -> Table:
-    try:
-        group = zarr.open_group(path, mode="r")
-        arrays = dict(group.arrays())
-    except (FileNotFoundError, *BAD_HEADER) as error:
-        endings = ", ".join((*CSV, *PARQUET, *NPZ, *SVMLIGHT))
-        raise ValueError(
-            f"`path` must end in one of {endings} or be a zarr group with X and y, "
-            f"got {path!r}."
-        ) from error
-    for array in arrays.values():
-        check_array(array)
-    table = _of_arrays(arrays, target, path)
-    columns = table.columns or stored_columns(group.attrs, repr(path))
-    return table._replace(columns=columns)
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

@@ -160,9 +160,7 @@ def write_pool(
         compressor = BloscCodec(
             cname="lz4", shuffle="shuffle", typesize=numbers.itemsize
         )
-        attributes = {
-            POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token,
-        }  # fmt: skip
+        attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
         with writing(path, "path", FULL):
             array = zarr.create_array(
                 place,

@@ -112,35 +112,27 @@ class LinearStack(FittedClassifiers):
         offsets = np.where(np.isfinite(self.offsets), np.abs(self.offsets), 0.0)
         return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
 
-    def _products(
-        self, X: Any, positions: Integers, dtype: Any
-    ) -> tuple[NDArray[Any], float]:
-        """Return scores, shape (n_candidates, n_positions, n_scores, n_rows).
-
-        The second value is the largest absolute value of `X`.
-        """
-        weights = self.weights[:, positions].astype(dtype, copy=False)
-        offsets = self.offsets[:, positions].astype(dtype, copy=False)
-        columns = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
-        products = np.empty((X.shape[0], columns.shape[1]), dtype=dtype)
-        largest, step = 0.0, max(PRODUCT_NBYTES // (8 * X.shape[1]), 1)
-        for start in range(0, X.shape[0], step):
-            part = X[start : start + step]
-            values = part.data if issparse(part) else part
-            ends = values.max(initial=0), values.min(initial=0)
-            largest = max(largest, *(abs(float(end)) for end in ends))
-            products[start : start + step] = part.astype(dtype, copy=False) @ columns
-        # Rows last from here on: numpy is slow where the last axis is short.
-        scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
-        return scores.reshape(*offsets.shape, -1), largest
-
     def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
         """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
         # The product only finds the rows in doubt, so half the digits are enough.
         is_single = X.dtype == np.float32 and not issparse(X)
         dtype = np.float32 if is_single else np.float64
         with np.errstate(over="ignore", invalid="ignore"):
-            scores, largest = self._products(X, positions, dtype)
+            weights = self.weights[:, positions].astype(dtype, copy=False)
+            offsets = self.offsets[:, positions].astype(dtype, copy=False)
+            columns = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
+            products = np.empty((X.shape[0], columns.shape[1]), dtype=dtype)
+            largest, step = 0.0, max(PRODUCT_NBYTES // (8 * X.shape[1]), 1)
+            for start in range(0, X.shape[0], step):
+                part = X[start : start + step]
+                values = part.data if issparse(part) else part
+                ends = values.max(initial=0), values.min(initial=0)
+                largest = max(largest, *(abs(float(end)) for end in ends))
+                part = part.astype(dtype, copy=False)
+                products[start : start + step] = part @ columns
+            # Rows last from here on: numpy is slow where the last axis is short.
+            scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
+            scores = scores.reshape(*offsets.shape, -1)
             codes, margins = _decide(scores, axis=2), np.abs(scores[:, :, 0])
             if scores.shape[2] > 1:  # how far the largest is ahead of the next one
                 top = np.partition(scores, -2, axis=2)

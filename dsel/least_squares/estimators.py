@@ -9,11 +9,11 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
+from dsel.data.labeled import check_labels
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
@@ -286,10 +286,9 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
             Labels of any kind, shape (n,).
         """
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64,
+            self, X, check_labels(y), accept_sparse="csr", dtype=np.float64,
             ensure_min_samples=1 + bool(self.fit_intercept),
         )  # fmt: skip
-        check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         targets = np.where(codes == 1, 1.0, -1.0)
         if len(self.classes_) > 2:

@@ -24,12 +24,7 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import check_targets
 from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
-from dsel.data.splits import (
-    Split,
-    fold_splits,
-    given_splits,
-    random_folds,
-)
+from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.least_squares.closed_form import (
     COPIES,
     block_residuals,
@@ -357,10 +352,10 @@ class LeastSquaresSearch(Search):
         """
         widths, lams = self._checked_grid(list(ESTIMATES))
         check_targets(X, y)
+        least = 2 + bool(self.fit_intercept)
         X, y = validate_data(
-            self, X, y, accept_sparse="csr",
-            ensure_min_samples=2 + bool(self.fit_intercept), **NUMERIC,
-        )  # fmt: skip
+            self, X, y, accept_sparse="csr", ensure_min_samples=least, **NUMERIC
+        )
         check_memory(X.shape[0])
         y = np.asarray(y, np.float64)
         seed = seed_from(self.random_state)

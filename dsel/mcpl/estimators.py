@@ -8,22 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from scipy.stats import Covariance, multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.arrays import Floats, Integers
 from dsel.checks import check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
-from dsel.data.labeled import codes_of, with_columns
+from dsel.data.labeled import check_labels, coded, codes_of, with_columns
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
-from dsel.mcpl.gaussian import (
-    GaussianClasses,
-    Moments,
-    moments_of,
-    supervised_fit,
-)
+from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
 from dsel.mcpl.saddle_point import fit_contrast
 
 
@@ -90,14 +84,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Check labeled rows as scikit-learn does, and return their moments."""
         # Sets `n_features_in_`, and `feature_names_in_` of data frames, which pools
         # are checked against.
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"`y` must hold at least two classes, got one class only: "
-                f"{self.classes_.tolist()[0]!r}."
-            )
+        rows, labels = validate_data(self, X, check_labels(y), dtype=np.float64)
+        self.classes_, codes = coded(labels)
         return moments_of(rows, codes, len(self.classes_))
 
     def _opened(self, pool: Any) -> Any:

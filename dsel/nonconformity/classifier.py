@@ -17,7 +17,7 @@ from dsel.candidates import drawn, make_candidates
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.frames import summed
-from dsel.data.labeled import check_labels, with_columns
+from dsel.data.labeled import check_labels, coded, with_columns
 from dsel.data.lazy import by_block
 from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from
 from dsel.data.splits import holdout_split
@@ -146,12 +146,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X, labels = validate_data(
             self, X, check_labels(y), accept_sparse="csr", ensure_min_samples=2
         )
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"`y` must hold at least two classes, got one class: "
-                f"{self.classes_.tolist()[0]!r}."
-            )
+        self.classes_, codes = coded(labels)
         X, n = summed(X), len(codes)
         n_held = self.validation_size
         if n_held is None:
@@ -253,9 +248,10 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             models = np.full(X.shape[0], model)
         counts = np.empty((X.shape[0], len(self.classes_)), np.int64)
         for part in gen_batches(X.shape[0], self.models_.block_rows):
-            own = _of_model(margin_conformity(self._scores(X[part])), models[part])
-            for number in np.unique(models[part]):
-                mine = models[part] == number
+            margins, chosen = margin_conformity(self._scores(X[part])), models[part]
+            own = margins[chosen, np.arange(len(chosen))]
+            for number in np.unique(chosen):
+                mine = chosen == number
                 below = count_not_above(self.validation_scores_[number], own[mine])
                 counts[part][mine] = below
         return (counts + 1.0) / (self.n_validation_ + 1.0)
@@ -400,7 +396,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         # that of the runner-up, whose conformity is minus the gap of the two best.
         counts = count_not_above(self.validation_scores_, second - best)
         model = _pick((counts == counts.min(axis=0)).T, units)
-        own = _of_model(scores, model)
+        own = scores[model, np.arange(len(rows))]
         label = _pick(own == own.max(axis=-1, keepdims=True), label_units)
         return Answer(label, counts.min(axis=0), model)
 
@@ -431,11 +427,6 @@ def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the largest and the second largest value of the last axis."""
     top = np.partition(values, values.shape[-1] - 2, axis=-1)
     return top[..., -1], top[..., -2]
-
-
-def _of_model(values: Floats, models: Integers) -> Floats:
-    """Return the values of each row's model, (n_rows, n_classes)."""
-    return values[models, np.arange(len(models))]
 
 
 def _pick(allowed: NDArray[np.bool_], units: Floats) -> Integers:

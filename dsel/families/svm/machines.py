@@ -109,7 +109,23 @@ def svc_of(
     used = np.asarray(coefs.any(axis=1))
     numbers, coefs = machines.numbers[used], np.ascontiguousarray(coefs[used].T)
     vectors = labeled.rows[labeled.places_of(numbers)]  # no column of precomputed ones
-    svc = _set_up(clone(opened(estimator)[2]), machines, labeled, classes)
+    svc = clone(opened(estimator)[2])
+    is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
+    if is_fractional or svc.kernel not in OF_LIBSVM:
+        # scikit-learn takes whole degrees only, but any function as the kernel.
+        svc.set_params(kernel=machines.kernel, degree=3)
+    else:
+        svc.set_params(degree=int(svc.degree))  # 2.0 is not whole to it
+    # Fitted to made-up rows it has all attributes, of the right kind. On equal rows
+    # libsvm steps by 2e12 up to C: for long, where features are tiny.
+    labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
+    kind: Any = sparse.csr_array if sparse.issparse(labeled.rows) else np.zeros
+    made_up = kind((len(labels), labeled.rows.shape[1]))
+    given, svc.C = svc.C, 1.0
+    svc.fit(np.eye(len(labels)) if labeled.n_values else made_up, labels)
+    svc.C = given
+    if isinstance(machines.kernel, (Rbf, Polynomial)):
+        svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
     support = np.searchsorted(rows, numbers)
     svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
     if labeled.n_values:  # also a fold's model gets the values of all labeled rows
@@ -136,25 +152,3 @@ def svc_of(
         return svc
     steps = [*labeled.steps, (estimator.steps[-1][0], svc)]
     return clone(estimator).set_params(steps=steps)
-
-
-def _set_up(
-    svc: Any, machines: Machines, labeled: RowsByClass, classes: NDArray[Any]
-) -> Any:
-    """Fit on made-up rows: all attributes are there, of the right kind."""
-    labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
-    is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
-    if is_fractional or svc.kernel not in OF_LIBSVM:
-        # scikit-learn takes whole degrees only, but any function as the kernel.
-        svc.set_params(kernel=machines.kernel, degree=3)
-    else:
-        svc.set_params(degree=int(svc.degree))  # 2.0 is not whole to it
-    kind: Any = sparse.csr_array if sparse.issparse(labeled.rows) else np.zeros
-    rows = kind((len(labels), labeled.rows.shape[1]))
-    # On equal rows libsvm steps by 2e12 up to C: for long, where features are tiny.
-    given, svc.C = svc.C, 1.0
-    svc.fit(np.eye(len(labels)) if labeled.n_values else rows, labels)
-    svc.C = given
-    if isinstance(machines.kernel, (Rbf, Polynomial)):
-        svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
-    return svc
