@@ -5,7 +5,6 @@ Labels so picked are no random sample: no certificate holds for what is trained 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -233,17 +232,22 @@ class _Labeling:
 
     def add(self, n_rows: int) -> None:
         """Label the next rows: one pass over the pool."""
-        model = None
+        model, known, seed = None, np.sort(self.rows), self.seed
         if len(set(self.y)) > 1:
             # Its randomness is set by the seed and the number of rows.
-            model = with_seeds(clone(self.estimator), self.seed, len(self.y))
+            model = with_seeds(clone(self.estimator), seed, behind=(len(self.y),))
             model.fit(native(self.X), np.array(self.y))
-        pick = partial(
-            least_sure, model=model, known=np.sort(self.rows), n_rows=n_rows,
-            seed=self.seed,
-        )  # fmt: skip
+
+        def least_sure(X: Any, rows: NDArray[np.int64]) -> Picks:
+            free = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
+            gaps = np.zeros(len(free))  # all rows are equal without a model
+            if model is not None and len(free):
+                gaps = sure_margins(model, X[free])
+            order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
+            return first((gaps, order, rows[free], X[free]), n_rows)
+
         picks: Picks = self.pool.reduce(
-            pick,
+            least_sure,
             lambda one, other: first(
                 map(stacked, zip(one, other, strict=True)), n_rows
             ),
@@ -294,19 +298,6 @@ def first(parts: Iterable[Any], n_rows: int) -> Picks:
     picks = Picks._make(parts)
     best = np.lexsort((picks.order, picks.gaps))[:n_rows]
     return Picks._make(part[best] for part in picks)
-
-
-def least_sure(
-    X: Any, rows: NDArray[np.int64], *, model: Any, known: NDArray[np.int64],
-    n_rows: int, seed: int,
-) -> Picks:  # fmt: skip
-    """Return the rows of a block that a model is least sure of; any without a model."""
-    free = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
-    gaps = np.zeros(len(free))
-    if model is not None and len(free):
-        gaps = sure_margins(model, X[free])
-    order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
-    return first((gaps, order, rows[free], X[free]), n_rows)
 
 
 def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ as if it had so many rows fewer, which is valid for both. Nothing is left out.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -48,19 +47,16 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
         # Most rows differ from all known ones in a few columns already.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
-    return partial(_count, stages, dtype)
 
+    def count(X: Any, rows: NDArray[np.int64]) -> int:
+        likely = encoded(X)
+        for some, hashed in stages:
+            hashes = row_hashes(comparable(likely[:, some], dtype))
+            places = np.searchsorted(hashed, hashes) % len(hashed)
+            likely = likely[np.flatnonzero(hashed[places] == hashes)]
+        return int(likely.shape[0])
 
-def _count(
-    stages: list[Any], dtype: np.dtype[Any], X: Any, rows: NDArray[np.int64]
-) -> int:
-    """Return how many rows of a block equal a known one, by columns and hashes."""
-    likely = encoded(X)
-    for columns, known in stages:
-        hashes = row_hashes(comparable(likely[:, columns], dtype))
-        places = np.searchsorted(known, hashes) % len(known)
-        likely = likely[np.flatnonzero(known[places] == hashes)]
-    return int(likely.shape[0])
+    return count
 
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:

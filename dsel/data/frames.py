@@ -321,13 +321,6 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
             )
 
 
-def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:
-    """Return rows in one layout for all chunks: BLAS may round others differently."""
-    if sparse.issparse(X):
-        return summed(sparse.csr_matrix(X, dtype=dtype))
-    return np.ascontiguousarray(X, dtype=dtype)
-
-
 def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a frame or column of numbers as an array of one layout."""
     missing = {"na_value": np.nan} if dtype.kind == "f" else {}

@@ -182,7 +182,12 @@ def _of_object(source: Any) -> Pool:
     if isinstance(source, zarr.Array):
         return from_zarr(source, *place_of(source))
     if hasattr(source, "dask"):
-        pool = _of_dask(source)
+        if any(math.isnan(length) for length in source.chunks[0]):
+            source = source.copy().compute_chunk_sizes()
+        source = source.rechunk({1: -1})
+        keys, lengths = [row[0] for row in source.__dask_keys__()], source.chunks[0]
+        is_sparse = sparse.issparse(source._meta)
+        pool = _of_collection(source, keys, lengths, source, is_sparse=is_sparse)
     elif sparse.issparse(source):
         pool = _of_memory(summed(sparse.csr_matrix(source)))
     else:
@@ -224,16 +229,6 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
 
 def _npy_rows(path: str, rows: slice) -> NDArray[Any]:
     return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
-
-
-def _of_dask(array: Any) -> Pool:
-    """Return the blocks of a Dask array; unknown lengths of chunks cost one pass."""
-    if any(math.isnan(length) for length in array.chunks[0]):
-        array = array.copy().compute_chunk_sizes()
-    array = array.rechunk({1: -1})
-    keys = [row[0] for row in array.__dask_keys__()]
-    is_sparse = sparse.issparse(array._meta)
-    return _of_collection(array, keys, array.chunks[0], array, is_sparse=is_sparse)
 
 
 def _of_dask_frame(source: Any) -> Pool:

@@ -26,9 +26,9 @@ from dsel.data.frames import (
     encoded,
     frame_like,
     frame_of,
-    in_one_layout,
     numbers_of,
     stacked,
+    summed,
     table_nbytes,
     taken,
 )
@@ -221,7 +221,14 @@ class Pool:
         """Return a text that changes with the rows: those of Dask arrays are read."""
         if self.is_content or not self.n_rows:
             return self.token
-        words = self.reduce(_hashed, add, client=client, allow_nan=True)
+
+        def words_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+            # They add up to the same for any chunking of the same rows.
+            hashes = row_hashes(encoded(X))
+            odd = (row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS)
+            return np.array([np.sum(hashes * each) for each in odd])
+
+        words = self.reduce(words_of, add, client=client, allow_nan=True)
         head = (self.n_rows, self.n_columns, str(self.dtype), self.columns)
         return f"rows-{tokenize(head, words.tolist())}"
 
@@ -457,13 +464,6 @@ def _is_future(value: Any) -> bool:
     return distributed is not None and isinstance(value, distributed.Future)
 
 
-def _hashed(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return two words that add up to the same for any chunking of the same rows."""
-    hashes = row_hashes(encoded(X))
-    words = [row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS]
-    return np.array([np.sum(hashes * each) for each in words])
-
-
 def _count_span(
     work: tuple[Callable[..., Any], Callable[[Any, Any], Any], int, bool],
     payloads: Sequence[Any],
@@ -548,8 +548,10 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
         numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
     if pool.schema is not None:
         X = frame_like(X, pool.schema)
-    elif not isinstance(X, pd.DataFrame):
-        X = in_one_layout(X, pool.dtype)
-    else:
+    elif isinstance(X, pd.DataFrame):
         X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
+    elif sparse.issparse(X):
+        X = summed(sparse.csr_matrix(X, dtype=pool.dtype))
+    else:  # in one layout for all chunks: BLAS may round others differently
+        X = np.ascontiguousarray(X, dtype=pool.dtype)
     return Block(numbers, X)

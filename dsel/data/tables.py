@@ -207,26 +207,24 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
     name = "y" if target is None else target
     y = np.asarray(arrays[name]) if name in arrays else None
     if y is not None and name == "y" and "classes" in arrays:
-        y = _class_names(y, np.asarray(arrays["classes"]), path)
+        classes = np.asarray(arrays["classes"])
+        codes = _as_integers(y) if y.dtype.kind in "fb" else y
+        are_codes = codes.dtype.kind in "iu" and codes.ndim == classes.ndim == 1
+        n_names, wrong = len(np.unique(classes)), np.zeros(1, dtype=np.int64)
+        if are_codes:
+            wrong = np.flatnonzero((codes < 0) | (codes >= len(classes)))
+        if len(wrong) or n_names < len(classes):
+            met = f", {y[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
+            raise ValueError(
+                f"{path!r} must hold distinct names in its array classes, and in y "
+                f"their codes, whole numbers from 0 to {classes.size - 1}, got "
+                f"{n_names} names and {codes.dtype}{met}; rows without a label belong "
+                f"into the pool, and labels as they are need no classes."
+            )
+        y = np.asarray(classes[codes])
     names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
     columns = None if names is None else tuple(map(str, np.asarray(names)))
     return Table(np.asarray(arrays["X"]), y, columns)
-
-
-def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
-    """Return the class name of each row, or raise ValueError."""
-    whole = _as_integers(codes) if codes.dtype.kind in "fb" else codes
-    are_codes = whole.dtype.kind in "iu" and whole.ndim == classes.ndim == 1
-    wrong = np.flatnonzero((whole < 0) | (whole >= len(classes))) if are_codes else [0]
-    if len(wrong) or len(np.unique(classes)) < len(classes):
-        met = f", {codes[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
-        raise ValueError(
-            f"{path!r} must hold distinct names in its array classes, and in y their "
-            f"codes, whole numbers from 0 to {classes.size - 1}, got "
-            f"{len(np.unique(classes))} names and {whole.dtype}{met}; rows without a "
-            f"label belong into the pool, and labels as they are need no classes."
-        )
-    return np.asarray(classes[whole])
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 
 from dsel.arrays import Integers
 from dsel.data.frames import native
-from dsel.data.row_random import canonical_text, hashed_seed
+from dsel.data.row_random import canonical_text
 from dsel.data.splits import Split
 from dsel.families.answers import FittedClassifiers, predict_codes
 from dsel.families.family import (
@@ -33,8 +33,6 @@ from dsel.families.linear import stack_linear
 from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
 
 _LIBSVM_DRAWS = threading.Lock()
-
-
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
 _STOPPED: dict[int, list[str]] = {}  # of each thread that fits, what was said there
 
@@ -181,16 +179,11 @@ class ScikitLearnFamily(Family):
             return model, model, [X[part] for part in split.tests]
         model = cloned(candidate.estimator)
         if has_prefix(model):
-            with_seeds(model[:-1], self.seed, split.name)
+            with_seeds(model[:-1], self.seed, behind=(split.name,))
         params = model.get_params(deep=True)
         who = candidate.params or candidate.estimator.get_params(deep=True)
         identity = f"{type(candidate.estimator).__name__}{canonical_text(who)}"
-        unset = {
-            name: hashed_seed(self.seed, identity, split.name, name)
-            for name, value in sorted(params.items())
-            if value is None and name.rpartition("__")[2] == "random_state"
-        }
-        model.set_params(**unset)  # of a FrozenEstimator it returns None
+        with_seeds(model, self.seed, before=(identity, split.name))
         given = cut_to_rows(self.fit_params, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool

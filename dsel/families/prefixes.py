@@ -59,7 +59,7 @@ def fitted_prefix(
     `fit_transform` made of the training rows, and each part of the test rows as they
     leave the steps: None where it is empty, what was raised where a step refuses it.
     """
-    front = with_seeds(cloned(steps), seed, split.name)
+    front = with_seeds(cloned(steps), seed, behind=(split.name,))
     rows = content_hash(X, y, split.train_rows, *split.tests)
     name = blake2b(f"{rows}-{exact_text([front, labels])}".encode(), digest_size=16)
 
@@ -107,10 +107,13 @@ def cloned(estimator: Any) -> Any:
     return model.set_params(**frozen) if frozen else model
 
 
-def with_seeds(estimator: Any, seed: int, *parts: Any) -> Any:
-    """Give each `random_state` that is None a hash of the seed and what it is for."""
+def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) -> Any:
+    """Give each `random_state` that is None a hash of the seed and what it is for.
+
+    `before` and `behind` its name stands what else it is for.
+    """
     missing = {
-        name: hashed_seed(seed, name, *parts)
+        name: hashed_seed(seed, *before, name, *behind)
         for name, value in estimator.get_params().items()
         if name.rpartition("__")[2] == "random_state" and value is None
     }

@@ -22,8 +22,6 @@ from dsel.least_squares.closed_form import EPS
 
 SMALLEST_GAP = 1e-12
 """Where 1 - h is below this it is rounding: the residual is not defined."""
-
-
 Sums = dict[str, Any]
 """What a pass collects of some rows, by name."""
 

@@ -30,9 +30,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,)."""
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.asarray(self.classes_[(scores > 0.0).astype(np.intp)])
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+        codes = scores > 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes.astype(np.intp)])
 
     @lazily
     def predict_proba(self, X: ArrayLike) -> Floats:
