@@ -56,6 +56,26 @@ def environment(**changed):
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, **changed}
 
 
+def beginning_with(code, folder):
+    """Return environment variables of a process that runs some code as it begins."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+
+
+def two_workers(memory_limit="auto"):
+    """Return a client of two processes as Dask starts them; not the current client."""
+    from distributed import Client
+
+    return Client(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit=memory_limit,
+        dashboard_address="127.0.0.1:0",
+        set_as_default=False,
+    )
+
+
 class RunningCluster:
     """`dask scheduler` and `dask worker` processes, each in its own process group."""
 

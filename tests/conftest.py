@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.clusters import two_workers
 from tests.object_store import object_store
 
 STARTED = time.monotonic()
@@ -75,14 +76,7 @@ def data_dir():
 @pytest.fixture(scope="session")
 def processes():
     """Client of two worker processes, which nobody harms; not the current one."""
-    from distributed import Client
-
-    with Client(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address="127.0.0.1:0",
-        set_as_default=False,
-    ) as client:
+    with two_workers() as client:
         yield client
 
 

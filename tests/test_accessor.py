@@ -130,6 +130,7 @@ def test_select__certifies_nothing_where_attributes_were_lost(results):
     counted = results.drop_dims("criterion")
     assert "cv_bound" not in counted.dsel.table()
     assert counted.dsel.select("cv_error") == results.dsel.select("cv_error")
+    assert counted.dsel.select("cv_bound").certificate.certified  # nothing was counted
 
 
 REFUSED = {

@@ -93,14 +93,6 @@ def text_of(script, seed="1", **changed):
     ).strip()
 
 
-def test_candidate_key__is_the_same_in_another_process():
-    script = (
-        "from sklearn.svm import SVC; from tests.test_candidates import key_of; "
-        "print(key_of('svm', SVC(C=2.0, kernel='linear')))"
-    )
-    assert text_of(script) == key_of("svm", SVC(C=2.0, kernel="linear"))
-
-
 def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
     script = OWN.replace("STEP", "1")
     text = text_of(script)

@@ -21,7 +21,13 @@ from distributed import Client
 from dsel.cluster import connect
 from dsel.errors import VersionMismatchError
 from dsel.runtime import versions
-from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
+from tests.clusters import (
+    ROOT,
+    beginning_with,
+    make_certificates,
+    running_cluster,
+    wait_until,
+)
 
 # What is refused
 
@@ -274,14 +280,6 @@ def test_check_versions__names_package_and_versions_that_differ(who):
         versions.check_versions(client)
 
 
-def worker_in(tmp_path, name, start):
-    """Return the environment of a worker that runs some code as it begins."""
-    folder = tmp_path / name
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(start)
-    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
-
-
 NO_DSEL = "import sys; sys.modules['dsel'] = None"
 DIES_WHEN_ASKED = """
 import os
@@ -298,8 +296,11 @@ def test_connect__names_a_worker_of_other_code_and_not_one_that_dies(tmp_path):
     with (other / "dsel" / "names.py").open("a") as file:
         file.write("# changed\n")
     workers = {
-        "dies": (worker_in(tmp_path, "one", DIES_WHEN_ASKED), None),
-        "none": (worker_in(tmp_path, "two", NO_DSEL), "worker tcp.* cannot run this d"),
+        "dies": (beginning_with(DIES_WHEN_ASKED, tmp_path / "one"), None),
+        "none": (
+            beginning_with(NO_DSEL, tmp_path / "two"),
+            "worker tcp.* cannot run this",
+        ),
         "other": (
             {"PYTHONPATH": str(other)},
             r"worker tcp.* code of dsel \w{12} \(client \w{12}\); install",

@@ -23,7 +23,6 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -38,9 +37,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import dsel
-from tests.benchmarks.bench_certificates import table
+from tests.benchmarks.bench_certificates import DELTA, limit, table
 
-DELTA = 0.05
 CLASSES = ["yes", "rest"]
 NUMBERS = [
     "recall",
@@ -84,11 +82,6 @@ def problem(name):
     return X, y, cut, grid | {"estimator__logisticregression__C": [0.1, 1.0]}
 
 
-def at_most(found, rows, delta):
-    """Return the Clopper-Pearson limit."""
-    return 1.0 if found >= rows else float(beta.ppf(1 - delta, found + 1, rows - found))
-
-
 def numbers(counted, delta=None):
     """Return the five numbers of a confusion matrix, or their limits."""
     parts = [
@@ -97,7 +90,7 @@ def numbers(counted, delta=None):
         (counted[0, 1] + counted[1, 0], counted.sum()),
     ]  # fmt: skip
     bad = [
-        at_most(wrong, rows, delta) if delta else float(wrong / rows) if rows else 1.0
+        limit(wrong, rows, delta) if delta else float(wrong / rows) if rows else 1.0
         for wrong, rows in parts
     ]
     return [*(1.0 - rate for rate in bad[:4]), bad[4]]
@@ -115,17 +108,17 @@ def run(name, n, draw):
     def counted(model, rows):
         return confusion_matrix(y[rows], model.predict(X[rows]), labels=CLASSES)
 
-    def told(kind, side, limits, model):
+    def tell(kind, side, limits, model):
         observed = numbers(counted(model, rest))
         names = NUMBERS[: len(limits)]
-        for number, limit, found in zip(names, limits, observed, strict=False):
-            rows.append([name, n, draw, kind, side, number, float(limit), found])
+        for number, told, found in zip(names, limits, observed, strict=False):
+            rows.append([name, n, draw, kind, side, number, float(told), found])
 
     def fifth(kind, delta, n_numbers, scoring=None):
         search = GridSearchCV(estimator, grid, cv=5, scoring=scoring)
         model = search.fit(X[train], y[train])
         limits = numbers(counted(model, test), delta)[:n_numbers]
-        told(kind, "fifth", limits, model)
+        tell(kind, "fifth", limits, model)
 
     def searched(**options):
         search = dsel.SemiSupervisedSearchCV(
@@ -139,11 +132,11 @@ def run(name, n, draw):
         report = search.certified_report(deploy)
         limits = [report.recall_at_least, report.precision_at_least]
         limits = [*np.ravel(limits, order="F"), report.error_at_most]
-        told("report", deploy, limits, model)
+        tell("report", deploy, limits, model)
     fifth("recall", DELTA, 1, make_scorer(recall_score, pos_label="yes"))
     search = searched(loss=dsel.losses.recall("yes"))
     for deploy, model in search.models_.items():
-        told("recall", deploy, [1.0 - search.certificates_[deploy].bound], model)
+        tell("recall", deploy, [1.0 - search.certificates_[deploy].bound], model)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -135,15 +135,14 @@ def problem(name, learner):
     return make_pipeline(scaler, estimator), grid
 
 
-def turn(piece):
-    """Return the place of a piece among all: small sizes first, draw by draw."""
-    _, n, _, draw = piece
-    first, step = TURNS[n]
-    return first + step * draw, n
-
-
 def pieces(arguments):
-    """Return all pieces that were asked for, in the order of their turns."""
+    """Return all pieces that were asked for: small sizes first, draw by draw."""
+
+    def turn(piece):
+        _, n, _, draw = piece
+        first, step = TURNS[n]
+        return first + step * draw, n
+
     found = []
     asked = product(arguments.sets, arguments.sizes, arguments.learners)
     for name, n, learner in asked:
@@ -154,11 +153,11 @@ def pieces(arguments):
     return sorted(found, key=turn)
 
 
-def limit(n_errors, n_rows):
+def limit(n_errors, n_rows, delta=DELTA):
     """Return the Clopper-Pearson limit, by scipy."""
-    if n_errors == n_rows:
+    if n_errors >= n_rows:
         return 1.0
-    return float(beta.ppf(1 - DELTA, n_errors + 1, n_rows - n_errors))
+    return float(beta.ppf(1 - delta, n_errors + 1, n_rows - n_errors))
 
 
 def timed(call):
@@ -277,22 +276,15 @@ def mapie_limit(answers, y):
 
 def stored(folder):
     """Return the records of all pieces in a folder."""
-    lines = [
-        line
-        for path in sorted(Path(folder).glob("*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
-    return [json.loads(line) for line in lines]
-
-
-def key_of(record):
-    return record["set"], record["n"], record["learner"], record["draw"]
+    files = sorted(Path(folder).glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.open()]
 
 
 def measure(arguments):
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
-    done = {key_of(record) for record in stored(folder)}
+    keys = ("set", "n", "learner", "draw")
+    done = {tuple(record[key] for key in keys) for record in stored(folder)}
     started = time.monotonic()
     warm = set()
     for piece in pieces(arguments):
@@ -301,7 +293,7 @@ def measure(arguments):
         if time.monotonic() - started > arguments.seconds:
             print("No time is left for further pieces.", flush=True)
             break
-        name, n, learner, draw = piece
+        name, n, learner, _ = piece
         process_cache.cache_clear()  # or kernels of many searches wait for their end
         with warnings.catch_warnings(action="ignore"):
             if learner not in warm:  # imports and compilation are no part of a piece
@@ -311,8 +303,8 @@ def measure(arguments):
                 facts = run(*piece)
             except Exception:
                 facts = {"failed": traceback.format_exc()[-2000:]}
-        keys = {"set": name, "n": n, "learner": learner, "draw": draw}
-        record = keys | {"version": dsel.__version__} | facts
+        record = dict(zip(keys, piece, strict=True))
+        record |= {"version": dsel.__version__} | facts
         with (folder / f"{name}-{n}-{learner}.jsonl").open("a") as file:
             file.write(json.dumps(record) + "\n")
         print(*piece, "FAILED" if "failed" in facts else "", flush=True)

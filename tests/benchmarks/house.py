@@ -59,6 +59,24 @@ def told_of(root, names):
     return names & words
 
 
+def entered(call):
+    """Return the code of all functions that a call enters, in order, tasks' too."""
+    found, before = {}, (sys.getprofile(), threading.getprofile())
+
+    def enter(frame, event, _):
+        if event == "call":
+            found.setdefault(frame.f_code)
+
+    threading.setprofile(enter)
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(before[0])
+        threading.setprofile(before[1])
+    return list(found)
+
+
 def one_fit():
     """Print options, and functions and files of dsel that one default fit enters."""
     from sklearn.datasets import load_digits
@@ -72,20 +90,13 @@ def one_fit():
     search = dsel.SemiSupervisedSearchCV(
         SVC(), {"C": [1.0, 10.0, 100.0], "gamma": [1e-3, 1e-2]}, random_state=0
     )
-    entered = set()
-
-    def enter(frame, event, _):
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(package):
-            entered.add((code.co_filename, code.co_firstlineno, code.co_name))
-
     search.fit(X[:300], y[:300], pool=X[300:])
-    threading.setprofile(enter)
-    sys.setprofile(enter)
-    search.fit(X[:300], y[:300], pool=X[300:])
-    sys.setprofile(None)
-    threading.setprofile(None)
-    named = {each for each in entered if not each[2].startswith("<")}
+    found = entered(lambda: search.fit(X[:300], y[:300], pool=X[300:]))
+    named = {
+        (code.co_filename, code.co_firstlineno, code.co_name)
+        for code in found
+        if code.co_filename.startswith(package) and code.co_name[0] != "<"
+    }
     parameters = set(search.get_params(deep=False))
     print(json.dumps({
         "functions that one default fit enters": len(named),

@@ -1,4 +1,4 @@
-"""What the benchmarks share: seconds, memory, sides that take turns, two workers."""
+"""What the benchmarks share: seconds, memory, sides that take turns."""
 
 import os
 import threading
@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import psutil
-from distributed import Client
 
 
 @contextmanager
@@ -53,14 +52,3 @@ def in_turn(sides, repeat):
                 side(turn)
             found[name].append((seconds.cpu, seconds.wall))
     return {name: np.array(each) for name, each in found.items()}
-
-
-def two_workers(memory_limit):
-    """Return a client of two processes as Dask starts them; not the current client."""
-    return Client(
-        n_workers=2,
-        threads_per_worker=1,
-        memory_limit=memory_limit,
-        dashboard_address=":0",
-        set_as_default=False,
-    )

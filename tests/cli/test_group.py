@@ -17,17 +17,6 @@ def test_main__lists_every_command():
         assert f"\n  {name} " in found.output
 
 
-def test_main__shows_its_help_without_importing_what_commands_need():
-    code = (
-        "import sys; from dsel.cli import main\n"
-        "try: main.main(['--help'])\n"
-        "except SystemExit: pass\n"
-        "assert not {'sklearn', 'dask', 'xarray'} & sys.modules.keys()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
     group = zarr.create_group(tmp_path / "g")
     for name in "Xy":

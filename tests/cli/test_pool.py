@@ -32,12 +32,6 @@ def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
-def test_build__takes_arrays(run, tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((10, 3)))
-    result = run("build", tmp_path / "x.npy", tmp_path / "p.zarr", "--dtype=float32")
-    assert "10 rows x 3 columns, float32" in result.stdout
-
-
 @pytest.mark.cluster
 def test_build__writes_on_workers(run, tmp_path):
     np.save(tmp_path / "x.npy", np.arange(2e5).reshape(-1, 2))

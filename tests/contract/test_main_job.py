@@ -4,13 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from distributed import Client
-from distributed.security import Security
 from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import binomial_tail_inversion
-from tests.clusters import make_certificates, running_cluster
 from tests.contract.runs import (
     CERTIFICATES,
     DIGITS_GRID,
@@ -56,21 +53,6 @@ def test_run__worker_processes_count_what_one_thread_counts(job, processes):
     assert small_job(*job, client=processes) == expected(*job)
 
 
-@pytest.mark.cluster
-def test_run__a_cluster_with_tls_counts_what_one_thread_counts(tmp_path):
-    tls = make_certificates(tmp_path, "127.0.0.1")
-    files = [str(tmp_path / f"{name}.pem") for name in ("ca", "cert", "key")]
-    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-    given = dict(zip(names, files, strict=True))
-    security = Security(**given, require_encryption=True)
-    with running_cluster(tmp_path, 2, tls, "tls") as cluster:
-        address = cluster.address
-        assert address.startswith("tls://")
-        with Client(address, security=security, set_as_default=False) as client:
-            for job in [("SVC", "nested"), ("tree", "cv_bound")]:
-                assert small_job(*job, client=client) == expected(*job)
-
-
 # What a run says
 
 
@@ -91,11 +73,6 @@ def test_certificate__is_of_the_declared_delta_and_holds_on_the_pools_true_label
     for text in (str(choice), repr(choice), repr(choice.certificate)):
         assert "95 %" in text
     assert str(choice.params["gamma"]) in repr(choice)
-
-
-def test_plan__tells_what_will_be_done():
-    text = str(dsel.plan_search(*SVMS, X, Y, POOL))
-    assert [word for word in ("16 cand", "fold", "delta") if word not in text] == []
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -140,18 +117,6 @@ def test_run__a_fit_that_fails_rules_its_candidate_out():
     assert run.results["status"].values.tolist() == [0, 2]
     assert run.choice.remarks == ("1 candidate failed",)
     assert run.choice.candidate == 0
-
-
-def test_run__where_every_fit_fails_the_first_message_is_told():
-    with pytest.raises(dsel.errors.AllFitsFailedError, match="'max_depth' parameter"):
-        run_search(TREE, {"max_depth": [-1]}, X, Y, POOL, certificate="cv_bound", cv=3)
-
-
-def test_seed__another_one_draws_other_folds():
-    one, other = (
-        run_search(*SVMS, X, Y, POOL, cv=3, random_state=seed) for seed in (1, 2)
-    )
-    assert counts_of(one) != counts_of(other)
 
 
 # The estimator

@@ -15,7 +15,6 @@ from dsel.least_squares import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
 )
-from dsel.results import open_model, save_model
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -145,11 +144,3 @@ def test_classifier__ties_go_to_the_first_class(y, fresh, expected):
     X = np.array([[-1.0], [1.0], [5.0]])
     model = KernelLeastSquaresClassifier(penalty="rkhs").fit(X[: len(y)], y)
     assert model.predict(fresh).tolist() == expected
-
-
-def test_save_model__is_opened_without_pickle(table, tmp_path):
-    model = KernelLeastSquares(penalty="rkhs").fit(*table)
-    save_model(model, tmp_path)
-    np.testing.assert_array_equal(
-        open_model(tmp_path).predict(table[0]), model.predict(table[0])
-    )

@@ -169,11 +169,9 @@ def test_plan__says_what_it_will_do(table):
 
 
 @pytest.mark.cluster
-def test_fit__a_cluster_gives_the_same_cube(table):
-    from distributed import Client
-
+def test_fit__a_cluster_gives_the_same_cube(table, processes):
     local = searched(table).results_
-    with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=2):
+    with processes.as_current():
         remote = searched(table).results_
     xr.testing.assert_equal(remote, local)
 

@@ -59,14 +59,12 @@ def test_fit__is_the_same_on_every_kind_of_pool(rows, tmp_path):
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("start_rows", [0, 200])
-def test_fit__is_the_same_on_a_cluster(rows, tmp_path, start_rows):
-    from distributed import Client
-
+def test_fit__is_the_same_on_a_cluster(rows, tmp_path, start_rows, processes):
     X, y, pool = rows
     zarr.create_array(tmp_path / "pool.zarr", data=pool, chunks=(100, 3))
     model = SemiSupervisedLDA(start_rows=start_rows)
     expected = model.fit(X, y, str(tmp_path / "pool.zarr")).means_
-    with Client(processes=False, dashboard_address="127.0.0.1:0"):
+    with processes.as_current():
         found = model.fit(X, y, str(tmp_path / "pool.zarr")).means_
     np.testing.assert_array_equal(found, expected)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dsel.errors import FitFailedWarning
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.mcpl.gaussian import read_summary
 from dsel.search.plan import plan_search
@@ -37,14 +36,6 @@ def test_plan_search__models_are_those_of_the_fitting_part(rows):
     expected = clone(model).fit(X, y, pool=part)
     np.testing.assert_array_equal(model.means_, expected.means_)
     assert model.contrast_lower_ == expected.contrast_lower_
-
-
-def test_plan_search__a_singular_candidate_fails_alone(rows):
-    X, y, pool = rows
-    X[:, 1] = X[:, 0]
-    with pytest.warns(FitFailedWarning, match="1 of 2 candidates"):
-        outcome = plan((X, y, pool), {"ridge": [0.0, 1.0]}).run()
-    assert outcome.choice.params == {"ridge": 1.0}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from dsel.data import open_pool
 from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
 from dsel.nonconformity import NonconformityClassifier
-from dsel.results import open_model, save_model
 from tests.tables import in_two_entries
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
@@ -246,14 +245,6 @@ def test_predict_pool__writes_what_predict_says(tmp_path, kind):
         assert (np.delete(answers[name][:], left) == -1).all()
     with pytest.raises(FileExistsError, match="choose another one"):
         model.predict_pool(pool, tmp_path / "answers.zarr")
-
-
-def test_save_model__keeps_all_models_without_pickle(tmp_path):
-    model, X, _ = fitted()
-    save_model(model, tmp_path)
-    opened = open_model(tmp_path)
-    np.testing.assert_array_equal(opened.predict(X), model.predict(X))
-    np.testing.assert_array_equal(opened.chosen_model(X), model.chosen_model(X))
 
 
 def test_fit__unknown_labels_of_the_split_part_conform_least():

@@ -78,10 +78,6 @@ def test_plot_surface__of_a_nested_search_shows_estimates(nested):
     assert np.isfinite(image.get_array()).all()
 
 
-def test_plot_surface__calls_an_estimate_no_bound(bounded):
-    assert "an estimate" in plot_surface(bounded, "cv_error").get_title(loc="left")
-
-
 @pytest.mark.parametrize(
     "grid",
     [{"n_neighbors": [1, 3, 9]}, [{"n_neighbors": [1, 3]}, {"weights": ["distance"]}],

@@ -7,8 +7,8 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
-from dsel.results.cube import evidence, grid_axes, make_cube, make_pair_cube
-from dsel.results.tables import all_params, candidate_table, content_token, cv_results
+from dsel.results.cube import evidence, grid_axes, make_cube
+from dsel.results.tables import all_params, candidate_table, cv_results
 
 
 @pytest.mark.parametrize(
@@ -89,42 +89,9 @@ def test_grid_axes__refuses_what_is_no_grid(grid, error, message):
         grid_axes(grid)
 
 
-def test_make_cube__has_the_variables_that_were_given(cube):
-    assert cube.fold_errors.dims == ("C", "kernel", "fold")
-    assert cube.outer_errors.dims == ("fold",)
-    assert cube.estimate.dims == ("criterion", "C", "kernel")
-    assert {*cube.dims} == {"C", "kernel", "fold", "criterion"}
-    assert "disagreements" not in cube
-    assert cube.message.values[1, 1] == "it raised"
-    assert (cube.seeds, cube.is_pruned, cube.client) == ('{"folds": 3}', 1, "")
-    assert cube.estimate.sel(criterion="nested").values.ravel().tolist() == [*range(6)]
-    assert {cube[name].dtype.kind for name in cube.variables} <= set("fiO")
-    assert set(cube.data_vars) <= names.RESERVED
-    assert np.isnan(cube.fold_errors.values[1, 1, 2])
-    np.testing.assert_array_equal(cube.outer_disagreements, [1, 2, 3, 4, np.nan])
-
-
-def test_make_cube__takes_halves_of_repeats(axes):
-    counts = {"fold_errors": np.ones((6, 3, 2), int), "fold_rows": np.full((3, 2), 5)}
-    counts["disagreements"] = np.ones((6, 3), int)
-    cube = make_cube(axes, {"repeat": 3, "half": 2}, counts)
-    assert cube.fold_errors.dims == ("C", "kernel", "repeat", "half")
-    assert evidence(cube)["disagreements"].shape == (6, 3)
-
-
-def test_make_pair_cube__says_which_fold_errors_are_on(axes, rng):
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    errors = rng.integers(0, 9, (6, 3, 2))
-    errors[0, 0, 1] = -1
-    made = make_pair_cube(axes, pairs, errors, np.full((3, 2), 9), rng.random((6, 3)))
-    assert made.fold_errors.dims == ("C", "kernel", "pair", "side")
-    on_two = made.fold_errors.where(made.fold == 2).sum(("pair", "side")).values
-    np.testing.assert_array_equal(on_two.ravel(), errors[:, 1, 1] + errors[:, 2, 1])
-    assert np.isnan(made.fold_errors.values[0, 0, 0, 1])
-
-
 def test_evidence__is_integers_of_flat_candidates(cube):
     found = evidence(cube)
+    assert set(cube.data_vars) <= names.RESERVED
     assert found["fold_errors"].shape == (6, 5)
     assert found["fold_errors"].dtype == np.int64
     assert found["fold_errors"][3, 2] == -1
@@ -133,15 +100,6 @@ def test_evidence__is_integers_of_flat_candidates(cube):
     grown = evidence(cube.reindex(C=[1, 10, 5]))  # where nothing was counted
     assert grown["status"].tolist() == [0, 0, 1, 2, 3, 3]
     assert grown["fold_errors"][4:].max() == -1
-
-
-def test_content_token__changes_with_counts_and_order(cube):
-    token = content_token(cube)
-    assert content_token(cube.drop_dims("criterion")) == token
-    assert content_token(cube.sortby("C", ascending=False)) != token
-    changed = cube.copy(deep=True)
-    changed.fold_errors.values[0, 0, 0] += 1
-    assert content_token(changed) != token
 
 
 def test_candidate_table__has_parameters_and_errors_by_answers(cube):

@@ -13,7 +13,9 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.errors import DselWarning, StoreMismatchError
+from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
+from dsel.nonconformity import NonconformityClassifier
 from dsel.results import open_model, open_results, save_model, save_results
 from dsel.results.models import TRUSTED
 from dsel.results.place import seal
@@ -54,8 +56,16 @@ def test_open_model__predicts_as_the_saved_one(rows, tmp_path, place, request):
     np.testing.assert_array_equal(opened.decision_function(rows[0]), scores)
 
 
-def test_save_model__lies_beside_a_cube_and_takes_our_own(rows, cube, tmp_path, rng):
-    model = SemiSupervisedLDA().fit(*rows, rng.normal(size=(300, 3)))
+@pytest.mark.parametrize(
+    "model",
+    [
+        SemiSupervisedLDA(),
+        KernelLeastSquaresClassifier(penalty="rkhs"),
+        NonconformityClassifier(SVC(), {"C": [0.1, 10.0]}, random_state=3),
+    ],
+)
+def test_save_model__lies_beside_a_cube_and_takes_our_own(rows, cube, tmp_path, model):
+    model.fit(*rows)
     save_results(cube, tmp_path)
     save_model(model, tmp_path)
     assert open_results(tmp_path).identical(cube)

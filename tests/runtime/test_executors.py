@@ -16,7 +16,7 @@ from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
 from dsel.search import tasks
-from tests.clusters import ROOT, running_cluster
+from tests.clusters import beginning_with, running_cluster
 from tests.estimators import plan_of_sleepers
 from tests.job import counts_of, make_plan
 
@@ -55,15 +55,12 @@ def test_cluster_executor__knows_slots_and_the_memory_of_one():
 @pytest.mark.timeout(300)
 def test_run__a_worker_of_other_versions_that_joins_later_ends_it(tmp_path):
     plan = plan_of_sleepers(np.linspace(0.5, 0.6, 200), criterion="cv_error")
-    other = tmp_path / "other"  # not where the first processes are started
-    other.mkdir()
-    (other / "sitecustomize.py").write_text(OTHER_VERSION)
+    other = beginning_with(OTHER_VERSION, tmp_path / "other")
     with running_cluster(tmp_path, workers=1) as running:
 
         def join(progress):
             if "late" not in running.processes:
-                path = os.pathsep.join([str(other), str(ROOT)])
-                running.start_worker("late", PYTHONPATH=path)
+                running.start_worker("late", **other)
 
         with connect(running.address, timeout=60) as client:
             client.wait_for_workers(1, timeout=120)

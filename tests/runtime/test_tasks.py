@@ -37,13 +37,6 @@ def limits(*kinds):
     }
 
 
-def test_single_threaded__limits_native_pools_and_restores_them():
-    before = limits()
-    with single_threaded(), single_threaded():
-        assert limits() == {1}
-    assert limits() == before
-
-
 def test_single_threaded__limits_openmp_in_every_thread_that_runs_a_task():
     found = []
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 import dsel
-from dsel.search.folds import nested_layout, number_of_folds, pairs_of_folds
+from dsel.search.folds import nested_layout, pairs_of_folds
 
 
 @pytest.mark.parametrize(("k", "n_pairs"), [(3, 3), (4, 6), (5, 10), (6, 15), (8, 16)])
@@ -43,9 +42,3 @@ def test_plan__by_halves_takes_as_many_halvings_as_asked(cv, rng):
     rows = rng.normal(size=(40, 2)), np.arange(40) % 2
     made = dsel.plan_search(SVC(), {"C": [1]}, *rows, criterion="two_fold_cv", cv=cv)
     assert made.layout.n_halvings == cv
-
-
-def test_number_of_folds__reads_shuffled_kfold_and_leaves_other_splitters():
-    assert number_of_folds(KFold(4, shuffle=True, random_state=3), 40) == 4
-    assert number_of_folds(KFold(4), 40) is None
-    assert number_of_folds(GroupKFold(3), 40) is None

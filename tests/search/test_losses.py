@@ -96,12 +96,11 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
     assert (errors == outcome.results.fold_rows).all()
 
 
-@pytest.mark.parametrize("name", ["recall", "cost"])
-def test_loss__by_exact_pruning_chooses_as_the_exhaustive_search(name):
+@pytest.mark.parametrize("loss", [LOSSES["recall"], LOSSES["cost"], "error"])
+def test_loss__by_exact_pruning_chooses_as_the_exhaustive_search(loss):
     grid = {"max_depth": [1, 2, 3, 5], "min_samples_leaf": [1, 20]}
     pruned, whole = (
-        plan(grid=grid, loss=LOSSES[name], prune=prune).run()
-        for prune in ("exact", False)
+        plan(grid=grid, loss=loss, prune=prune).run() for prune in ("exact", False)
     )
     assert pruned.results.outer_candidate.equals(whole.results.outer_candidate)
     assert pruned.choice.candidates == whole.choice.candidates

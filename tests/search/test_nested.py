@@ -68,12 +68,6 @@ def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone
     )
 
 
-def test_plan__counts_one_candidate_and_one_task_in_words():
-    text = str(plan(grid={"max_depth": [3]}))
-    assert "Plan of 1 candidate over" in text
-    assert "1 task a pass" in text
-
-
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -112,13 +106,6 @@ def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it(
     assert row["status"] == 0
     rate = float((row["fold_errors"] / row["fold_answers"]).mean())
     assert outcome.choice.estimate == float(row["estimate"].squeeze()) == rate
-
-
-def test_exact__chooses_as_the_exhaustive_search():
-    exact, whole = plan(prune="exact").run(), plan(prune=False).run()
-    for name in ("outer_candidate", "outer_errors", "outer_disagreements"):
-        assert (exact.results[name] == whole.results[name]).all()
-    assert exact.certificates == whole.certificates
 
 
 class FailsWithoutTheFirst(DecisionTreeClassifier):

@@ -3,7 +3,7 @@ import pytest
 
 from dsel.bounds import nested_all_rows, nested_one_fold
 from dsel.bounds.cross_validation import best_fold, cv_bound
-from dsel.search.plan_bound import mean_of_smallest, plan_bound
+from dsel.search.plan_bound import plan_bound
 
 GIVEN = {"n_candidates": 20, "error": 0.1}
 
@@ -14,23 +14,6 @@ def planned(n_labeled, n_unlabeled, **options):
 
 def bound(plan, certificate, n_folds=5):
     return float(plan.bound.sel(certificate=certificate, n_folds=n_folds))
-
-
-@pytest.mark.parametrize(
-    ("n", "error", "fifth", "by_folds"),
-    [
-        (600, 0.05, 0.0953, {3: 0.0770, 5: 0.0855, 10: 0.1090}),
-        (2000, 0.10, 0.1283, {3: 0.1170, 5: 0.1204, 10: 0.1284}),
-        (10_000, 0.10, 0.1119, {3: 0.1070, 5: 0.1085, 10: 0.1108}),
-    ],
-)
-def test_plan_bound__has_the_table_of_one_fold_beside_a_fifth(
-    n, error, fifth, by_folds
-):
-    plan = planned(n, 0, n_candidates=225, error=error, cv=list(by_folds))
-    assert bound(plan, "held_out_fifth") == pytest.approx(fifth, rel=0.01)
-    for k, expected in by_folds.items():
-        assert bound(plan, "one_fold", k) == pytest.approx(expected, rel=0.01)
 
 
 def test_plan_bound__averages_what_the_bounds_give_on_draws(rng):
@@ -150,9 +133,3 @@ def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
 def test_plan_bound__refuses(change, error, words):
     with pytest.raises(error, match=words):
         planned(**{"n_labeled": 100, "n_unlabeled": 100, **change})
-
-
-def test_mean_of_smallest__is_that_of_two_dice():
-    die, chances = np.arange(1.0, 7.0), np.full(6, 1 / 6)
-    assert mean_of_smallest([(die, chances, 2)]) == pytest.approx(91 / 36)
-    assert mean_of_smallest([(die, chances, 1)] * 2) == pytest.approx(91 / 36)
