@@ -1,4 +1,4 @@
-"""Large tables: a pass over a pool, and discriminant analysis on one.
+"""Large tables: a pass over a pool, discriminant analysis on one, leave-one-out.
 
     python -m tests.benchmarks.bench_scale PART... [--rows 10000000] [--folder PLACE]
 
@@ -9,6 +9,10 @@ worker and the ratios, those of the workers' processor time too (which other loa
 machine disturbs less), for three rounds.
 
 `mcpl`: semi-supervised discriminant analysis with such a pool, on two workers of Dask.
+
+`loo`: leave-one-out of least squares on 2,000 rows against refits by scikit-learn,
+measured on a few cells and scaled to the grid: the time of a fit does not depend on the
+regularization. One thread on both sides; compared is processor time.
 """
 
 import argparse
@@ -18,10 +22,14 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 import dsel
 from dsel.cluster import connect
+from dsel.least_squares import LeastSquaresSearch
 from dsel.mcpl import SemiSupervisedLDA
 from tests.benchmarks.measuring import watch
 from tests.clusters import two_workers
@@ -30,8 +38,8 @@ CHUNK_ROWS = 100_000
 CENTRES = np.outer([0, 1], np.linspace(-1, 1, 50)).astype(np.float32)
 DRAWN = np.random.default_rng(3).standard_normal((5, 50))
 FIVE_CENTRES = 0.7 * DRAWN.astype(np.float32)
-
-
+WIDTHS, LAMS = np.geomspace(0.3, 10.0, 15), np.geomspace(1e-6, 1e2, 50)
+LOO_REFITS = 20  # of n, each a split of n - 1 rows, as in the whole
 RATIOS = (
     "pass / sum on Dask's workers {:.2f}, on ours {:.2f}; the same of processor time "
     "{:.2f}, {:.2f}; of the whole run {:.2f}, {:.2f}"
@@ -124,7 +132,29 @@ def mcpl(n_rows, folder):
           f"{found.memory}")  # fmt: skip
 
 
-PARTS = {"pool": pool_pass, "mcpl": mcpl}
+def leave_one_out(n=2000):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 5))
+    y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(n)
+    ours = LeastSquaresSearch(WIDTHS, LAMS, penalty="rkhs", cv=None, n_jobs=1)
+    plan = ours.plan(X, y)
+    held_out = np.full(n, -1)
+    held_out[:LOO_REFITS] = np.arange(LOO_REFITS)
+    theirs = GridSearchCV(
+        KernelRidge(kernel="rbf"), {"alpha": LAMS[[10, 30]].tolist(), "gamma": [0.5]},
+        cv=PredefinedSplit(held_out), scoring="neg_mean_squared_error", refit=False,
+    )  # fmt: skip
+    with threadpool_limits(1):
+        with watch() as loo:
+            plan.run(n_jobs=1)
+        with watch() as refits:
+            theirs.fit(X, y)
+    seconds = refits.cpu / (2 * LOO_REFITS) * n * len(WIDTHS) * len(LAMS)
+    print(f"leave-one-out, n = {n}, 15 x 50: {loo.cpu:.2f} s against {seconds:.0f} s, "
+          f"{seconds / loo.cpu:.0f} times faster (wanted 5000)")  # fmt: skip
+
+
+PARTS = {"pool": pool_pass, "mcpl": mcpl, "loo": lambda *_: leave_one_out()}
 
 
 def main():

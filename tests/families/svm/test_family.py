@@ -172,12 +172,6 @@ def test_fit__counts_codes_and_models_equal_svc(table, estimators, change):
     assert_equals_svc(estimators, *(change(*table) if change else table))
 
 
-@pytest.mark.slow
-def test_fit__of_the_grid_of_225_on_digits_equals_svc(table):
-    grid = svcs(2.0 ** np.arange(-2, 13), 2.0 ** np.arange(-10, 5))
-    assert_equals_svc(grid, *digits(*table))
-
-
 def test_fit__takes_sample_weights_as_svc_does(table):
     weights = {"sample_weight": np.linspace(0.0, 2.0, len(table[1]))}
     assert_equals_svc(svcs((1.0, 10.0)), *table, weights)
