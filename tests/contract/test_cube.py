@@ -116,6 +116,14 @@ def test_cube__estimates_stand_by_criterion(run):
         xr.testing.assert_allclose(*both)
 
 
+def test_cube__pruned_candidates_keep_their_cells():
+    cube = searched("cv_bound", "exact").results
+    pruned = cube["status"] == 1
+    assert pruned.any()
+    assert cube["fold_errors"].sizes == {"C": 4, "gamma": 2, "fold": 3}
+    assert cube["estimate"].sel(criterion="cv_bound").where(pruned).isnull().all()
+
+
 def test_cube__says_where_it_comes_from(run):
     told = run.results.attrs
     assert (told["seed"], told["creation_library"]) == ("7", "dsel")
@@ -128,6 +136,15 @@ def test_cube__says_where_it_comes_from(run):
 def test_cube__has_no_variable_without_a_value(cube):
     assert [name for name in cube.data_vars if not cube[name].notnull().any()] == []
     assert ("message" in cube) == (cube is cube_of("failed"))
+
+
+def test_cube__says_of_sums_and_means_what_they_are():
+    cube = cube_of("least squares")
+    found = cube["estimate"].sel(criterion="kfold", drop=True)
+    means = (cube["fold_loss_sum"] / cube["fold_rows"]).mean("fold")
+    np.testing.assert_allclose(found, means.transpose(*found.dims))
+    mean = cube["estimate"].sel(criterion="extra_sample", drop=True)
+    assert np.array_equal(mean, cube["extra_loss_mean"])
 
 
 # What files do to it
@@ -165,6 +182,11 @@ def test_cube__comes_back_from_files(cube, way, tmp_path):
     assert way is not by_dsel or dtypes[0] == dtypes[1]
     if "choice" in cube.attrs:
         assert dsel.select(opened) == dsel.select(cube)
+
+
+def test_open_results__after_a_run_is_what_the_run_returned(tmp_path):
+    run = runs.run_search(*runs.TREES, X, Y, POOL, cv=3, out=tmp_path / "out")
+    assert dsel.open_results(tmp_path / "out").load().equals(run.results)
 
 
 # What xarray does to it

@@ -13,11 +13,13 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import (
+    binomial_tail_inversion,
+    error_from_disagreement,
     holdout_bound,
     threshold_bound,
 )
 from tests.contract import runs
-from tests.contract.runs import LEARNERS, digits, labels_of_digits
+from tests.contract.runs import HALF_CRITERIA, LEARNERS, digits, labels_of_digits
 
 pytestmark = pytest.mark.contract
 
@@ -44,9 +46,25 @@ def test_covalidate__counts_errors_and_disagreement_of_random_halves(learner, tm
     assert cube["disagreements"].dims == (*grid, "repeat")
     assert (cube["fold_rows"] == 50).all()
     assert (cube["disagreements"] <= 400).all()
-    assert not dsel.select(cube, "disagreement").certificate.certified
     for other in (covalidate(learner), covalidate(learner, out=tmp_path)):
         assert other[HALF_COUNTS].equals(cube[HALF_COUNTS])
+
+
+def test_covalidate__estimates_are_functions_of_the_counts():
+    cube = covalidate()
+    share = cube["disagreements"].mean("repeat") / 400
+    rates = cube["fold_errors"] / cube["fold_rows"]
+    expected = {
+        "disagreement": share,
+        "dis_error": error_from_disagreement(share.values, n_classes=10),
+        "two_fold_cv": rates.mean(("repeat", "half")),
+    }
+    for name, numbers in expected.items():
+        assert np.allclose(cube["estimate"].sel(criterion=name), numbers, atol=1e-12)
+    for name in HALF_CRITERIA[:-1]:
+        choice = dsel.select(cube, name)
+        assert choice.candidate == cube["estimate"].sel(criterion=name).values.argmin()
+        assert not choice.certificate.certified
 
 
 def test_covalidate__has_no_folds_to_choose_by():
@@ -142,6 +160,13 @@ def test_certify_selection__hands_over_the_procedure_and_its_bound():
     assert found.certificate.certified
     wrong = (found.model.predict(pool) != labels_of_digits(300)).mean()
     assert wrong <= found.certificate.bound < 1
+
+
+def test_certify_selection__without_a_pool_bounds_the_best_fold_by_its_errors():
+    found = runs.certify_grid_search(*digits(300)[:2])
+    errors = found.results["fold_errors"].values.ravel().astype(int)
+    limits = binomial_tail_inversion(errors, 100, delta=0.05 / 3)
+    assert found.certificate.bound == pytest.approx(limits.min(), abs=1e-12)
 
 
 def test_certify_selection__takes_a_function():

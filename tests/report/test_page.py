@@ -5,9 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dsel
+from dsel.cli import main
 from dsel.report.page import report_html
 
 
@@ -97,3 +99,16 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     assert "<plain>" not in page
     told = re.findall(r'<figure role="img" aria-label="([^"]+)"', page)
     assert len(told) == page.count("<svg") > 0  # for those who do not see them
+
+
+def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
+    dsel.save_results(outcome.results, tmp_path / "run")
+    page = tmp_path / "page.html"
+    words = ["report", str(tmp_path / "run"), "--out", str(page)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert str(page) in done.output
+    assert page.read_text(encoding="utf-8") == report_html(outcome.results)
+    done = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
+    assert done.exit_code == 1
+    assert "nothing" in done.output
