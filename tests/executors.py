@@ -25,16 +25,10 @@ class FaultyExecutor:
 
     def __init__(self, inner, fault=lambda _: None, killed_after=None):
         self.inner, self.fault, self.submitted = inner, fault, []
-        self.fetch, self.forget, self.close = inner.fetch, inner.forget, inner.close
         self.n_left = killed_after
 
-    @property
-    def n_slots(self):
-        return self.inner.n_slots
-
-    @property
-    def slot_memory(self):
-        return self.inner.slot_memory
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
 
     def wait(self, timeout):
         if self.n_left == 0:

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dsel.bounds.by_class import (
-    added_false_answers,
-    added_misses,
-    counted_mean_limit,
-)
+from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
 
 N_DRAWS = 400
 RATES = np.array([0.0, 0.02, 0.3, 1.0])

@@ -1,14 +1,11 @@
 """The audit's command."""
 
-from click.testing import CliRunner
-
-from dsel.cli.audit import command
+from tests.cli.test_select import run
 
 
 def test_audit_command__prints_a_table_and_a_verdict():
     settings = ("luckiest fold", "holdout, lucky folds")
-    arguments = [*settings, "--draws", "30", "--delta", "0.5"]
-    shown = CliRunner().invoke(command, arguments)
+    shown = run("audit", *settings, "--draws", 30, "--delta", 0.5)
     assert shown.exit_code == 0, shown.output
     lines = shown.output.splitlines()
     assert lines[0] == "Every certificate held in 30 draws of each setting."
@@ -17,7 +14,6 @@ def test_audit_command__prints_a_table_and_a_verdict():
 
 
 def test_audit_command__ends_with_1_where_a_control_is_not_caught():
-    arguments = ["luckiest fold", "--draws", "1", "--delta", "0.2"]
-    shown = CliRunner().invoke(command, arguments)
+    shown = run("audit", "luckiest fold", "--draws", 1, "--delta", 0.2)
     assert shown.exit_code == 1
     assert "was not caught, in 1 draws" in " ".join(shown.output.split())

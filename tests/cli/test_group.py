@@ -1,18 +1,18 @@
 import subprocess
 import sys
 import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import zarr
-from click.testing import CliRunner
 
-from dsel.cli import main
 from dsel.errors import ClusterLostError, DselWarning
+from tests.cli.test_select import run
 
 
 def test_main__lists_every_command():
-    found = CliRunner().invoke(main, ["--help"])
+    found = run("--help")
     for name in ("audit", "demo", "plan-bound", "pool", "report", "select"):
         assert f"\n  {name} " in found.output
 
@@ -34,7 +34,7 @@ def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
 def calling(monkeypatch, does):
     """Return how `dsel report` ends that does something else."""
     monkeypatch.setattr("dsel.cli.report.command.callback", does)
-    return CliRunner().invoke(main, ["report", "results"])
+    return run("report", "results")
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,7 @@ def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
     ],
 )
 def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):
-    def command(**_):
-        raise error
-
-    found = calling(monkeypatch, command)
+    found = calling(monkeypatch, Mock(side_effect=error))
     assert found.exit_code == code
     assert message in found.output
     assert len(found.output.strip().splitlines()) == 1

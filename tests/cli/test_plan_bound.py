@@ -1,11 +1,10 @@
+from functools import partial
+
 import pytest
-from click.testing import CliRunner
 
-from dsel.cli import main
+from tests.cli.test_select import run as run_command
 
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["plan-bound", *map(str, arguments)])
+run = partial(run_command, "plan-bound")
 
 
 def test_plan_bound__shows_every_certificate_beside_a_held_out_fifth():

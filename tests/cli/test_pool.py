@@ -1,17 +1,14 @@
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from click.testing import CliRunner
 
-from dsel.cli import main
+from tests.cli.test_select import run as run_command
 
-
-@pytest.fixture
-def run():
-    return lambda *arguments: CliRunner().invoke(main, ["pool", *map(str, arguments)])
+run = partial(run_command, "pool")
 
 
 @pytest.fixture
@@ -21,7 +18,7 @@ def table(tmp_path, rng):
     return tmp_path / "t.csv"
 
 
-def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
+def test_build__writes_a_pool_that_info_describes(table, tmp_path):
     asked = ("build", table, tmp_path / "p.zarr", "--target=label")
     built, shown = run(*asked), run("info", tmp_path / "p.zarr")
     assert built.exit_code == 0
@@ -33,18 +30,14 @@ def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
 
 
 @pytest.mark.cluster
-def test_build__writes_on_workers(run, tmp_path):
+def test_build__writes_on_workers(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(2e5).reshape(-1, 2))
-
-    result = run(
-        "build", tmp_path / "x.npy", tmp_path / "p.zarr", "--chunk-rows=9000",
-        "--workers=2",
-    )  # fmt: skip
-
+    files = tmp_path / "x.npy", tmp_path / "p.zarr"
+    result = run("build", *files, "--chunk-rows=9000", "--workers=2")
     assert "12 chunks" in result.stdout
 
 
-def test_build__leaves_out_an_index_that_pandas_saved(run, tmp_path, rng):
+def test_build__leaves_out_an_index_that_pandas_saved(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(9, 2)), columns=["a", "b"])
     frame.index = 2 * frame.index
     frame.to_parquet(tmp_path / "t.parquet")
@@ -53,7 +46,7 @@ def test_build__leaves_out_an_index_that_pandas_saved(run, tmp_path, rng):
     assert (zarr.open_array(tmp_path / "p.zarr")[:] == frame.to_numpy()).all()
 
 
-def test_build__of_parquet_says_which_package_it_lacks(run, tmp_path, monkeypatch):
+def test_build__of_parquet_says_which_package_it_lacks(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run("build", tmp_path / "t.csv", tmp_path / "t.parquet")

@@ -1,4 +1,5 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from dsel.data.cache import OWN, ByteCache, LastUse
 from tests.clusters import wait_until
@@ -34,16 +35,12 @@ def test_get__keeps_the_first_part_of_a_scan_that_does_not_fit():
 def test_get__makes_a_value_once_for_many_threads():
     cache, made, start = ByteCache(100), [], threading.Barrier(8)
 
-    def ask():
+    def ask(_):
         start.wait()
         cache.get("a", lambda: made.append(1) or bytes(10))
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(8)))
     assert made == [1]
 
 

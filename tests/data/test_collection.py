@@ -6,6 +6,7 @@ import pickle
 import tracemalloc
 import uuid
 from dataclasses import replace
+from functools import partial
 from operator import add, or_
 
 import dask.array as da
@@ -59,10 +60,6 @@ def noted():
     return da.map_blocks(make_block, name=name, **how)
 
 
-def n_rows_of(X, rows):
-    return len(rows)
-
-
 def test_read_blocks__computes_a_block_when_it_is_asked_for_and_has_rows(calls):
     pool = open_pool(noted()).excluding(np.arange(10, 40))
     blocks = read_blocks(pool.sources(pool.spans(60)[0]), 10)
@@ -82,16 +79,13 @@ def test_reduce__has_one_block_of_a_span_in_memory(block_rows, monkeypatch):
     rows = da.map_blocks(make_megabytes, chunks=chunks, dtype=float, meta=np.empty(0))
     monkeypatch.setattr(pool_module, "BLOCK_NBYTES", 64 * block_rows)
     pool = open_pool(rows)
-    pool.reduce(n_rows_of, add, client=in_one_thread)  # imports what it needs
+    in_one_thread = partial(LocalExecutor, n_threads=1)
+    pool.reduce(total, add, client=in_one_thread)  # imports what it needs
     tracemalloc.start()
-    assert pool.reduce(n_rows_of, add, client=in_one_thread) == 7 * 2**17
+    assert pool.reduce(total, add, client=in_one_thread) == 7 * 2**20
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.7 * 2**23
-
-
-def in_one_thread(work):
-    return LocalExecutor(work, 1)
 
 
 @pytest.mark.parametrize("derived", [False, True])

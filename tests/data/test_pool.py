@@ -121,18 +121,14 @@ def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
             read_all(pool, span_rows=50)
 
 
-def n_rows_of(X, rows):
-    return len(rows)
-
-
 def test_read_blocks__lets_missing_values_pass_if_allowed(X):
     bad = X.copy()
     bad[61, 2] = np.nan
-    pool = open_pool(bad)
-    assert pool.reduce(n_rows_of, add, allow_nan=True) == N_ROWS
-    assert pool.excluding([61]).reduce(n_rows_of, add) == N_ROWS - 1
+    pool, count = open_pool(bad), lambda X, rows: len(rows)
+    assert pool.reduce(count, add, allow_nan=True) == N_ROWS
+    assert pool.excluding([61]).reduce(count, add) == N_ROWS - 1
     with pytest.raises(ValueError, match="row 61, column 2 is nan"):
-        pool.reduce(n_rows_of, add)
+        pool.reduce(count, add)
 
 
 def test_read_blocks__is_not_misled_by_a_sum_that_overflows():

@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics.pairwise import (
-    euclidean_distances,
-    polynomial_kernel,
-    rbf_kernel,
-)
+from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 
-from dsel.kernels.functions import (
-    Linear,
-    Polynomial,
-    Precomputed,
-    Rbf,
-    errors_of,
-)
+from dsel.kernels.functions import Linear, Polynomial, Precomputed, Rbf, errors_of
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
 from dsel.kernels.reference_rows import squared_distances as distances_of
 

@@ -1,9 +1,19 @@
-"""A store that dies."""
+"""Every penalty, with and without an intercept, and a store that dies."""
 
 import pytest
 
 from dsel.results.store import Store
 from tests.executors import Killed
+
+
+@pytest.fixture(params=["coefficients", "rkhs"])
+def penalty(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True])
+def fit_intercept(request):
+    return request.param
 
 
 @pytest.fixture

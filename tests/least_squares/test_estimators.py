@@ -16,9 +16,6 @@ from dsel.least_squares import (
     StreamedLeastSquaresSearch,
 )
 
-both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
-
 
 @pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
 @parametrize_with_checks(
@@ -55,7 +52,6 @@ def test_rkhs__is_kernel_ridge(table, make):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
-@with_intercept
 def test_coefficients__are_ridge_on_the_kernel_columns(table, fit_intercept):
     X, y = table
     gram = rbf_kernel(X, gamma=1 / (2 * 0.7**2))
@@ -65,8 +61,6 @@ def test_coefficients__are_ridge_on_the_kernel_columns(table, fit_intercept):
     np.testing.assert_allclose(ours.dual_coef_, ridge.coef_, rtol=1e-8)
 
 
-@both_penalties
-@with_intercept
 def test_centers__at_all_rows_are_the_default(table, penalty, fit_intercept):
     X, y = table
     settings = {"penalty": penalty, "fit_intercept": fit_intercept}
@@ -75,7 +69,6 @@ def test_centers__at_all_rows_are_the_default(table, penalty, fit_intercept):
     np.testing.assert_allclose(default.predict(X), fixed.predict(X), rtol=1e-7)
 
 
-@both_penalties
 def test_n_centers__draws_rows_and_approaches_the_full_model(table, penalty):
     X, y = table
     model = KernelLeastSquares(

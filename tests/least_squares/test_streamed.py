@@ -18,8 +18,6 @@ from tests.executors import Killed
 
 WIDTHS = [0.5, 1.5]
 LAMS = np.array([1e-3, 1e-1, 10.0])
-both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
 @pytest.fixture
@@ -45,8 +43,6 @@ def losses(search):
     return search.results_["loo_loss_sum"].values
 
 
-@both_penalties
-@with_intercept
 def test_fit__equals_the_fit_in_memory(table, penalty, fit_intercept):
     X, y = table[0], 3.0 + table[1]
     options = {"penalty": penalty, "fit_intercept": fit_intercept}
@@ -77,7 +73,6 @@ def test_fit__dask_chunks_and_frames_give_the_numbers_of_arrays(table):
         np.testing.assert_allclose(found, whole, rtol=1e-10)
 
 
-@both_penalties
 def test_fit__threads_and_cores_change_no_digit(table, penalty):
     X, y = table
     lazy = da.from_array(X, chunks=(40, 2))
@@ -89,7 +84,6 @@ def test_fit__threads_and_cores_change_no_digit(table, penalty):
     assert (found[0] == found).all()
 
 
-@both_penalties
 def test_fit__targets_far_from_0_have_the_estimates_of_others(table, penalty):
     X, y = table
     options = {"penalty": penalty, "fit_intercept": True}
@@ -129,7 +123,6 @@ N_RECORDS = 1 + 2 * 2
 """The centres; of each width the moments and losses."""
 
 
-@both_penalties
 @pytest.mark.parametrize("n_records", [0, 1, 2, 4])
 def test_fit__a_killed_run_goes_on_to_the_same_model(
     table, tmp_path, records_left, n_records, penalty
@@ -163,7 +156,6 @@ def test_fit__refuses_the_store_of_other_rows(table, tmp_path):
 
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-@both_penalties
 def test_fit__other_processes_give_the_same_digits(penalty, processes, monkeypatch):
     monkeypatch.undo()  # blocks as long as they are
     random = da.random.default_rng(0)

@@ -271,13 +271,10 @@ def test_nonconformity_classifier__answers_alike_on_a_cluster(tmp_path, processe
 def test_fit__sums_entries_of_one_place():
     X, y = make_classification(200, random_state=0)
     X[np.abs(X) < 0.4] = 0.0
-    once, twice = (
-        NonconformityClassifier(
-            KNeighborsClassifier(), {"n_neighbors": [5, 9]}, random_state=0
-        )
-        .fit(rows(X[:100]), y[:100])
-        for rows in (csr_matrix, in_two_entries)
-    )  # fmt: skip
+    model = NonconformityClassifier(KNeighborsClassifier(), {"n_neighbors": [5, 9]})
+    model.set_params(random_state=0)
+    few = csr_matrix(X[:100]), in_two_entries(X[:100])
+    once, twice = (clone(model).fit(rows, y[:100]) for rows in few)
     fresh = in_two_entries(X[100:])
     np.testing.assert_array_equal(twice.predict(fresh), once.predict(X[100:]))
     np.testing.assert_array_equal(twice.p_values(fresh), once.p_values(X[100:]))

@@ -90,10 +90,6 @@ def test_printed_error_bound__is_far_below_the_error_on_noise(rng):
     np.testing.assert_allclose(least, [3.07], atol=0.01)
 
 
-def stored(scaling):
-    return json.loads((PAPERS / "reference" / "hardoon2009.json").read_text())[scaling]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scaling", ["raw", "range"])
 def test_full_run__of_glass_gives_the_stored_numbers(scaling, data_dir):
@@ -101,7 +97,8 @@ def test_full_run__of_glass_gives_the_stored_numbers(scaling, data_dir):
     results = common.run(
         hardoon2009.EXPERIMENT, sets=("glass",), settings=settings, folder=data_dir
     )
-    found, kept = results.error.isel(data_set=0, scaling=0), stored(scaling)["glass"]
+    stored = json.loads((PAPERS / "reference" / "hardoon2009.json").read_text())
+    found, kept = results.error.isel(data_set=0, scaling=0), stored[scaling]["glass"]
     mean, std = found.mean("repetition"), found.std("repetition", ddof=1)
     np.testing.assert_allclose(mean[:3], kept["error"], atol=1e-4)
     np.testing.assert_allclose(std[:3], kept["std"], atol=1e-4)

@@ -92,11 +92,6 @@ def test_plot_surface__draws_any_grid(grid):
         assert ax.get_title(loc="left")
 
 
-def test_plot_surface__refuses_other_dimensions(bounded):
-    with pytest.raises(ValueError, match=r"`x` must be one of .* got 'fold'"):
-        plot_surface(bounded, x="fold")
-
-
 def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     ax = plot_certificates(nested)
     choice = nested.dsel.select()
@@ -173,22 +168,12 @@ def test_plot_terms__adds_up_best_first(bounded):
     np.testing.assert_allclose(ends, best)
 
 
-def test_plot_terms__refuses_what_has_no_terms(nested):
-    with pytest.raises(ValueError, match="has no two terms to show"):
-        plot_terms(nested)
-
-
 def test_plot_timing__sums_the_seconds(bounded):
     ax = plot_timing(bounded)
     (bars,) = ax.containers
     names = ("fit_seconds", "full_fit_seconds", "score_seconds")
     sums = [float(bounded[name].sum()) for name in names if name in bounded]
     assert [bar.get_width() for bar in bars] == sums
-
-
-def test_plot_timing__says_where_the_seconds_of_a_nested_search_are(nested):
-    with pytest.raises(ValueError, match=r"outcome.pair_results.dsel.plot.timing\(\)"):
-        nested.dsel.plot.timing()
 
 
 def test_plot_bound_plan__has_a_line_for_each_certificate():
@@ -220,13 +205,6 @@ def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
             getattr(cube.dsel.plot, name)()
 
 
-def test_plot_loss_curves__refuses_a_search_of_classifiers(bounded):
-    with pytest.raises(ValueError, match="those of a LeastSquaresSearch"):
-        plot_loss_curves(bounded)
-    with pytest.raises(TypeError, match=r"must be an xarray.Dataset .* got int"):
-        plot_loss_curves(5)
-
-
 def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     estimated = run(criterion="cv_error")
     estimate = estimated.dsel.select().estimate
@@ -247,6 +225,7 @@ def test_plot_audit_failures__shows_the_shares():
 
 
 def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(bounded):
+    assert {*FIGURES} <= {*dir(bounded.dsel.plot)}
     whole = Figure(figsize=(20, 12))
     parts = whole.subfigures(1, len(FIGURES))
     for part, (name, plot) in zip(parts, FIGURES.items(), strict=True):
@@ -257,7 +236,20 @@ def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(bounded):
     whole.canvas.draw()
 
 
-def test_plot__names_the_figures_that_there_are(bounded):
-    assert {*FIGURES} <= {*dir(bounded.dsel.plot)}
-    with pytest.raises(AttributeError, match="no figure 'errors'; it has surface"):
-        bounded.dsel.plot.errors()
+REFUSED = [
+    (lambda cube, _: plot_surface(cube, x="fold"), ValueError,
+     "`x` must be one of .* got 'fold'"),
+    (lambda _, nested: plot_terms(nested), ValueError, "has no two terms to show"),
+    (lambda _, nested: nested.dsel.plot.timing(), ValueError,
+     r"outcome.pair_results.dsel.plot.timing\(\)"),
+    (lambda cube, _: plot_loss_curves(cube), ValueError, "those of a LeastSquaresSear"),
+    (lambda *_: plot_loss_curves(5), TypeError, "must be an xarray.Dataset .* got int"),
+    (lambda cube, _: cube.dsel.plot.errors(), AttributeError,
+     "no figure 'errors'; it has surface"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("draw", "error", "words"), REFUSED)
+def test_plots__refuse(bounded, nested, draw, error, words):
+    with pytest.raises(error, match=words):
+        draw(bounded, nested)

@@ -204,13 +204,8 @@ def damage(file, harm, place):
         file.write_bytes(content)
 
 
-class Gone:
-    """The place of a writer that was killed."""
-
-    def write(self, files):
-        raise OSError("it was killed")
-
-
+GONE = Mock(spec=["write"], **{"write.side_effect": OSError("it was killed")})
+"""The place of a writer that was killed."""
 WRITERS = st.sampled_from("ab")
 
 
@@ -257,7 +252,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(who=WRITERS)
     def kill(self, who):
         if who in self.writers:
-            self.writers.pop(who).place = Gone()
+            self.writers.pop(who).place = GONE
 
     @rule(who=WRITERS)
     def end(self, who):

@@ -35,13 +35,8 @@ def executor():
 
 def test_completed__asks_for_tasks_as_slots_become_free(executor):
     asked = []
-
-    def tasks():
-        for task in powers(20):
-            asked.append(task)
-            yield task
-
-    for ended, _ in enumerate(completed(executor, tasks())):
+    tasks = (asked.append(task) or task for task in powers(20))
+    for ended, _ in enumerate(completed(executor, tasks)):
         assert len(asked) <= ended + 2 * WINDOW
 
 

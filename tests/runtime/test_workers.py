@@ -169,14 +169,9 @@ def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path, patience, st
             Workers(client).now()
 
 
-def pause(dask_worker):
-    """Do what Dask does to a worker short of memory."""
-    dask_worker.status = Status.paused
-
-
-def resume(dask_worker):
-    """Do what Dask does where there is memory again."""
-    dask_worker.status = Status.running
+def give_status(status, dask_worker):
+    """Do what Dask does to a worker short of memory, or with memory again."""
+    dask_worker.status = status
 
 
 @pytest.fixture
@@ -195,7 +190,7 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers):
 
     def pause_first(progress):
         if progress.fits_done and first in two_workers.nthreads():
-            two_workers.run(pause, workers=[first])
+            two_workers.run(give_status, Status.paused, workers=[first])
 
     found = TEN.run(two_workers, on_progress=pause_first)
     assert (found.results["status"] == 0).all()
@@ -206,17 +201,13 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers):
 def test_run__with_all_workers_paused_for_good_ends_and_goes_on(two_workers, tmp_path):
     def pause_all(progress):
         if progress.fits_done:
-            two_workers.run(pause)
+            two_workers.run(give_status, Status.paused)
 
     with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
         TEN.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
-    two_workers.run(resume)
+    two_workers.run(give_status, Status.running)
     again = TEN.run(two_workers, out=tmp_path / "run")
     assert (again.results["status"] == 0).all()
-
-
-def row_count(X, rows):
-    return len(rows)
 
 
 @pytest.mark.cluster
@@ -232,6 +223,6 @@ def test_run_and_reduce__ask_about_workers_once(rng, monkeypatch):
         for name in ("run", "run_on_scheduler"):
             monkeypatch.setattr(client, name, Mock(side_effect=getattr(client, name)))
         for _ in range(5):
-            assert pool.reduce(row_count, add, client=client) == 100
+            assert pool.reduce(lambda _, rows: len(rows), add, client=client) == 100
         counts = [each.call_count for each in (client.run, client.run_on_scheduler)]
         assert asked.call_count + sum(counts) <= 3

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -15,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
+from tests.bounds.test_by_class import lower, upper
 from tests.search.test_nested import FailsOnRows
 
 X, NUMBERS = make_classification(
@@ -41,10 +41,6 @@ def plan(learner=TREE, grid=GRID, pool=POOL, y=Y, **options):
 
 def counted(model, rows):
     return confusion_matrix(Y[rows], model.predict(X[rows]), labels=CLASSES)
-
-
-def upper(wrong, rows, delta):
-    return 1.0 if wrong >= rows else stats.beta.ppf(1 - delta, wrong + 1, rows - wrong)
 
 
 def missed(table, place, delta):
@@ -116,7 +112,7 @@ def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
     assert found.bound == pytest.approx(min(limits), rel=1e-8)
     assert found.fold == int(np.argmin(limits))
     answers = outcome.results.outer_answers.values.astype(int)
-    few = stats.beta.ppf(0.00125, (Y == "fraud").sum(), (Y == "ok").sum() + 1)
+    few = lower((Y == "fraud").sum(), len(Y), 0.00125)
     sums = [
         limit + upper(a[0].sum() - a[0, 0], len(POOL), 0.00125 / 5) / few
         for limit, a in zip(limits, answers, strict=True)

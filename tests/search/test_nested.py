@@ -15,11 +15,10 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.runtime.local import LocalExecutor
 from dsel.search.counts import CountTable
 from dsel.search.tasks import joined_tokens
 from tests.estimators import Drawn
-from tests.executors import FaultyExecutor
+from tests.executors import faulty_threads
 
 X, Y = make_classification(
     900, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=0
@@ -229,12 +228,7 @@ def test_progress__ends_with_the_last_step_done():
 
 def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
     tasks = []
-
-    def client(work):
-        executor = FaultyExecutor(LocalExecutor(work, 2))
-        executor.submitted = tasks
-        return executor
-
+    client = faulty_threads(tasks.append, 2)
     plan(SVC(), {"C": [1, 8], "gamma": [0.1, 0.2]}).run(client)
     names = [task.key.rpartition("-")[0] for task in tasks]
     assert {"fit-gamma=0.1-folds=0,1", "fit-gamma=0.2-folds=2,3"} <= {*names}
@@ -249,9 +243,8 @@ def test_estimate__without_a_pool_keeps_no_model_of_who_cannot_be_chosen():
     kept = set()
 
     def client(work):
-        executor = FaultyExecutor(LocalExecutor(work, 1))
+        executor = faulty_threads(lambda task: kept.add(task.key))(work)
         executor.forget = lambda key: executor.inner.forget(key) or kept.discard(key)
-        executor.fault = lambda task: kept.add(task.key)
         return executor
 
     plan(grid={"max_depth": [1, 2, 3, 4]}, criterion="cv_error", pool=None).run(client)
