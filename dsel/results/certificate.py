@@ -11,12 +11,12 @@ from html import escape
 from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
+from dsel.results import records
 from dsel.results.texts import (
     about_percent,
     at_most,
@@ -96,7 +96,7 @@ def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
     """Return the list that stands in a cube; empty where its attributes were lost."""
 
     def read(text: str) -> tuple[Assumption, ...]:
-        listed = (Assumption(**each) for each in json.loads(text))
+        listed = (records.from_record(Assumption, each) for each in json.loads(text))
         return tuple(each for each in listed if each.statement)
 
     return attribute(cube, names.ASSUMPTIONS, read, ())
@@ -108,6 +108,8 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
         return default
     try:
         return read(cube.attrs[name])
+    except records.NewerRecordError:
+        raise  # it says its number
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"`results` has the attribute {name} = {str(cube.attrs[name])[:40]!r}, "
@@ -125,15 +127,12 @@ class Told:
 
     def to_json(self) -> str:
         """Return all fields, with all digits."""
-        return json.dumps(vars(self), default=_as_json)
+        return records.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote."""
-        told = json.loads(text, object_hook=_made)
-        if not isinstance(told, cls):
-            raise TypeError(f"this is no {cls.__name__}")
-        return told
+        """Return what `to_json` wrote; TypeError or ValueError where it is other."""
+        return records.from_json(cls, text)
 
     # Parts that are NaN are equal; as floats they would not be.
     def __eq__(self, other: object) -> bool:
@@ -506,18 +505,3 @@ def as_lines(facts: Iterable[Fact]) -> str:
         else:
             lines.append(f"{name:8} {texts[0]}" if name else texts[0])
     return "\n".join(lines)
-
-
-def _made(told: dict[str, Any]) -> Any:
-    """Return what has such fields, a mapping where nothing has."""
-    for kind in (Assumption, Certificate, CertifiedReport, Choice):
-        if told.keys() == kind.__dataclass_fields__.keys():
-            lists = {k: tuple(v) for k, v in told.items() if isinstance(v, list)}
-            return kind(**told | lists)
-    return told
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, (Told, Assumption)):
-        return vars(value)
-    return value.item() if isinstance(value, np.generic) else str(value)

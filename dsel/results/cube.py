@@ -23,6 +23,7 @@ from sklearn.model_selection import ParameterGrid
 from dsel import names
 from dsel.arrays import as_plain
 from dsel.results.certificate import Assumption, full_list
+from dsel.results.records import check_version
 from dsel.runtime.versions import installed_versions
 
 SCHEMA_VERSION: Final = 3
@@ -290,6 +291,13 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
             values = values.reshape(n, *values.shape[len(candidates) :])
         found[spec.name] = values
     return found
+
+
+def check_schema(cube: xr.Dataset) -> None:
+    """Raise `NewerRecordError` where a newer dsel wrote a cube."""
+    version = cube.attrs.get("dsel_schema_version")
+    if version is not None:  # xarray drops attributes on the way
+        check_version(version, SCHEMA_VERSION, "the cube")
 
 
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
-from dsel.results.cube import evidence
+from dsel.results.cube import check_schema, evidence
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
@@ -38,6 +38,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
+from dsel.results.records import NewerRecordError
 from dsel.stores import BAD_HEADER, check_codecs
 
 CUBE: Final = "cube"
@@ -172,7 +173,11 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
         found = {key: body or b"" for key, body in zip(sums, bodies, strict=True)}
         if sums and sums == {key: zlib.crc32(body) for key, body in found.items()}:
             try:
-                return _opened(found)
+                opened = _opened(found)
+                check_schema(opened)
+                return opened
+            except NewerRecordError:
+                raise  # it says its number
             except BAD_HEADER as error:  # whole, and of somebody else
                 why = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
@@ -301,9 +306,12 @@ class Store(AbstractContextManager["Store"]):
     def dataset(self, name: str) -> xr.Dataset | None:
         """Return a Dataset; None where none was kept, or it must be made anew."""
         final = (self._final or self._kept)["datasets"].get(name)
-        with suppress(FileNotFoundError, ValueError):
+        try:
             return read_dataset(self.place, name, final)
-        return None
+        except NewerRecordError:
+            raise  # to make it anew would be to lose it
+        except (FileNotFoundError, ValueError):
+            return None
 
     def save_model(self, name: str, model: Any) -> None:
         """Keep a fitted model as skops, to be found when the outcome was saved."""

@@ -37,6 +37,7 @@ from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
+from dsel.results.records import NewerRecordError
 from dsel.results.store import CUBE, PAIRS, Store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
@@ -636,6 +637,8 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
         candidates = run.plan.axes.candidates
         params = candidates[choice.candidate]
         params_of = {k: candidates[choice.candidates[k]] for k in choice.params_of}
+    except NewerRecordError:
+        raise  # it says its number
     except BAD_HEADER as error:
         raise ValueError(
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "

@@ -1,0 +1,117 @@
+"""Results as JSON: a record says its kind and version, and is checked when it is read.
+
+A checksum tells a damaged file, not a forged one, and a newer version may mean
+something else by the same name. So a record is read field by field, against the types
+that the dataclass declares. Fields that an older version did not have get defaults.
+"""
+
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Final,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+T = TypeVar("T")
+VERSION: Final = 3
+"""Raised whenever a reader of old records could misread new ones. Records of dsel 0.2
+have no number, and are read."""
+
+
+class NewerRecordError(ValueError):
+    """A record was written by a version of dsel that is newer than this one."""
+
+
+def check_version(version: Any, known: int, what: str) -> None:
+    """Raise where something was written in a version that this dsel does not know."""
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise TypeError(f"{what} has no version, got {version!r}")
+    if version > known:
+        raise NewerRecordError(
+            f"{what} is of version {version} and this dsel reads up to {known}; open "
+            f"it by the dsel that wrote it, or a newer one."
+        )
+
+
+def to_json(value: Any) -> str:
+    """Return a dataclass as JSON, with all digits."""
+    return json.dumps({"version": VERSION, **to_record(value)})
+
+
+def from_json(kind: type[T], text: str) -> T:
+    """Return what `to_json` was given.
+
+    Raises TypeError or ValueError where it is something else, `NewerRecordError` where
+    a newer dsel wrote it.
+    """
+    record = json.loads(text)
+    if isinstance(record, dict) and "version" in record:
+        check_version(record.pop("version"), VERSION, f"the {kind.__name__.lower()}")
+    return from_record(kind, record)
+
+
+def to_record(value: Any) -> Any:
+    """Return what JSON takes: dataclasses with their kind, other objects as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {"kind": type(value).__name__, **to_record(own)}
+    if isinstance(value, Mapping):
+        return {str(key): to_record(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_record(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | NoneType) else str(value)
+
+
+def from_record(kind: type[T], record: Any) -> T:
+    """Return the dataclass that a record is of; TypeError where it is of none."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"this is no {kind.__name__}")
+    own = dict(record)
+    if own.pop("kind", kind.__name__) != kind.__name__:
+        raise TypeError(f"this is no {kind.__name__}")
+    hints = _hints(cast(Hashable, kind))
+    if unknown := sorted(own.keys() - hints.keys()):
+        raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
+    return kind(**{name: _read(each, hints[name]) for name, each in own.items()})
+
+
+@lru_cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(cast(Any, kind))}
+
+
+def _read(value: Any, hint: Any) -> Any:
+    """Return a value of JSON in the declared type; TypeError where it is of another."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if origin in (Union, UnionType):
+        if value is None and NoneType in inner:
+            return None
+        [hint] = (each for each in inner if each is not NoneType)
+        return _read(value, hint)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(each, inner[0]) for each in value)
+    if origin is not None and isinstance(value, dict):
+        return {key: _read(each, inner[1]) for key, each in value.items()}
+    if is_dataclass(hint):
+        return from_record(cast(type, hint), value)
+    wanted = (int, float) if hint is float else hint
+    is_right = origin is None and isinstance(value, wanted)
+    if not is_right or (isinstance(value, bool) and hint is not bool):
+        raise TypeError(f"{value!r:.40} is no {getattr(hint, '__name__', hint)}")
+    return value
