@@ -23,6 +23,13 @@ class StoreMismatchError(ValueError):
     """A results store holds another run: other data, folds, estimator or versions."""
 
 
+class PoolChangedError(ValueError):
+    """Files of a pool were written after it was opened; open it again, and start anew.
+
+    Some rows may have been read before, others after: no number is about either.
+    """
+
+
 class ClusterLostError(RuntimeError):
     """The scheduler or every worker is gone; what was finished is in the store."""
 

@@ -57,6 +57,8 @@ def open_pool(
         A Dask collection whose chunk lengths are unknown is read once to count them.
         Each of its chunks is computed by itself: what all chunks depend on, such as
         means of columns, is computed again for each of them, so persist it first.
+        Files must stay as they are while they are read: their sizes and times are
+        compared before and after every pass, but not those behind a Dask collection.
     columns
         The columns to read, or, of rows that are no data frame, names for all of them.
     storage_options
@@ -192,6 +194,10 @@ def _of_object(source: Any) -> Pool:
         pool = _of_memory(summed(sparse.csr_matrix(source)))
     else:
         pool = _of_memory(np.asarray(source))
+        if file := _mapped_file(source):
+            told, _ = stamped(file, {})
+            kept = {name: told[name] for name in ("stamps", "read_stamps")}
+            pool = replace(pool, where=f"`pool` {file!r}", **kept)
     return replace(pool, columns=None if columns is None else tuple(map(str, columns)))
 
 
@@ -218,6 +224,14 @@ def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
         name="",
         is_sparse=sparse.issparse(rows),
     )
+
+
+def _mapped_file(rows: Any) -> str:
+    """Return the file that an array is mapped from; "" of one in memory."""
+    while rows is not None and not isinstance(rows, np.memmap):
+        rows = getattr(rows, "base", None)
+    name = getattr(rows, "filename", None)
+    return os.path.abspath(name) if name else ""
 
 
 def _csr_rows(matrix: Any, rows: slice) -> Any:

@@ -87,7 +87,7 @@ def from_parquet(
         # Whole numbers may have gaps in any of the files.
         dtype=np.dtype(np.float64) if frames.dtype.kind in "biu" else frames.dtype,
         read=partial(from_parquet, location, options),
-        where=f"`pool` {paths[0]!r}",
+        where=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
         **stamped(location, options)[0],
     )
 

@@ -4,6 +4,7 @@ import math
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from itertools import pairwise
@@ -34,7 +35,7 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.row_random import PART_STREAM, row_random, row_random_at
-from dsel.errors import reached
+from dsel.errors import PoolChangedError, reached
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
@@ -111,6 +112,10 @@ class Pool:
     """How messages call it: with its file, where there is one."""
     read: "Callable[[tuple[str, ...]], Pool] | None" = None
     """Opens some columns anew, where that saves reading the others."""
+    stamps: Mapping[str, Any] = field(default_factory=dict)
+    """By name of a file its size and time when the pool was opened."""
+    read_stamps: Callable[[], Mapping[str, Any]] | None = None
+    """Returns the stamps of its files as they are now; None where there are none."""
     beside: tuple[Any, ...] = ()
     """Keys of what a cluster holds for the graph: a task gets it beside this."""
     excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -124,7 +129,39 @@ class Pool:
     this pool."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"sent": {}, "read": None}  # which may hold secrets
+        # What reads files again may hold secrets; only the driver compares stamps.
+        only_here: dict[str, Any] = {
+            "sent": {}, "read": None, "stamps": {}, "read_stamps": None
+        }  # fmt: skip
+        return vars(self) | only_here
+
+    def check_unchanged(self) -> None:
+        """Raise PoolChangedError where its files were written since it was opened."""
+        if self.read_stamps is None:
+            return
+        before, now = self.stamps, self.read_stamps()
+        if before == now:
+            return
+        name = min(k for k in {*before, *now} if before.get(k) != now.get(k))
+        file = f"its file {name!r}" if name else "it"
+        what = f"{file} is gone" if name not in now else f"{file} was written"
+        raise PoolChangedError(
+            f"{self.where} changed after it was opened: {what}, and rows may have been "
+            f"read both before and after. Let nothing write there during a run; open "
+            f"the pool again and start anew, with an `out` of its own."
+        )
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Compare stamps before a pass and behind it, whether it fails or not."""
+        self.check_unchanged()
+        try:
+            yield
+        except Exception:
+            # A file that has become shorter, say, breaks tasks in many ways.
+            self.check_unchanged()
+            raise
+        self.check_unchanged()
 
     def as_array(self, client: Any = None) -> Any:
         """Return the rows that the filters leave as a Dask array of numbers."""
@@ -360,6 +397,8 @@ class Pool:
         ------
         ValueError
             Where the pool has no rows, or a value is not finite.
+        PoolChangedError
+            Where a file was written since the pool was opened, or during the pass.
         """
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
@@ -381,7 +420,8 @@ class Pool:
         ]
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         work = count_chunk, combine, block_rows, allow_nan
-        return reduce(combine, records_in_order(work, tasks, client))
+        with self.unchanged():
+            return reduce(combine, records_in_order(work, tasks, client))
 
 
 def in_blocks(

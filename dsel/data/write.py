@@ -140,7 +140,7 @@ def write_pool(
     if is_csv:
         columns: Any = csv_columns(file, target)
         n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
-        content = f"{stamped(file, {})} {columns}"
+        content = f"{stamped(file, {})[0]['name']} {columns}"
         fill: Any = partial(_fill_from_csv, source=file, columns=columns)
     else:
         pool = _opened(source, file, target, options)
@@ -241,12 +241,13 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
         scheduler = "sync"
     rows = pool.as_array(client).map_blocks(_held, array.dtype, dtype=array.dtype)
     rows = rows.rechunk((size, -1))
-    for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
-        stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
-        region = (slice(start, stop), slice(None))
-        with dask.config.set(scheduler=scheduler, num_workers=count_threads()):
-            da.store(rows[start:stop], array, regions=region, lock=False)
-        report(stop, pool.n_rows)
+    with pool.unchanged():
+        for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
+            stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
+            region = (slice(start, stop), slice(None))
+            with dask.config.set(scheduler=scheduler, num_workers=count_threads()):
+                da.store(rows[start:stop], array, regions=region, lock=False)
+            report(stop, pool.n_rows)
 
 
 def _finite_frames(

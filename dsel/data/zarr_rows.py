@@ -134,20 +134,37 @@ def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[s
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
     has the same stamps.
     """
-    files, root = fsspec.core.url_to_fs(url, **options)
-    files.invalidate_cache(root)  # what was listed before may have been written since
-    stamps = {
+    stamps = read_stamps(url, options)
+    # Of a place that lists nothing, as some at http, the place is all that is known.
+    is_content = bool(stamps) and all(stamp for _, stamp in stamps.values())
+    told = {
+        "name": f"files-{tokenize(stamps or url)}",
+        "is_content": is_content,
+        "stamps": stamps,
+        "read_stamps": partial(read_stamps, url, options),
+    }
+    return told, set(stamps)
+
+
+def read_stamps(
+    url: str, options: Mapping[str, Any]
+) -> dict[str, tuple[int | None, str]]:
+    """Return size and time, or what else changes on a write, of the files at a place.
+
+    The place itself has the name "" where it is one file.
+    """
+    with reaching(f"`pool` {url!r}"):
+        files, root = fsspec.core.url_to_fs(url, **options)
+        files.invalidate_cache(root)  # what was listed may have been written since
+        there = files.find(root, detail=True)
+    return {
         name.removeprefix(root).lstrip("/"): (
             entry.get("size"),
             next((str(entry[key]) for key in _STAMPS if entry.get(key)), ""),
         )
-        for name, entry in sorted(files.find(root, detail=True).items())
+        for name, entry in sorted(there.items())
         if not name.endswith(".partial")
     }
-    # Of a place that lists nothing, as some at http, the place is all that is known.
-    is_content = bool(stamps) and all(stamp for _, stamp in stamps.values())
-    told = {"name": f"files-{tokenize(stamps or url)}", "is_content": is_content}
-    return told, set(stamps)
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:

@@ -79,12 +79,13 @@ def write_rows(
             )
             for name, (row_shape, dtype, fill) in fields.items()
         }
-        for rows, values in records_in_order(work, tasks, resolve_client(client)):
-            first, stop = int(rows[0]), int(rows[-1]) + 1
-            place = slice(first, stop) if len(rows) == stop - first else rows
-            for name, array in arrays.items():
-                array.oindex[place] = values[name]
-            empty.difference_update((rows // CHUNK_ROWS).tolist())
+        with pool.unchanged():
+            for rows, values in records_in_order(work, tasks, resolve_client(client)):
+                first, stop = int(rows[0]), int(rows[-1]) + 1
+                place = slice(first, stop) if len(rows) == stop - first else rows
+                for name, array in arrays.items():
+                    array.oindex[place] = values[name]
+                empty.difference_update((rows // CHUNK_ROWS).tolist())
         for array in arrays.values():
             for chunk in empty:  # all of its rows are left out
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -167,9 +167,18 @@ class Driver:
                 priority=10,
             )
 
-        for _, records in attempts(
-            self.executor, jobs_of_tasks(), task_of, on_turn=self._report
-        ):
+        with pool.unchanged():
+            self._take_spans(
+                attempts(self.executor, jobs_of_tasks(), task_of, on_turn=self._report),
+                size,
+            )
+        self.lower = self.race.prune(table)
+        self._release()
+
+    def _take_spans(self, ended: Iterator[tuple[Any, Any]], size: BatchSize) -> None:
+        """Write what tasks have counted into the table and the store."""
+        table, fitting = self.table, self.fitting
+        for _, records in ended:
             for record in records:
                 job, entries = record.job, record.entries
                 size.seconds.append(sum(entry["seconds"] for entry in entries))
@@ -185,8 +194,6 @@ class Driver:
                     if fitting.store is not None:
                         fitting.store.append(span_key(table, number, entry), entry)
                 self.n_spans_done += 1
-        self.lower = self.race.prune(table)
-        self._release()
 
     def _release(self) -> None:
         """Drop models that nobody needs; whoever leads may be handed over."""

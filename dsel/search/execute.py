@@ -30,7 +30,13 @@ from dsel.checks import check_choice, check_options
 from dsel.criteria import Settings
 from dsel.data.frames import Frame
 from dsel.data.pool import Span
-from dsel.errors import AllFitsFailedError, DselWarning, FitFailedWarning, warn
+from dsel.errors import (
+    AllFitsFailedError,
+    DselWarning,
+    FitFailedWarning,
+    PoolChangedError,
+    warn,
+)
 from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.losses import ClassCounts
 from dsel.results import Certificate, Choice
@@ -73,6 +79,8 @@ if TYPE_CHECKING:
 NOTHING_DONE: Final = Progress()
 FACTS: Final = "pool/facts"
 """Key of the record of the pass that looks at the pool."""
+CHANGED_POOL: Final = "pool/changed"
+"""Key of a record that says that no count in the store is to be used."""
 WORDS: Final = {
     2: "half", 3: "two thirds", 4: "three quarters", 5: "four fifths",
     6: "five sixths", 8: "7 eighths", 10: "9 tenths",
@@ -192,6 +200,11 @@ def execute(
             store = stack.enter_context(Store(
                 out, kind="search", plan=identity, storage_options=storage_options
             ))  # fmt: skip
+            if CHANGED_POOL in store.records:
+                raise ValueError(
+                    f"`out` {store.place} holds counts of a pool that was written "
+                    f"while a run read it; delete it, or choose another `out`."
+                )
             cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
                 return _finished(run, store, cube)
@@ -203,7 +216,14 @@ def execute(
                 )
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
-        outcome = run.outcome()
+        try:
+            outcome = run.outcome()
+            if plan.pool is not None:  # also where learners read it last
+                plan.pool.check_unchanged()
+        except PoolChangedError:
+            if store is not None:  # what was counted may be of other rows
+                store.append(CHANGED_POOL, {})
+            raise
         if store is not None:
             outcome = _kept(run, outcome, store)
     return outcome
@@ -474,7 +494,7 @@ class _Run:
             key = f"count-rows={spans[0].start}-{next(serial)}"
             return Task(key, count_chosen, arguments, sources)
 
-        with closing(self.make_executor(models)) as executor:
+        with pool.unchanged(), closing(self.make_executor(models)) as executor:
             for [span], found in attempts(executor, waiting, task_of, on_turn=report):
                 counted[span] = found
                 if self.store is not None:

@@ -55,7 +55,7 @@ def test_open_pool__reads_some_columns_of_parquet(folder):
     assert pool.columns == ("year", "age")
     assert pool.dtype == np.float64
     np.testing.assert_array_equal(pool.as_array().compute(), EXPECTED[["year", "age"]])
-    with pytest.raises(ValueError, match=r"part-0.parquet' lacks the column 'label'"):
+    with pytest.raises(ValueError, match=r"rows' lacks the column 'label'"):
         open_pool(folder, columns=["label"])
 
 
