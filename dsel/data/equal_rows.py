@@ -1,10 +1,11 @@
-"""Pool rows that equal a labeled row, counted in one pass.
+"""Rows that equal other rows: which they are, and random numbers that they share.
 
-They may be the same records or others that look alike: a bound reads the pool's counts
-as if it had so many rows fewer, which is valid for both. Nothing is left out.
+Pool rows that equal a labeled row are counted in one pass. They may be the same records
+or others that look alike: a bound reads the pool's counts as if it had so many rows
+fewer, which is valid for both. Nothing is left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from dsel.data.frames import encoded
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
+from dsel.data.row_random import mix_bits, row_random
 
 _FIRST_COLUMNS: Final = 8
 
@@ -29,11 +31,7 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
     """
     X, dtype = encoded(labeled.X), np.dtype(np.float64)
     if pool.dtype.kind != "O":
-        # No float becomes a whole number, and no whole number one too small for it.
-        both = X.dtype, pool.dtype
-        floats = [each for each in both if each.kind == "f"]
-        floats = floats or [np.result_type(*both)]
-        dtype = min(floats, key=lambda each: each.itemsize)
+        dtype = compared_type(X.dtype, pool.dtype)
     elif pool.frames is not None:  # rounded as the pool's floats
         X = np.array(X)
         for place, column in enumerate(pool.frames.columns):
@@ -57,6 +55,44 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
         return int(likely.shape[0])
 
     return count
+
+
+def compared_type(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in which rows of two types are compared."""
+    # No float becomes a whole number, and no whole number one too small for it.
+    floats = [each for each in (first, second) if each.kind == "f"]
+    floats = floats or [np.result_type(first, second)]
+    return min(floats, key=lambda each: each.itemsize)
+
+
+def known_hashes(X: Any) -> dict[str, NDArray[np.uint64]]:
+    """Return the sorted hashes of rows by the types in which others may have them.
+
+    With them `find_equal` finds equal rows, and the rows themselves need not be kept.
+    """
+    single, double = (np.dtype(kind) for kind in (np.float32, np.float64))
+    types = [single] if X.dtype == single else [single, double]
+    with np.errstate(over="ignore"):  # too large for float32: infinite in both
+        return {each.name: np.unique(row_hashes(comparable(X, each))) for each in types}
+
+
+def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.bool_]:
+    """Return which rows equal one of those that `known_hashes` was given."""
+    widest = np.dtype(max(known))  # "float64", unless they were float32
+    dtype = compared_type(X.dtype, widest) if X.dtype.kind == "f" else widest
+    dtype = max(dtype, np.dtype(np.float32), key=lambda each: each.itemsize)
+    with np.errstate(over="ignore"):
+        hashes = row_hashes(comparable(X, dtype))
+    return np.isin(hashes, known[dtype.name])
+
+
+def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
+    """Return 64 random bits of each row, which its values, seed and stream decide.
+
+    Equal rows share them, wherever they stand, dense or sparse, of any type of numbers.
+    """
+    key = row_random(seed, stream, 0, 1)
+    return mix_bits(mix_bits(row_hashes(comparable(X, np.dtype(np.float64)))) ^ key)
 
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:

@@ -346,6 +346,11 @@ def summed(rows: Any) -> Any:
     if not sparse.issparse(rows):
         return rows
     matrix = rows.tocsr()
+    # Many a learner takes indices of 32 bits only, as scipy makes them where they do.
+    small = sparse.get_index_dtype(maxval=max(matrix.nnz, *matrix.shape))
+    if matrix.indices.dtype != small:
+        parts = matrix.data, matrix.indices.astype(small), matrix.indptr.astype(small)
+        matrix = type(matrix)(parts, shape=matrix.shape)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -1,17 +1,14 @@
 """Methods of rows on Dask arrays: nothing is computed until it is asked for."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 from dask.delayed import delayed
-from numpy.typing import NDArray
 
 from dsel.data.frames import summed
 from dsel.data.pool import Pool
-
-Rows = NDArray[np.int64] | None
 
 
 def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -19,20 +16,20 @@ def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     @wraps(method)
     def answer(self: Any, X: Any) -> Any:
-        return by_block(lambda rows, _: method(self, rows), X)
+        return by_block(partial(method, self), X)
 
     return answer
 
 
-def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
-    """Return what a function says of rows and their numbers; lazily of a Dask array."""
+def by_block(function: Callable[[Any], Any], X: Any) -> Any:
+    """Return the function's values of the rows; of a Dask array lazily."""
     if isinstance(X, Pool):
         raise TypeError(
             "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "
             "path)` writes the answers for all of its rows."
         )
     if not hasattr(X, "dask"):
-        return function(summed(X), None)
+        return function(summed(X))
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
     if X.ndim != 2 or np.isnan(sizes).any():
         raise ValueError(
@@ -42,14 +39,12 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
         )
     # One row tells type and shape of the answers, which not every model knows.
     one = np.zeros((1, X.shape[1]), X.dtype)
-    meta = np.asarray(function(one, np.zeros(1, np.int64)))[:0]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    meta = np.asarray(function(one))[:0]
 
-    def of_block(X: Any, function: Any, block_id: tuple[int, ...] = (0,)) -> Any:
+    def of_block(X: Any, function: Any) -> Any:
         if not X.shape[0]:  # of a chunk that a filter left empty
             return meta
-        start = starts[block_id[0]]
-        return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))
+        return np.asarray(function(summed(X)))
 
     # As a value of its own the function, with its model, enters the graph once.
     return X.rechunk({1: -1}).map_blocks(

@@ -14,7 +14,7 @@ from dsel.checks import check_integer
 
 FOLD_STREAM: Final = 0  # of labeled rows, to folds
 RANDOM_FOLD_STREAM: Final = 1  # whose model a pool row is given to (f_rand)
-TIE_STREAM: Final = 2  # between labels in nonconformity selection
+TIE_STREAM: Final = 2  # ties of nonconformity selection; read at a row's content
 PART_STREAM: Final = 3  # of the pool
 HOLDOUT_STREAM: Final = 4
 BLOCK_STREAM: Final = 5  # of labeled rows, for independent models
@@ -43,6 +43,16 @@ def row_random_at(
         return np.empty(0, dtype=np.uint64)
     first = int(rows[0])
     return row_random(seed, stream, first, int(rows[-1]) + 1)[rows - first]
+
+
+def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a permutation of 64-bit words that leaves no pattern in them.
+
+    The finalizer of SplitMix64, Steele, Lea and Flood (2014).
+    """
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:

@@ -16,10 +16,11 @@ from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import drawn, make_candidates
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
+from dsel.data.equal_rows import content_random, find_equal, known_hashes
 from dsel.data.frames import summed
 from dsel.data.labeled import check_labels, coded, with_columns
-from dsel.data.lazy import by_block
-from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from
+from dsel.data.lazy import lazily
+from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.nonconformity.models import join_models, train_grid
@@ -29,7 +30,7 @@ from dsel.results.rows import write_rows
 
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""
-KEPT_BITS: Final = 40
+EXACT_BITS: Final = 40
 """Of scores relative to their model's median: matrix products round after 50."""
 
 
@@ -93,8 +94,9 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     Notes
     -----
-    A row's answer depends on its place in `X` where models tie: the same place gives
-    the same answer, in any chunking, but subsets of `X` may be answered otherwise.
+    A row's prediction depends on its values and the seed alone: where models tie, the
+    model is drawn by a hash of the row, so equal rows get equal predictions, alone or
+    among others, dense or sparse, in any order and chunking.
     `dsel.results.save_model` keeps a fitted classifier with all its models.
 
     References
@@ -163,6 +165,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         fitted = candidates, trained, failures, self.classes_
         is_dense = not issparse(X)
         held, own = X[split.test_rows], codes[split.test_rows]
+        self.known_rows_ = known_hashes(X)
         self.models_ = join_models(*fitted, is_dense=is_dense)
         scores = self.models_.scores(held)
         bad = np.flatnonzero(np.isnan(scores).any(axis=(1, 2)))
@@ -178,9 +181,11 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         finite = np.ma.masked_invalid(sizes)
         usual = np.ma.median(finite, axis=1).filled(0.0)  # type: ignore[no-untyped-call]
         self.usual_margins_ = np.where(usual == 0.0, 1.0, usual)
-        margins = margin_conformity(self._rounded(scores))
-        self.validation_scores_ = np.sort(margins[:, rows, own], axis=1)
-        if not (self.validation_scores_ <= 0).any():
+        # Rounding depends on how many rows are multiplied at once. Scores that differ
+        # by less are equal; rounding them would part two at the edge of a step.
+        self.tolerances_ = np.exp2(np.floor(np.log2(self.usual_margins_)) - EXACT_BITS)
+        self.validation_scores_ = np.sort(margin_conformity(scores)[:, rows, own])
+        if not (self.validation_scores_ <= self.tolerances_[:, np.newaxis]).any():
             warn(
                 f"no model errs on the {len(own)} validation rows, so every critical "
                 "epsilon is 0 and the tie rule alone decides; hold out more rows.",
@@ -193,6 +198,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Validation rows."""
         return int(self.validation_scores_.shape[1])
 
+    @lazily
     def predict(self, X: Any) -> Any:
         """Predict the label that the chosen model finds most conforming, (n_rows,).
 
@@ -201,25 +207,25 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X
             Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
         """
-        check_is_fitted(self)
-        return by_block(lambda X, rows: self.classes_[self._answer(X, rows).label], X)
+        label = self._answer(X).label  # raises where nothing was fitted
+        return self.classes_[label]
 
+    @lazily
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which some model's region has one label.
 
         It is the smallest over models of the second largest printed p-value of a label:
         multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for `predict`.
         """
-        return by_block(
-            lambda X, rows: self._answer(X, rows).critical_count / self.n_validation_, X
-        )
+        return self._answer(X).critical_count / self.n_validation_
 
+    @lazily
     def chosen_model(self, X: Any) -> Any:
         """Return the place in `params_` of the model that predicts each row.
 
         `X` is as for `predict`.
         """
-        return by_block(lambda X, rows: self._answer(X, rows).model, X)
+        return self._answer(X).model
 
     def p_values(self, X: Any, *, model: int | None = None) -> Floats:
         """Return the p-value of every label, shape (n_rows, n_classes).
@@ -252,8 +258,10 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             own = margins[chosen, np.arange(len(chosen))]
             for number in np.unique(chosen):
                 mine = chosen == number
-                below = count_not_above(self.validation_scores_[number], own[mine])
-                counts[part][mine] = below
+                counts[part][mine] = count_not_above(
+                    self.validation_scores_[number],
+                    own[mine] + self.tolerances_[number],
+                )
         return (counts + 1.0) / (self.n_validation_ + 1.0)
 
     def predict_set(
@@ -298,8 +306,15 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             delta=delta,
         )
 
-    def certify(self, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
-        """Bound the error of this classifier by rows that it has never seen.
+    def certify(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        delta: float = 0.05,
+        allow_equal_rows: bool = False,
+    ) -> Certificate:
+        r"""Bound the error of this classifier by rows that it has never seen.
 
         It is the hold-out bound of the composite classifier, ties included.
 
@@ -309,18 +324,51 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Labeled rows that `fit` did not get, drawn like future ones.
         delta
             Probability with which the bound may fail.
+        allow_equal_rows
+            Whether some of them may equal rows that `fit` got. The bound then takes as
+            many of them as errors leave for the same records, and holds whether they
+            are or only look alike; it is 1 where all are.
+
+        Raises
+        ------
+        ValueError
+            Where `X` has rows that equal rows that `fit` got, and this is not allowed.
+
+        Notes
+        -----
+        Guarantee: with probability at least ``1 - delta`` over the rows, the error of
+        this classifier on future rows is at most the bound.
+        Assumes: rows that are independent of those that `fit` got, but for those that
+        equal some of them. Take the same records out by their index or identifier
+        before, never by their values: where columns have few values, other rows look
+        alike too, and the bound of the rest would be that of other rows.
+        Source: Clopper and Pearson (1934). With a of n rows wrong, and e_a of the e
+        equal ones among them, :math:`B(a, n - e + e_a, \delta)`: a row that is no new
+        one leaves errors and rows together.
         """
-        predicted, labels = self.predict(X), check_labels(y)
-        if len(labels) != len(predicted):
+        X, labels = self._checked(X), check_labels(y)
+        if len(labels) != X.shape[0]:
             raise ValueError(
-                f"`y` must have one label for each of the {len(predicted)} rows of "
+                f"`y` must have one label for each of the {X.shape[0]} rows of "
                 f"`X`, got {len(labels)}."
             )
-        n_errors = int(np.sum(predicted != labels))
-        bound = holdout_bound(n_errors, len(labels), delta=delta)
+        is_equal = find_equal(X, self.known_rows_)
+        n_equal, n = int(is_equal.sum()), len(labels)
+        if n_equal and not allow_equal_rows:
+            raise ValueError(
+                f"`X` must hold rows that `fit` did not get, but {n_equal:,} of {n:,} "
+                f"rows equal rows that it got; hold rows out before `fit` (the same "
+                f"records go by their index, never by their values), or pass "
+                f"allow_equal_rows=True where other records look alike: then the bound "
+                f"does not count on them."
+            )
+        is_wrong = self.predict(X) != labels
+        n_rows = n - n_equal + int((is_equal & is_wrong).sum())
+        n_errors = int(is_wrong.sum())
+        bound = float(holdout_bound(n_errors, n_rows, delta=delta)) if n_rows else 1.0
         return Certificate(
-            float(bound), delta, "holdout", "all_rows", full_list(has_pool=False),
-            n_labeled=len(labels),
+            bound, delta, "holdout", "all_rows", full_list(has_pool=False),
+            n_labeled=n, equal_rows=n_equal,
         )  # fmt: skip
 
     def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
@@ -346,7 +394,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         write_rows(
             opened,
             path,
-            lambda X, rows: self._answer(X, rows)._asdict(),
+            lambda X, _: self._answer(X)._asdict(),
             dict.fromkeys(Answer._fields, ((), "int32", -1)),
             block_rows=self.models_.block_rows,
             attributes={
@@ -358,65 +406,56 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
         if self.estimator is not None:
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
-    def _answer(self, X: Any, rows: Integers | None = None) -> Answer:
-        """Choose for each row; `rows` are their global numbers, by default from 0 on.
-
-        What a row is answered depends on its number, not on the block that it is in.
-        """
+    def _answer(self, X: Any) -> Answer:
+        """Choose a model for each row, and predict by it."""
         X = self._checked(X)
-        rows = np.arange(X.shape[0]) if rows is None else rows
         found = [
-            self._choose(self._scores(X[part]), rows[part])
-            for part in gen_batches(len(rows), self.models_.block_rows)
+            self._choose(
+                self._scores(X[part]), content_random(X[part], self.seed_, TIE_STREAM)
+            )
+            for part in gen_batches(X.shape[0], self.models_.block_rows)
         ]
         return Answer(*map(np.concatenate, zip(*found, strict=True)))
 
-    def _choose(self, scores: Floats, rows: Integers) -> Answer:
-        """Choose by the scores, (n_models, n_rows, n_classes): Algorithm 1."""
-        drawn = row_random_at(self.seed_, TIE_STREAM, rows)
+    def _choose(self, scores: Floats, drawn: NDArray[np.uint64]) -> Answer:
+        """Choose by the scores, (n_models, n_rows, n_classes): Algorithm 1.
+
+        `drawn` are random words of the rows, which break ties.
+        """
         # Two independent numbers of a row in [0, 1), of 53 and of 11 random bits.
         units = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
         label_units = (drawn & np.uint64(2047)).astype(np.float64) * 2.0**-11
+        tolerances, n = self.tolerances_[:, np.newaxis], len(drawn)
         if self.ties == "literal":
             margins = margin_conformity(scores).reshape(len(scores), -1)
-            counts = count_not_above(self.validation_scores_, margins)
+            counts = count_not_above(self.validation_scores_, margins + tolerances)
             best, second = _two_best(counts.reshape(scores.shape))
             labels = counts.reshape(scores.shape) == best[..., np.newaxis]
             pairs = labels & (second == second.min(axis=0))[..., np.newaxis]
-            pick = _pick(np.moveaxis(pairs, 1, 0).reshape(len(rows), -1), units)
+            pick = _pick(np.moveaxis(pairs, 1, 0).reshape(n, -1), units)
             model, label = np.divmod(pick, scores.shape[-1])
             return Answer(label, second.min(axis=0), model)
         best, second = _two_best(scores)
         # The region of a model shrinks to one label at the second largest p-value,
         # that of the runner-up, whose conformity is minus the gap of the two best.
-        counts = count_not_above(self.validation_scores_, second - best)
+        counts = count_not_above(self.validation_scores_, second - best + tolerances)
         model = _pick((counts == counts.min(axis=0)).T, units)
-        own = scores[model, np.arange(len(rows))]
-        label = _pick(own == own.max(axis=-1, keepdims=True), label_units)
-        return Answer(label, counts.min(axis=0), model)
+        own = scores[model, np.arange(n)]
+        least = own.max(axis=-1, keepdims=True) - self.tolerances_[model, np.newaxis]
+        return Answer(_pick(own >= least, label_units), counts.min(axis=0), model)
 
     def _scores(self, X: Any) -> Floats:
-        scores = self._rounded(self.models_.scores(X))
+        scores = self.models_.scores(X)
         if np.isnan(scores).any():
             raise ValueError(
                 "`X` has rows on which a model scores NaN; look for values that "
                 "overflow in the model, or leave that candidate out of the grid."
             )
         return scores
-
-    def _rounded(self, scores: Floats) -> Floats:
-        """Round away what a matrix product of another size would change.
-
-        Equal rows then tie, however they are cut into blocks.
-        """
-        quantum = np.exp2(np.floor(np.log2(self.usual_margins_)) - KEPT_BITS)
-        quantum = quantum[:, np.newaxis, np.newaxis]
-        return np.asarray(np.rint(scores / quantum) * quantum)
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)

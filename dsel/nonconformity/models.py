@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
+from dsel.data.equal_rows import comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import class_scores
@@ -48,8 +49,16 @@ class ModelSet:
         return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
 
     def scores(self, X: Any) -> Floats:
-        """Return real scores, shape (n_models, n_rows, n_classes)."""
+        """Return real scores, shape (n_models, n_rows, n_classes).
+
+        Those of equal rows are equal but for rounding, dense or sparse, of any type.
+        """
+        # Learners compute in the type of their rows, and neighbors of sparse rows are
+        # found by another formula: all rows are float64, and sparse if those of the fit
+        # were.
         X = X.toarray() if self.is_dense and issparse(X) else X
+        X = csr_matrix(X) if not self.is_dense and not issparse(X) else X
+        X = comparable(X, np.dtype(np.float64))
         return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
 
     def models(self) -> list[Any]:

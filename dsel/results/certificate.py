@@ -187,7 +187,8 @@ class Certificate(Told):
     n_unlabeled: int = 0
     """Pool rows that were counted."""
     equal_rows: int = 0
-    """Pool rows that equal labeled rows: so many fewer are counted as seen."""
+    """Pool rows that equal labeled rows: so many fewer are counted as seen; without a
+    pool held-out rows that equal those that the model was fitted to."""
     share: str = ""
     """Words for the part of the labels that its model saw."""
     loss: str = "error"
@@ -277,7 +278,12 @@ class Certificate(Told):
                 f"{self.amount(self.label_term)} from errors on labeled rows, "
                 f"{self.amount(self.disagreement_term)} from the pool"
             )
-        if self.equal_rows:
+        if self.equal_rows and not self.n_unlabeled:
+            origin.append(
+                f"{self.equal_rows:,} of {self.n_labeled:,} rows equal rows that the "
+                f"model was fitted to, and are not counted on"
+            )
+        elif self.equal_rows:
             origin.append(
                 f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
                 f"rows, and so many fewer are taken as seen"

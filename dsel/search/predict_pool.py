@@ -64,7 +64,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     >>> bool((model.classes_[codes] == model.predict(X[1::2])).all())
     True
     """
-    if hasattr(model, "predict_pool"):  # its answers depend on the numbers of the rows
+    if hasattr(model, "predict_pool"):  # it writes more than labels
         model.predict_pool(pool, path, client=client)
         return
     check_is_fitted(model)

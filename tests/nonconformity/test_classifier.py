@@ -1,5 +1,6 @@
 """The nonconformity classifier: against the definition, and its promises."""
 
+import dask.array as da
 import numpy as np
 import pytest
 import zarr
@@ -7,11 +8,12 @@ from scipy.sparse import csr_array, csr_matrix, save_npz
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dsel.bounds import holdout_bound
 from dsel.data import open_pool
 from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
@@ -79,39 +81,65 @@ def definition(held, labels, test):
     return (own[np.newaxis, np.newaxis] <= test[..., np.newaxis] + 1e-9).sum(axis=2)
 
 
+LEARNERS = {
+    "machines": (SVC(), GRID),
+    "logistic": (LogisticRegression(), {"C": [0.01, 1.0, 100.0]}),
+    "neighbors": (KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}),
+    "bayes": (MultinomialNB(), {"alpha": [1e-9, 1.0]}),
+}
+
+
+def answers(model, X):
+    return np.array(
+        [model.predict(X), model.critical_epsilon(X), model.chosen_model(X)]
+    )
+
+
 @pytest.mark.parametrize("ties", ["random", "literal"])
-def test_predict__does_not_depend_on_how_rows_are_cut(ties, monkeypatch):
-    model, X, _ = fitted(ties=ties)
-    X = np.concatenate([X, X[:50]])  # rows that repeat validation rows tie exactly
-    whole = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
-    monkeypatch.setattr("dsel.nonconformity.models.ModelSet.block_rows", 7)
-    parts = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_predict__depends_on_the_row_alone(kind, ties, make, rng):
+    X, y = table(3)
+    # Numbers of float32; rows that fit got tie with themselves as validation rows.
+    X = np.abs(np.round(X, 1).astype(np.float32).astype(np.float64))
+    X[X < 0.4] = 0.0
+    model = NonconformityClassifier(*LEARNERS[kind], ties=ties, random_state=3)
+    model.fit(make(X[:140]), y[:140])
+    whole, order = answers(model, X), rng.permutation(len(X))
+    np.testing.assert_array_equal(answers(model, X[order]), whole[:, order])
+    for number in range(0, 240, 3):
+        [one] = answers(model, X[[number]]).T
+        np.testing.assert_array_equal(one, whole[:, number])
+    single, signed = X.astype(np.float32), np.where(X == 0, -0.0, X)
+    lazy, entries = da.from_array(X, chunks=(7, -1)), in_two_entries(X)
+    for rows in (single, signed, lazy, entries, csr_array(X), csr_matrix(single)):
+        np.testing.assert_array_equal(answers(model, rows), whole)
+    other = model.set_params(random_state=4).fit(make(X[:140]), y[:140])
+    assert (other.chosen_model(X) != whole[2]).any()  # ties are drawn
 
 
-def test_ties__random_takes_every_tied_model_equally_often():
+def test_ties__random_takes_every_tied_model_equally_often(rng):
     model, X, _ = fitted()
     scores = model.models_.scores(X)
     runner_up = -np.abs(scores[..., 1] - scores[..., 0])
     pairs = zip(model.validation_scores_, runner_up, strict=True)
     counts = np.array([np.searchsorted(*pair, side="right") for pair in pairs])
     most_tied = np.argmax((counts == counts.min(axis=0)).sum(axis=0))
-    row = np.repeat(X[[most_tied]], 6000, axis=0)
-    shares = np.bincount(model.chosen_model(row), minlength=6) / 6000
+    near = X[most_tied] + rng.normal(scale=1e-9, size=(6000, 5))
+    shares = np.bincount(model.chosen_model(near), minlength=6) / 6000
     tied = shares > 0
     assert tied.sum() > 1
     np.testing.assert_allclose(shares[tied], 1 / tied.sum(), atol=0.03)
 
 
-def test_ties__literal_flips_a_coin_where_a_model_cannot_tell_labels():
+def test_ties__literal_flips_a_coin_where_a_model_cannot_tell_labels(rng):
     y = np.repeat([0, 1], 20)
     X = (np.arange(40.0) + 20 * y)[:, np.newaxis]
     with pytest.warns(GuaranteeWarning, match="no model errs"):
         literal = NonconformityClassifier(
             LogisticRegression(), {"C": [100.0]}, ties="literal", random_state=0
         ).fit(X, y)
-    near = np.repeat([[30.0]], 4000, axis=0)  # nearer to the cut than any held row
+    near = rng.uniform(29.0, 31.0, (4000, 1))  # nearer to the cut than any held row
     assert 0.45 < literal.predict(near).mean() < 0.55
 
 
@@ -189,6 +217,16 @@ def test_fit__refuses(estimator, options, labels, words):
 CALLS = [
     (lambda model, X: model.certify(X, MASKED[:240]), "row 4 is masked"),
     (lambda model, X: model.certify(X, [0, 1, 1]), "label for each of the 240 rows"),
+    (
+        lambda model, X: model.certify(X, np.ones(240)),
+        "140 of 240 rows equal rows that it got.*`fit`.*allow_equal_rows=True",
+    ),
+    (lambda model, X: model.certify(X[139:], np.ones(101)), "1 of 101 rows equal"),
+    (
+        lambda model, X: model.certify(X.astype(np.float32)[139:], np.ones(101)),
+        "1 of 101",
+    ),
+    (lambda model, X: model.certify(csr_array(X[139:]), np.ones(101)), "1 of 101"),
     (lambda model, X: model.predict_pool(X[:, :4], "none"), "4 columns but `X` has 5"),
     (lambda model, X: model.p_values(X, model=6), "`model` must be in"),
     (lambda model, X: model.predict_set(X, 1.5), "`epsilon` must be strictly"),
@@ -200,6 +238,34 @@ def test_methods__refuse():
     for call, words in CALLS:
         with pytest.raises(ValueError, match=words):
             call(model, X)
+
+
+def test_certify__does_not_count_on_rows_that_fit_got():
+    model, X, y = fitted()
+    wrong = (model.predict(X) != y).astype(int)
+    for rows in (slice(100, 240), slice(140, 240), slice(0, 140)):
+        found = model.certify(X[rows], y[rows], allow_equal_rows=True)
+        errors, equal = wrong[rows], np.arange(240)[rows] < 140
+        expected = holdout_bound(
+            errors.sum(), (errors | ~equal).sum(), delta=found.delta
+        )
+        assert found.certified
+        assert found.equal_rows == equal.sum()
+        assert found.unclipped == pytest.approx(float(expected))
+    assert found.unclipped == 1.0  # of rows that fit got alone nothing is known
+    assert "140 of 140 rows equal rows that the model was fitted to" in str(found)
+    fresh = model.certify(X[140:], y[140:])
+    assert fresh == model.certify(X[140:], y[140:], allow_equal_rows=True)
+
+
+def test_certify__knows_rows_of_fit_in_any_type_of_numbers():
+    X, y = table()
+    single, whole = X.astype(np.float32), np.rint(10 * X).astype(int)
+    for fit_rows, rows in ((single, X), (whole, whole.astype(np.float32))):
+        model = NonconformityClassifier(SVC(), GRID, random_state=3)
+        model.fit(fit_rows[:140], y[:140])
+        with pytest.raises(ValueError, match="of 30 rows equal rows that it got"):
+            model.certify(rows[110:140], y[110:140])
 
 
 @pytest.mark.slow
