@@ -1,10 +1,11 @@
 """The exceptions and warnings that a caller may want to catch, and how to warn."""
 
 import errno
+import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, TypeVar
@@ -15,7 +16,9 @@ STORAGE_LIBRARIES: Final = (
     "adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google",
 )  # fmt: skip
 """Packages that reach object stores, each with exceptions of its own."""
-FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of errors of a place that has no room."""
+ONLY_WRITING: Final = (*FULL, errno.EROFS)
 """Numbers of errors that only writing has."""
 
 
@@ -84,25 +87,37 @@ def reached(place: object, read: Callable[[], T]) -> T:
 
 
 @contextmanager
-def writing(
-    place: object, name: str, numbers: Sequence[int] | None = None
-) -> Iterator[None]:
+def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[None]:
     """Say in one line, by an OSError, that the place of an argument takes nothing.
 
-    Of errors with these numbers, where other things than writing may fail.
+    Where other places are read, too, only errors that are about this one are told so.
     """
     try:
         yield
     except Exception as error:
         number = getattr(error, "errno", None)
-        if numbers is not None and number not in numbers:
+        if also_reads and not (number in ONLY_WRITING or _is_in(error, str(place))):
             raise
         told = getattr(error, "strerror", None) or without_queries(str(error))
+        if number in FULL:
+            way = "make room there"
+        elif number in (errno.EACCES, errno.EPERM, errno.EROFS):
+            way = "let it be written to"
+        else:
+            way = "make room there or let it be written to"
         text = (
-            f"cannot write to `{name}` {place}: {told}; make room there or let it be "
-            f"written to, then run the same command again."
+            f"cannot write to `{name}` {place}: {told}; {way}, then run the same "
+            f"command again, or choose another place."
         )
         raise (OSError(number, text) if number else OSError(text)) from error
+
+
+def _is_in(error: Exception, place: str) -> bool:
+    """Whether an error of the system names a file of a place."""
+    file = getattr(error, "filename", None)
+    if not isinstance(error, OSError) or not isinstance(file, (str, bytes)):
+        return False
+    return os.path.abspath(os.fsdecode(file)).startswith(os.path.abspath(place))
 
 
 def without_queries(text: str) -> str:

@@ -9,7 +9,6 @@ codecs that only move and compress bytes.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -19,6 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import WrapperStore
 
 from dsel.checks import listed
+from dsel.files import PARTIAL
 
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
@@ -27,8 +27,6 @@ POOL: Final = "dsel_pool"
 """Attribute of pools that dsel wrote: ``dense`` or ``csr``."""
 HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
-HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
-"""Names of files that zarr was killed at."""
 
 BAD_HEADER: Final = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -118,7 +116,7 @@ def names_in(store: Store) -> list[str]:
     async def found() -> list[str]:
         return [name async for name in store.list_dir("")]
 
-    return sorted(name for name in sync(found()) if not HALF_WRITTEN.match(name))
+    return sorted(name for name in sync(found()) if not PARTIAL.match(name))
 
 
 def check_outside(path: str | Path, name: str) -> None:

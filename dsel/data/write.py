@@ -1,8 +1,9 @@
 """Writing a pool to zarr, or a table of text to Parquet, larger than memory."""
 
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -33,7 +34,8 @@ from dsel.data.tables import (
     read_table,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
-from dsel.errors import FULL, writing
+from dsel.errors import writing
+from dsel.files import check_no_link, check_no_links_inside, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.stores import POOL, check_empty, check_outside, names_in
 
@@ -134,8 +136,7 @@ def write_pool(
                 f"path is no URL, and `dtype` and `chunk_rows` are left out, got "
                 f"{path!r}; leave out the ending to write a zarr pool."
             )
-        with writing(path, "path", FULL):
-            _write_parquet(file, target, path, report)
+        _write_parquet(file, target, path, report)
         return open_pool(path)
     if is_csv:
         columns: Any = csv_columns(file, target)
@@ -161,26 +162,29 @@ def write_pool(
             cname="lz4", shuffle="shuffle", typesize=numbers.itemsize
         )
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
-        with writing(path, "path", FULL):
-            array = zarr.create_array(
-                place,
-                shape=(n_rows, n_columns),
-                chunks=(size or 1, n_columns),
-                dtype=numbers,
-                compressors=[compressor, Crc32cCodec()],
-                attributes=attributes,
-                zarr_format=3,
-                config={"write_empty_chunks": True},
-                storage_options=its_options or None,
-                overwrite=True,
-            )
         try:
-            with writing(path, "path", FULL):
+            with writing(path, "path", also_reads=True):
+                array = zarr.create_array(
+                    place,
+                    shape=(n_rows, n_columns),
+                    chunks=(size or 1, n_columns),
+                    dtype=numbers,
+                    compressors=[compressor, Crc32cCodec()],
+                    attributes=attributes,
+                    zarr_format=3,
+                    config={"write_empty_chunks": True},
+                    storage_options=its_options or None,
+                    overwrite=True,
+                )
                 fill(array, report=report)
                 array.attrs[COMPLETE] = True
         except BaseException:
-            files, root = fsspec.core.url_to_fs(place, **its_options)
-            files.rm(root, recursive=True)
+            with suppress(OSError, ValueError):  # the first error is the one to tell
+                if "://" not in place:
+                    remove(place, "path")
+                else:
+                    files, root = fsspec.core.url_to_fs(place, **its_options)
+                    files.rm(root, recursive=True)
             raise
     return open_pool(place, storage_options=options)
 
@@ -214,6 +218,8 @@ def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     """Whether the place is free, or begun; it is not where the same rows are."""
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
+    if not is_url:
+        check_no_links_inside(place, "path")
     try:
         way = "remove it, or choose another path"
         attributes, _ = open_node(place, options, f"`path` {place!r}", way)
@@ -236,17 +242,22 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
 
+    n_threads = 1 if current_worker() is not None else count_threads()
+    # Dask does not wait for threads of its own when a task fails, and they would write
+    # chunks after what was written has been removed.
+    threads = nullcontext() if client else ThreadPoolExecutor(n_threads)
     size, scheduler = array.chunks[0], client or "threads"
-    if client is None and current_worker() is not None:
-        scheduler = "sync"
     rows = pool.as_array(client).map_blocks(_held, array.dtype, dtype=array.dtype)
     rows = rows.rechunk((size, -1))
-    with pool.unchanged():
+    with (
+        pool.unchanged(),
+        threads as own,
+        dask.config.set(scheduler=scheduler, pool=own),
+    ):
         for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
             stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
             region = (slice(start, stop), slice(None))
-            with dask.config.set(scheduler=scheduler, num_workers=count_threads()):
-                da.store(rows[start:stop], array, regions=region, lock=False)
+            da.store(rows[start:stop], array, regions=region, lock=False)
             report(stop, pool.n_rows)
 
 
@@ -288,6 +299,7 @@ def _write_parquet(
     parquet = parquet_module()
     import pyarrow as pa
 
+    check_no_link(path, "path")
     if os.path.exists(path):
         raise FileExistsError(
             f"`path` must be free, but {path!r} is there; choose another path, or "
@@ -303,22 +315,21 @@ def _write_parquet(
             types[field.name] = pa.string()
         elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
             types[field.name] = pa.float64()  # later rows may have gaps
-    unfinished, schema = f"{path}.{uuid.uuid4().hex}", pa.schema(types)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)  # as zarr does
+    schema = pa.schema(types)
     try:
-        with parquet.ParquetWriter(unfinished, schema) as writer:
+        with (
+            whole_file(path, "path") as file,
+            parquet.ParquetWriter(file, schema) as writer,
+        ):
             for frame in chain([first], frames):
                 writer.write_table(
                     pa.Table.from_pandas(frame, schema, preserve_index=False)
                 )
-        os.replace(unfinished, path)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(
             f"`source` must have one type in a column, but "
             f"{' '.join(map(str, error.args))}."
         ) from error
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
 
 
 def _number_type(dtype: Any) -> np.dtype[Any]:

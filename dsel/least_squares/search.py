@@ -44,7 +44,8 @@ from dsel.least_squares.losses import (
     select_least_squares,
     why_unusable,
 )
-from dsel.results.store import CUBE, Store
+from dsel.results.place import CUBE
+from dsel.results.store import Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task

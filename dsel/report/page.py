@@ -13,6 +13,8 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
+from dsel.checks import check_path
+from dsel.files import whole_file
 from dsel.plots import (
     plot_certificates,
     plot_certified_report,
@@ -38,8 +40,9 @@ TOLD: Final = (names.ASSUMPTIONS, "choice")
 
 def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     """Write the page about a search to a file, replaced if it is there; return it."""
-    target = Path(path)
-    target.write_text(report_html(results), encoding="utf-8")
+    target, page = Path(check_path(path, "path")), report_html(results)
+    with whole_file(target, "path") as file:
+        file.write_text(page, encoding="utf-8")
     return target
 
 

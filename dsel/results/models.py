@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 
 from dsel.results.place import (
     MAKE_ANEW,
+    MODELS,
     Place,
     check_kept,
     read_outcome,
@@ -17,7 +18,6 @@ from dsel.results.place import (
 )
 from dsel.stores import BAD_HEADER
 
-FOLDER: Final = "models"
 MODEL: Final = "model"
 """Name of the only model of a place without a plan."""
 TRUSTED: Final = (
@@ -61,7 +61,7 @@ def save_model(
     ModuleNotFoundError
         Where skops is not installed.
     """
-    with replacing(place, storage_options, FOLDER) as where:
+    with replacing(place, storage_options, MODELS) as where:
         write_model(where, MODEL, model)
 
 
@@ -103,7 +103,7 @@ def open_model(
     check_kept(where)
     outcome, way_out = read_outcome(where), "`save_model` keeps one"
     if outcome is None:
-        files = [each for each in where.files(FOLDER) if each.startswith(MODEL)]
+        files = [each for each in where.files(MODELS) if each.startswith(MODEL)]
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
         kept, handed_over = outcome["models"], outcome["said"].get("deploy")
@@ -121,14 +121,14 @@ def open_model(
 def write_model(place: Place, name: str, model: Any) -> str:
     """Write a model; return the name of its file."""
     file = f"{name}-{stamp()}.skops"
-    place.write({f"{FOLDER}/{file}": seal(_skops().dumps(model))})
+    place.write({f"{MODELS}/{file}": seal(_skops().dumps(model))})
     return file
 
 
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
     skops, may_build = _skops(), {*TRUSTED, *trusted}
-    payload = unseal(place.read(f"{FOLDER}/{file}")) or b""
+    payload = unseal(place.read(f"{MODELS}/{file}")) or b""
     try:
         unknown = sorted({*skops.get_untrusted_types(data=payload)} - may_build)
         if not unknown:

@@ -9,7 +9,6 @@ of a run.
 import json
 import os
 import re
-import shutil
 import time
 import uuid
 import zlib
@@ -23,6 +22,16 @@ from fsspec.core import url_to_fs
 
 from dsel.checks import check_options, check_path, check_url
 from dsel.errors import StoreMismatchError, reaching, writing
+from dsel.files import (
+    PARTIAL,
+    check_no_link,
+    check_no_links_inside,
+    create_file,
+    remove,
+    remove_leftovers,
+    sync_folders,
+    write_file,
+)
 from dsel.stores import check_empty
 
 FORMAT: Final = 3
@@ -34,6 +43,11 @@ JOURNAL: Final = "journal"
 PLAIN: Final = "results"
 """Kind of a place without a plan."""
 OUTCOME: Final = "outcome.json"
+CUBE: Final = "cube"
+PAIRS: Final = "pairs"
+MODELS: Final = "models"
+MEMBERS: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS)
+"""All that dsel makes in a place; beside it there may be files of others."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16
 """Files that are read at once; what takes time is the way to an object store."""
@@ -91,7 +105,8 @@ class Place:
                 return []
         # A file lists itself, and so do some folders of object stores.
         inside = {each.strip("/") for each in found} - {path.strip("/")}
-        return sorted(each.rpartition("/")[2] for each in inside)
+        names = sorted(each.rpartition("/")[2] for each in inside)
+        return [each for each in names if not PARTIAL.match(each)]
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None where there is none."""
@@ -105,36 +120,66 @@ class Place:
         with ThreadPoolExecutor(READERS) as pool:
             return list(pool.map(self.read, names))
 
+    def check_no_links(self, *names: str) -> None:
+        """Raise ValueError where it is a symbolic link, or a file lies behind one."""
+        if self.folder is not None:
+            for name in ("", *names):
+                file = self.folder / name
+                check_no_link(file, self.name, below=self.folder)
+
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Write files, in the place of those that have the same name."""
+        """Write files, in the place of those that have the same name.
+
+        Where one cannot be written, the new ones among them are removed.
+        """
+        self.check_no_links(*files)
         with writing(self, self.name):
-            self._fs.pipe({f"{self._root}/{name}": files[name] for name in files})
+            if self.folder is None:
+                self._fs.pipe({f"{self._root}/{name}": files[name] for name in files})
+                return
+            paths = {self.folder / name: body for name, body in files.items()}
+            new = [path for path in paths if not path.exists()]
+            try:
+                for path, content in paths.items():
+                    write_file(path, content)
+                sync_folders([path.parent for path in paths])
+            except BaseException:
+                for path in new:
+                    with suppress(OSError):
+                        path.unlink(missing_ok=True)
+                raise
 
     def create(self, name: str, content: bytes) -> None:
         """Write a file unless somebody did before."""
-        path = f"{self._root}/{name}"
+        self.check_no_links(name)
         with writing(self, self.name):
-            if self.folder is not None:  # older fsspec makes none for "x"
-                self.folder.mkdir(parents=True, exist_ok=True)
             for seconds in (AT_WORK_SECONDS, 0.0):
-                # Object stores that cannot create say so in many ways.
-                with suppress(Exception), self._fs.open(path, "xb") as file:
-                    file.write(content)
-                    file.close()
-                    return
-                if self.read(name):
+                if self._create(name, content) or self.read(name):
                     return
                 time.sleep(seconds)
-            self._fs.pipe_file(path, content)  # an earlier writer was killed
+        self.write({name: content})  # an earlier writer was killed
+
+    def _create(self, name: str, content: bytes) -> bool:
+        if self.folder is not None:
+            return create_file(self.folder / name, content)
+        # Object stores that cannot create say so in many ways.
+        with suppress(Exception), self._fs.open(f"{self._root}/{name}", "xb") as file:
+            file.write(content)
+            file.close()
+            return True
+        return False
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all files in it."""
-        path = f"{self._root}/{name}"
-        with writing(self, self.name):
-            for file in self._fs.find(path):  # one by one, since paths may hold a *
-                self._fs.rm_file(file)
         if self.folder is not None:
-            shutil.rmtree(path, ignore_errors=True)
+            self.check_no_links(name)
+            check_no_links_inside(self.folder / name, self.name)
+        with writing(self, self.name):
+            if self.folder is not None:
+                remove(self.folder / name, self.name)
+                return
+            for file in self._fs.find(f"{self._root}/{name}"):
+                self._fs.rm_file(file)  # one by one, since paths may hold a *
 
 
 def seal(body: bytes) -> bytes:
@@ -188,6 +233,7 @@ def read_head(place: Place) -> dict[str, Any] | None:
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     """Make a place that of a plan, or raise where it is another's; return its head."""
+    place.check_no_links(*MEMBERS)
     ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
     head = json.dumps(ours)
     theirs = read_head(place)
@@ -213,6 +259,8 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
         )
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
+    if place.folder is not None:
+        remove_leftovers(place.folder)
     return head
 
 
@@ -251,6 +299,8 @@ def replacing(
     where = Place(place, storage_options=storage_options, name="place")
     claim(where, PLAIN, {})
     before = where.files(folder)
+    if where.folder is not None:  # before anything is written
+        check_no_links_inside(where.folder / folder, where.name)
     yield where
     for old in before:
         where.remove(f"{folder}/{old}")

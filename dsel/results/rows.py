@@ -1,6 +1,7 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +17,8 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel import stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
-from dsel.errors import FULL, writing
+from dsel.errors import writing
+from dsel.files import check_no_links_inside, remove
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
@@ -51,22 +53,22 @@ def write_rows(
     gets `block_rows` rows at once, with missing values if it may.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
+    told = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
         stores.check_outside(store.root, "path")
-    if sync(store.exists(stores.HEAD)):
+        check_no_links_inside(store.root, "path")
+    if _holds_other(store, told):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         )
-    stores.check_empty(stores.names_in(store), store, "path")
-    told = {**attributes, COMPLETE: False}
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
     tasks = [
         Task(f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span))
         for span in pool.spans(SPAN_ROWS)
     ]
     work = task, block_rows, allow_nan
-    with writing(path, "path", FULL):
-        group = zarr.create_group(store, attributes=told, zarr_format=3)
+    with _removed_unless_done(store), writing(path, "path", also_reads=True):
+        group = zarr.create_group(store, attributes=told, zarr_format=3, overwrite=True)
         arrays: dict[str, Any] = {
             name: group.create_array(
                 name,
@@ -90,6 +92,32 @@ def write_rows(
             for chunk in empty:  # all of its rows are left out
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
         group.attrs[COMPLETE] = True
+
+
+def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
+    """Whether something else is there; not where the same was begun and killed."""
+    if not sync(store.exists(stores.HEAD)):
+        stores.check_empty(stores.names_in(store), store, "path")
+        return False
+    try:
+        group = zarr.open_group(store, mode="r", zarr_format=3)
+    except (FileNotFoundError, ContainsArrayError, *stores.BAD_HEADER):
+        return True
+    return dict(group.attrs) != told
+
+
+@contextmanager
+def _removed_unless_done(store: Store) -> Iterator[None]:
+    """Leave nothing where rows cannot be written to the end: they take their room."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to tell
+            if isinstance(store, LocalStore):
+                remove(store.root, "path")
+            else:
+                sync(store.clear())
+        raise
 
 
 def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:

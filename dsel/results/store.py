@@ -25,6 +25,7 @@ from dsel import names
 from dsel.results.cube import check_schema, evidence
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
+    CUBE,
     JOURNAL,
     MAKE_ANEW,
     OUTCOME,
@@ -41,8 +42,6 @@ from dsel.results.place import (
 from dsel.results.records import NewerRecordError
 from dsel.stores import BAD_HEADER, check_codecs
 
-CUBE: Final = "cube"
-PAIRS: Final = "pairs"
 AS_JSON: Final = methodcaller("tolist")
 """Of numbers and arrays of numpy, for JSON."""
 LEAST_SECONDS: Final = 0.5
@@ -155,7 +154,12 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     sums = {key: zlib.crc32(body) for key, body in contents.items()}
     mark = stamp()
     place.write({f"{name}/{mark}.zarr/{key}": body for key, body in contents.items()})
-    place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
+    try:
+        place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
+    except OSError:  # without checksums it would take room for nothing
+        with suppress(OSError, ValueError):
+            place.remove(f"{name}/{mark}.zarr")
+        raise
     return mark
 
 

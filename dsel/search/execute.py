@@ -43,8 +43,9 @@ from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
+from dsel.results.place import CUBE, PAIRS
 from dsel.results.records import NewerRecordError
-from dsel.results.store import CUBE, PAIRS, Store
+from dsel.results.store import Store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.submission import Executor, make_executor

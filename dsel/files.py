@@ -1,0 +1,193 @@
+"""Writing files of this machine: whole or not at all, and never through a link.
+
+A file is written under a temporary name, brought to the disk, and renamed. So a disk
+that fills, or a process that is killed, leaves the old file or none, never a torn one.
+What is a symbolic link is refused, since what it points to is not ours.
+"""
+
+import errno
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from dsel.errors import writing
+
+PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
+"""Names of files that dsel or zarr is writing, or whose writer was killed."""
+NO_HARD_LINKS: Final = (
+    errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP,
+)  # fmt: skip
+"""What file systems say that have no hard links."""
+TRIES: Final = 5
+"""How often a file is written whose temporary file another run has removed."""
+
+
+def check_no_link(
+    path: str | os.PathLike[str], name: str, *, below: str | os.PathLike[str] = ""
+) -> None:
+    """Raise ValueError where a path is a symbolic link, or passes through one.
+
+    Only folders inside of `below` are looked at: those above a destination may be links
+    (as ``/tmp`` on macOS), and so may all parents where `below` is not given. Errors
+    call the argument `name`.
+    """
+    parts = Path(os.path.relpath(path, below)).parts if below else ()
+    # The destination itself, then every step from it to what is written.
+    step = Path(below or path)
+    for part in ("", *parts):
+        step = step / part
+        if step.is_symlink():
+            raise ValueError(
+                f"`{name}` {step} is a symbolic link to {os.readlink(step)}, and what "
+                f"a link points to is never changed; name that place itself, or remove "
+                f"the link."
+            )
+
+
+def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
+    """Raise ValueError where a folder, or anything in it, is a symbolic link."""
+    check_no_link(folder, name)
+    for parent, folders, files in os.walk(folder):
+        for member in (*folders, *files):
+            check_no_link(os.path.join(parent, member), name)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], name: str) -> Iterator[Path]:
+    """Give a temporary path; what was written there becomes the file at the end.
+
+    Where anything fails the temporary file is removed, and an earlier file stays as it
+    was. Raises OSError where the disk is full or takes nothing, ValueError where the
+    path is a link or no file; both name the argument `name`.
+    """
+    target = Path(path)
+    check_no_link(target, name)
+    if target.is_dir():
+        raise IsADirectoryError(
+            errno.EISDIR, f"`{name}` {target} is a folder; name a file in it."
+        )
+    if target.exists() and not target.is_file():  # a device would be replaced
+        raise ValueError(f"`{name}` {target} is no regular file; name another path.")
+    partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
+    with writing(target, name):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with writing(target, name, also_reads=True):
+            yield partial
+        with writing(target, name):
+            _sync(partial)
+            os.replace(partial, target)
+            _sync(target.parent)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole, in the place of an earlier one; raises OSError as it comes.
+
+    Its folder is not brought to the disk: `sync_folders` does that for many files.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for last in range(1 - TRIES, 1):
+        with _partial(path, content) as partial:
+            try:
+                os.replace(partial, path)
+                return
+            except FileNotFoundError:  # another run took it for a leftover
+                if not last:
+                    raise
+
+
+def create_file(path: Path, content: bytes) -> bool:
+    """Write a file whole unless one is there; return whether it was written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for last in range(1 - TRIES, 1):
+        with _partial(path, content) as partial:
+            try:
+                os.link(partial, path)  # unlike a renamed file, it replaces none
+            except FileExistsError:
+                return False
+            except FileNotFoundError:
+                if not last:
+                    raise
+                continue
+            except OSError as error:
+                if error.errno not in NO_HARD_LINKS:
+                    raise
+                return _create_here(path, content)
+        sync_folders([path.parent])
+        return True
+    raise AssertionError("the last try returns or raises")
+
+
+def _create_here(path: Path, content: bytes) -> bool:
+    """Create a file in its place, for file systems without hard links."""
+    try:
+        with path.open("xb") as file:
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:  # nobody may take it for a file that was damaged
+                path.unlink(missing_ok=True)
+                raise
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _partial(path: Path, content: bytes) -> Iterator[Path]:
+    """Give a temporary file that holds the content, on the disk."""
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield partial
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def sync_folders(folders: list[Path]) -> None:
+    """Bring the names of new files to the disk, where the system can."""
+    for folder in dict.fromkeys(folders):
+        _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    # Windows opens no folders, and some network file systems do not sync them.
+    with suppress(OSError):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def remove(path: str | os.PathLike[str], name: str) -> None:
+    """Remove a file, or a folder with all that is in it; links are refused."""
+    check_no_links_inside(path, name)
+    try:
+        if os.path.isdir(path):
+            shutil.rmtree(path)  # which would remove a link, and follow none
+        else:
+            os.unlink(path)
+    except FileNotFoundError:  # another run removes it, too
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove temporary files of killed writers; one at work writes its file again."""
+    for parent, _, files in os.walk(folder):
+        for file in filter(PARTIAL.match, files):
+            with suppress(OSError):
+                os.unlink(os.path.join(parent, file))
