@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers, as_plain
 from dsel.bounds.binomial import upper_limits
@@ -27,6 +27,8 @@ from dsel.bounds.by_class import (
     added_misses,
     counted_mean_limit,
 )
+from dsel.bounds.cross_validation import fold_limits
+from dsel.bounds.shares import fold_shares
 from dsel.checks import check_nonnegative
 
 __all__ = ["balanced", "cost", "precision", "recall"]
@@ -96,7 +98,7 @@ class Recall:
 
     def limits(self, counts: ClassCounts, delta: float, place: int = 0) -> Floats:
         """Return binomial limits of the rows of the class."""
-        return _limits(*_wrong(counts.confusions, place), delta)
+        return fold_limits(*_wrong(counts.confusions, place), np.array(delta))
 
     def all_rows(
         self, counts: ClassCounts, limits: Floats, delta: float, place: int = 0
@@ -129,7 +131,8 @@ class Precision:
 
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return binomial limits of the answers of the class."""
-        return _limits(*_wrong(counts.confusions.swapaxes(1, 2)), delta)
+        by_answer = counts.confusions.swapaxes(1, 2)
+        return fold_limits(*_wrong(by_answer), np.array(delta))
 
     def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Return the bounds through how often both models give the answer."""
@@ -208,19 +211,20 @@ class Cost:
 
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return limits of the mean of a few known values."""
-        return self._mean_limits(counts.confusions, self.costs, delta, 0)
+        shares = delta * fold_shares(counts.n_folds)
+        return self._mean_limits(counts.confusions, self.costs, shares, 0)
 
     def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Add what the second answer may cost more, whatever the true class is."""
         costs = self.costs
         # By first and second answer, the most over true classes.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
-        return limits + self._mean_limits(counts.pairs, more, delta, counts.equal_rows)
+        shares = np.full(counts.n_folds, delta / counts.n_folds)
+        return limits + self._mean_limits(counts.pairs, more, shares, counts.equal_rows)
 
     def _mean_limits(
-        self, tables: Integers, costs: Floats, delta: float, equal_rows: int
+        self, tables: Integers, costs: Floats, shares: Floats, equal_rows: int
     ) -> Floats:
-        share, most = delta / len(tables), self.largest
         values, places = np.unique(costs, return_inverse=True)
         counts = np.zeros((len(tables), len(values)), np.int64)
         for number, table in enumerate(tables):
@@ -228,9 +232,9 @@ class Cost:
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
             rows = np.maximum(counts.sum(axis=1) - equal_rows, 0)
             found = np.minimum(counts[:, 1], rows)
-            return np.asarray(values[1] * upper_limits(found, rows, np.array(share)))
-        return np.asarray(most * counted_mean_limit(
-            counts, values / most, delta=share, equal_rows=equal_rows
+            return np.asarray(values[1] * upper_limits(found, rows, shares))
+        return np.asarray(self.largest * counted_mean_limit(
+            counts, values / self.largest, delta=shares, equal_rows=equal_rows
         ))  # fmt: skip
 
 
@@ -454,11 +458,6 @@ def _labels(argument: str, given: Any) -> tuple[Any, ...]:
             f"{given!r}; write [{given!r}]."
         )
     return tuple(as_plain(label) for label in given)
-
-
-def _limits(wrong: ArrayLike, rows: Integers, delta: float) -> Floats:
-    """Return an upper limit for each fold, at equal shares; 1 where there is no row."""
-    return upper_limits(wrong, rows, delta / len(rows))
 
 
 def _share(part: Any, whole: Any) -> float:

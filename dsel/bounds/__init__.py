@@ -24,12 +24,14 @@ from dsel.bounds.cross_validation import (
 )
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.nonconformity import threshold_bound
+from dsel.bounds.shares import fold_shares
 
 __all__ = [
     "best_fold",
     "binomial_tail_inversion",
     "cv_bound",
     "error_from_disagreement",
+    "fold_shares",
     "holdout_bound",
     "nested_all_rows",
     "nested_one_fold",

@@ -5,7 +5,6 @@ rows of one class are fresh draws of this class, and answers of one class are fr
 draws among such answers. The model of all rows differs from it on counted pool rows.
 """
 
-import math
 from typing import Final
 
 import numpy as np
@@ -115,7 +114,7 @@ def added_false_answers(
 
 
 def counted_mean_limit(
-    counts: ArrayLike, values: ArrayLike, *, delta: float, equal_rows: int = 0
+    counts: ArrayLike, values: ArrayLike, *, delta: ArrayLike, equal_rows: int = 0
 ) -> Floats:
     r"""Upper limit for the mean of values in [0, 1], from how often each was seen.
 
@@ -125,7 +124,8 @@ def counted_mean_limit(
     .. math:: \frac1G \sum_g \prod_v \Big(1 + c_g \frac{q - v}{1 - q}\Big)^{n_v}
         = \frac1\delta.
 
-    The last axis of `counts`, :math:`n_v`, is the value. So many as `equal_rows` of the
+    The last axis of `counts`, :math:`n_v`, is the value; `delta` is one number, or one
+    for each mean. So many as `equal_rows` of the
     rows may be no fresh draws: the smallest values are taken out. It is 1 where nothing
     was seen.
 
@@ -144,8 +144,9 @@ def counted_mean_limit(
     worth = np.asarray(values, dtype=np.float64)
     order = np.argsort(worth, kind="stable")
     seen, worth = seen[..., order].copy(), worth[order]
-    enough = math.log(len(STAKES) / checks.check_probability(delta, "delta"))
     shape = np.asarray(counts).shape[:-1]
+    shares = np.broadcast_to(checks.check_probabilities(delta, "delta"), shape)
+    enough = np.log(len(STAKES) / shares.reshape(-1))
     # Fewer rows of value 0 than may be stale: nothing is known of how many are fresh.
     is_open = seen.sum(axis=-1) > 0
     if equal_rows:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsel import checks
 from dsel.arrays import Floats
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.shares import LABEL_SHARE
+from dsel.bounds.shares import LABEL_SHARE, fold_shares
 
 
 class BoundTerms(NamedTuple):
@@ -144,7 +144,7 @@ def cv_bound(
     errors, rows = _check_folds(fold_errors, fold_rows)
     first, second = _divided(delta, label_share)
     # One order of summation whatever the layout: pruning compares these numbers.
-    limits = np.ascontiguousarray(_fold_limits(errors, rows, first))
+    limits = np.ascontiguousarray(_equal_limits(errors, rows, first))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
     label_term = np.asarray(limits.mean(axis=-1))[()]
     # Given the labeled rows every model is fixed, so the count is binomial.
@@ -196,7 +196,7 @@ def best_fold(
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
     first, second = _divided(delta, label_share)
-    limits = _fold_limits(errors, rows, first)
+    limits = _equal_limits(errors, rows, first)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
     disagreement_term = _pool_limits(disagreements, pool_rows, second)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
@@ -206,8 +206,9 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
     r"""Return the fold of smallest error rate, the smallest number among equals.
 
     Where sizes differ by at most one and the larger folds come first, it also has the
-    smallest limit, whatever ``delta`` is: disagreements that were counted against its
-    model can be used with another ``delta``. The pool is read afterwards.
+    smallest limit at equal shares, whatever ``delta`` is: disagreements that were
+    counted against its model can be used with another ``delta``. The pool is read
+    afterwards.
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
     # Rates of folds of n and n + 1 rows differ by far more than they round. A fold
@@ -225,7 +226,11 @@ def nested_one_fold(
     The k limits hold at once, so the fold of the smallest may be picked after the
     counts were seen. No pool is needed, and the number of candidates plays no role:
 
-    .. math:: \min_i B\Big(c_i, n_i, \frac{\delta}{k}\Big).
+    .. math:: \min_i B(c_i, n_i, w_i \delta).
+
+    The shares :math:`w_i` are part of the formula, those of
+    :func:`~dsel.bounds.fold_shares`: 1/2, 1/4, ..., the last two equal. So the smallest
+    limit need not be that of the fold with the fewest errors.
 
     Parameters
     ----------
@@ -246,20 +251,20 @@ def nested_one_fold(
     -----
     Guarantee: with probability at least ``1 - delta`` over the labeled rows, the error
     of this fold's model is at most the limit.
-    Assumes: i.i.d. labeled rows in random folds whose sizes are fixed in advance. The
+    Assumes: i.i.d. labeled rows in random folds, numbered and sized in advance. The
     model of fold i may come of any selection, adaptive or by hand, that has seen
     nothing of the rows of fold i.
-    Source: union bound of the test-set bound over folds; not in the papers that dsel
-    follows.
+    Source: union bound of the test-set bound over folds, at unequal shares; not in the
+    papers that dsel follows.
 
     Examples
     --------
     >>> fold, limit = nested_one_fold([8, 5, 7], 100, delta=0.05)
     >>> int(fold), float(limit.round(4))
-    (1, 0.1187)
+    (1, 0.1228)
     """
-    folds = _check_folds(fold_errors, fold_rows)
-    limits = _fold_limits(*folds, checks.check_probabilities(delta, "delta"))
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    limits = fold_limits(errors, rows, checks.check_probabilities(delta, "delta"))
     return np.asarray(limits.argmin(axis=-1))[()], np.asarray(limits.min(axis=-1))[()]
 
 
@@ -279,8 +284,11 @@ def nested_all_rows(
     hold at once, so the smallest sum may be taken:
 
     .. math::
-        \min_i \; B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)
-        + B\Big(a_i, m, \frac{(1-\gamma)\delta}{k}\Big).
+        \min_i \; B(c_i, n_i, w_i \gamma\delta)
+        + B\Big(a_i, m, \frac{(1-\gamma)\delta}{k}\Big),
+
+    with the shares :math:`w_i` of :func:`nested_one_fold`. Those of the pool are equal:
+    it is large, so that its limits hardly depend on them.
 
     Parameters
     ----------
@@ -315,7 +323,7 @@ def nested_all_rows(
     >>> fold, terms = nested_all_rows(
     ...     [8, 5, 7], 100, [200, 900, 150], 10_000, delta=0.05)
     >>> int(fold), [round(float(term), 4) for term in terms]
-    (2, [0.1652, 0.146, 0.0192])
+    (2, [0.1696, 0.1504, 0.0192])
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
     counts = checks.check_counts(disagreements, "disagreements")
@@ -326,7 +334,7 @@ def nested_all_rows(
             f"rows differs from the model of each fold."
         )
     first, second = _divided(delta, label_share)
-    label_terms = _fold_limits(errors, rows, first)
+    label_terms = fold_limits(errors, rows, first)
     seen = np.asarray(pool_rows)[..., np.newaxis]
     per_fold = second[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, seen, per_fold)
@@ -355,10 +363,20 @@ def _divided(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
     return gamma * shares, (1.0 - gamma) * shares
 
 
-def _fold_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats
+def fold_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
 ) -> Floats:
-    per_fold = share[..., np.newaxis] / errors.shape[-1]
+    """Return a limit for each fold, at `fold_shares`; all hold at once, up to delta."""
+    per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
+    return np.asarray(upper_limits(errors, rows, per_fold))
+
+
+def _equal_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
+) -> Floats:
+    # Of a mean of limits, and where the best fold was fixed by its rate, which with
+    # equal shares has the smallest limit at any delta.
+    per_fold = delta[..., np.newaxis] / errors.shape[-1]
     return np.asarray(upper_limits(errors, rows, per_fold))
 
 

@@ -18,7 +18,7 @@ from dsel.bounds import (
     upper_pool_rows,
 )
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.bounds.shares import LABEL_SHARE
+from dsel.bounds.shares import LABEL_SHARE, fold_shares
 from dsel.losses import (
     Balanced,
     ByClass,
@@ -108,7 +108,7 @@ def read_report(
         main = read_loss(loss, mine, own, has_pool=has_pool)
     first = (LABEL_SHARE if has_pool else 1.0) * share
     of_folds = binomial_tail_inversion(
-        counts.errors, counts.rows, delta=first / counts.n_folds
+        counts.errors, counts.rows, delta=first * fold_shares(counts.n_folds)
     )
 
     def rates(each: Loss) -> tuple[float, float, float]:
@@ -143,7 +143,9 @@ def numbers_of_report(by_class: ByClass) -> int:
 
 def hopes(by_class: ByClass, y: Integers, n_folds: int, delta: float) -> list[str]:
     """Return what to expect of each class with few rows, before anything is counted."""
-    share = LABEL_SHARE * delta / numbers_of_report(by_class) / n_folds
+    # Of equal counts the first fold, whose share is the largest, has the best limit.
+    first = float(fold_shares(n_folds)[0])
+    share = LABEL_SHARE * delta / numbers_of_report(by_class) * first
     if isinstance(by_class.loss, Balanced) and not by_class.reports:
         share /= len(by_class.loss.classes)
     remarks = []

@@ -9,15 +9,22 @@ from hypothesis import strategies as st
 
 from dsel.bounds import (
     binomial_tail_inversion,
+    fold_shares,
     holdout_bound,
     nested_all_rows,
     nested_one_fold,
     upper_pool_rows,
 )
 from dsel.bounds.cross_validation import best_fold, best_fold_number, cv_bound
+from dsel.bounds.holdout import expected_holdout_bound
 
 LABEL_SHARE = 0.95
 BOTH = pytest.mark.parametrize("bound", [cv_bound, best_fold])
+
+
+def halves(n_folds):
+    """Return the shares of the folds of a nested search: the last two are equal."""
+    return [2.0 ** -min(fold + 1, n_folds - 1) for fold in range(n_folds)]
 
 
 @st.composite
@@ -32,6 +39,33 @@ def folds(draw):
 def assert_rare(failed, delta):
     margin = 3 * np.sqrt(delta * (1 - delta) / len(failed))
     assert failed.mean() <= delta + margin
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 5, 20, 60])
+def test_fold_shares__are_halves_and_sum_to_one(n_folds):
+    assert fold_shares(n_folds).tolist() == halves(n_folds)
+    assert fold_shares(n_folds).sum() == 1.0
+
+
+def test_fold_shares__of_thousands_of_folds_leave_a_limit_to_each():
+    shares = fold_shares(3000)
+    assert shares.sum() == pytest.approx(1.0, abs=1e-15)
+    _, limit = nested_one_fold(np.ones(3000, int), 2, delta=0.05)
+    assert 0.9 < limit < 1
+
+
+# Mean smallest limit over a hold-out set's, with a pool: math of the page on nested.
+@pytest.mark.parametrize(
+    ("rows", "rate", "ratio"),
+    [(60, 0.002, 1.187), (120, 0.01, 0.973), (120, 0.1, 0.923), (400, 0.02, 0.908)],
+)
+def test_nested_one_fold__compares_to_a_hold_out_set_as_the_page_says(
+    rng, rows, rate, ratio
+):
+    errors = rng.binomial(rows, rate, (20_000, 5))
+    _, limits = nested_one_fold(errors, rows, delta=LABEL_SHARE * 0.05)
+    expected = expected_holdout_bound(rate, rows, delta=0.05)
+    assert limits.mean() / expected == pytest.approx(ratio, rel=0.01)
 
 
 def test_cv_bound__is_the_printed_formula_digit_by_digit():
@@ -74,10 +108,12 @@ def test_bounds__are_not_clipped_and_vacuous_without_a_pool(bound):
         (best_fold, 0.01 / 225, 500, 0.05, 5, 0.166),
         (best_fold, 0.01 / 225, 5000, 0.01, 10, 0.0339),
         (best_fold, 0.01 / 225, 5000, 0.20, 10, 0.258),
-        (nested_one_fold, 0.05, 600, 0.05, 5, 0.0855),
-        (nested_one_fold, 0.05, 600, 0.10, 3, 0.1332),
-        (nested_one_fold, 0.05, 2000, 0.02, 10, 0.0390),
-        (nested_one_fold, 0.05, 10_000, 0.10, 8, 0.1099),
+        # By scipy.stats.beta on 200,000 draws of their own.
+        (nested_one_fold, 0.05, 600, 0.05, 5, 0.0862),
+        (nested_one_fold, 0.05, 600, 0.01, 5, 0.0393),
+        (nested_one_fold, 0.05, 600, 0.10, 3, 0.1335),
+        (nested_one_fold, 0.05, 2000, 0.02, 10, 0.0400),
+        (nested_one_fold, 0.05, 10_000, 0.10, 8, 0.1108),
     ],
 )
 def test_bounds__have_the_first_terms_of_the_tables(
@@ -113,8 +149,12 @@ def test_best_fold_number__is_the_smallest_among_equals_and_never_an_empty_fold(
 def test_nested_one_fold__is_the_held_out_bound_of_its_fold(counts, delta):
     errors, rows = counts
     fold, limit = nested_one_fold(errors, rows, delta=delta)
-    assert limit == holdout_bound(errors[fold], rows[fold], delta=delta / len(rows))
-    assert fold == best_fold_number(errors, rows) or limit == 1.0
+    limits = [
+        holdout_bound(c, n, delta=delta * share)
+        for c, n, share in zip(errors, rows, halves(len(rows)), strict=True)
+    ]
+    assert limit == min(limits)
+    assert fold == limits.index(limit)  # the first of equal ones
 
 
 @given(folds(), st.data())
@@ -124,9 +164,9 @@ def test_nested_all_rows__is_the_smallest_sum_over_folds(counts, data):
     differing = [data.draw(st.integers(0, 300)) for _ in rows]
     fold, terms = nested_all_rows(errors, rows, differing, 200, delta=0.1)
     sums = [
-        holdout_bound(c, n, delta=0.095 / n_folds)
+        holdout_bound(c, n, delta=0.095 * share)
         + binomial_tail_inversion(min(a, 200), 200, delta=0.1 * 0.05 / n_folds)
-        for c, n, a in zip(errors, rows, differing, strict=True)
+        for c, n, a, share in zip(errors, rows, differing, halves(n_folds), strict=True)
     ]
     assert terms.bound == pytest.approx(min(sums), rel=1e-9)
     assert sums[fold] == pytest.approx(min(sums), rel=1e-9)
@@ -138,9 +178,18 @@ def test_nested_all_rows__is_the_smallest_sum_over_folds(counts, data):
 
 
 def test_nested__of_equal_folds_take_the_first():
-    fold, _ = nested_one_fold([3, 2, 2], 20, delta=0.05)
-    among_sums, _ = nested_all_rows([2, 2, 2], 20, [5, 4, 4], 100, delta=0.05)
+    # The last two folds have the same share.
+    fold, _ = nested_one_fold([6, 2, 2], 20, delta=0.05)
+    among_sums, _ = nested_all_rows([6, 2, 2], 20, [5, 4, 4], 100, delta=0.05)
     assert (fold, among_sums) == (1, 1)
+
+
+def test_nested__may_take_a_fold_that_has_more_errors_and_a_larger_share():
+    fold, limit = nested_one_fold([1, 1, 0], [60, 60, 60], delta=0.05)
+    assert best_fold_number([1, 1, 0], 60) == fold == 2
+    assert limit == holdout_bound(0, 60, delta=0.05 / 4)
+    fold, _ = nested_one_fold([10, 10, 10, 10, 9], 60, delta=0.05)
+    assert fold == 0
 
 
 def test_upper_pool_rows__leave_out_equal_rows_and_are_never_negative():

@@ -32,6 +32,8 @@ LOSSES = {
 }
 GRID = {"max_depth": [1, 2, 3, 5]}
 TREE = DecisionTreeClassifier(random_state=0)
+SHARES = [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16]
+"""Of the folds of a nested search."""
 
 
 def plan(learner=TREE, grid=GRID, pool=POOL, y=Y, **options):
@@ -107,7 +109,9 @@ def test_loss__by_exact_pruning_chooses_as_the_exhaustive_search(loss):
 def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
     outcome = plan(loss=LOSSES["recall"]).run()
     tables = outcome.results.outer_confusion.values.astype(int)
-    limits = [missed(table, 0, 0.95 * 0.05 / 5) for table in tables]
+    limits = [
+        missed(t, 0, 0.95 * 0.05 * w) for t, w in zip(tables, SHARES, strict=True)
+    ]
     found = outcome.certificates["one_fold"]
     assert found.bound == pytest.approx(min(limits), rel=1e-8)
     assert found.fold == int(np.argmin(limits))
@@ -129,8 +133,10 @@ def test_balanced__of_three_classes_reads_what_the_models_answer():
     found = plan(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, y=y, loss=loss).run()
     tables = found.results.outer_confusion.values.astype(int)
     assert found.results.true_class.values.tolist() == ["2", "0", "1", "others"]
-    delta = 0.95 * 0.05 / 5 / 3
-    limits = [np.mean([missed(t, c, delta) for c in range(3)]) for t in tables]
+    limits = [
+        np.mean([missed(t, c, 0.95 * 0.05 * share / 3) for c in range(3)])
+        for t, share in zip(tables, SHARES, strict=True)
+    ]
     assert found.certificates["one_fold"].bound == pytest.approx(min(limits), rel=1e-8)
 
 
@@ -156,7 +162,8 @@ def test_cost__of_1_for_every_error_is_the_error(learner, grid):
 
 def test_report__has_limits_of_every_number_at_its_share_of_delta():
     outcome = plan(report=True).run()
-    fold, share = outcome.certificates["one_fold"].fold, 0.95 * 0.05 / 5 / 5
+    fold = outcome.certificates["one_fold"].fold
+    share = 0.95 * 0.05 / 5 * SHARES[fold]  # of five numbers
     found = outcome.certified_report("one_fold").to_dataframe()
     rows = plan().layout.folds[fold].test_rows
     table = counted(outcome.models["one_fold"], rows)
@@ -281,7 +288,7 @@ def test_report__of_a_class_that_folds_lack_says_so():
 def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
     y = np.where(np.arange(500) % 50 == 0, "theft", Y)
     text = " ".join(str(plan(y=y, loss=losses.balanced(), report=True)).split())
-    least = 100 * (1 - upper(0, 2, 0.95 * 0.05 / 7 / 5))
+    least = 100 * (1 - upper(0, 2, 0.95 * 0.05 / 7 * SHARES[0]))
     told = "'theft' has 10 labeled rows, 2 a fold: even without a miss its recall is"
     assert f"{told} certified to be {int(least * 10) / 10} % at most" in text
     assert text.count("even without a miss") == 3
