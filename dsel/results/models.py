@@ -1,10 +1,18 @@
 """Fitted models beside results: written with skops, opened without unpickling."""
 
+import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from io import BytesIO
 from typing import Any, Final
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
+import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
+
+from dsel.errors import DselWarning, warn
 from dsel.results.place import (
     MAKE_ANEW,
     MODELS,
@@ -22,6 +30,10 @@ MODEL: Final = "model"
 """Name of the only model of a place without a plan."""
 TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
+    # What the models that `dsel select` knows by name are made of.
+    "dsel.cli.encoders.days_since_1970",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
     "dsel.families.family.Candidate",
     "dsel.kernels.functions.Polynomial",
     "dsel.least_squares.estimators.KernelLeastSquares",
@@ -37,8 +49,13 @@ TRUSTED: Final = (
         for kind in ("array", "matrix")
     ),
 )
-"""What may be built beside what skops trusts of itself: our own estimators and what
-they hold, each by its full name, so that no name that our modules import is one."""
+"""Types that may be built in addition to those that skops trusts: dsel's own, those of
+the models of `dsel select`, and what they hold. Each stands by its full name, so that
+no name that dsel's modules import is one."""
+IMPORTABLE: Final = (
+    "define functions and classes at the top of a module that can be imported"
+)
+"""The way out where a model holds code that another process does not find."""
 
 
 def save_model(
@@ -58,11 +75,12 @@ def save_model(
 
     Raises
     ------
-    ModuleNotFoundError
-        Where skops is not installed.
+    ValueError
+        If the model cannot be kept: skops cannot write it, or not read it back.
     """
+    content = dump_model(model)  # before anything is replaced
     with replacing(place, storage_options, MODELS) as where:
-        write_model(where, MODEL, model)
+        write_model(where, MODEL, content)
 
 
 def open_model(
@@ -94,61 +112,145 @@ def open_model(
     ------
     FileNotFoundError
         Where nothing is there, or no model was kept.
-    ModuleNotFoundError
-        Where skops is not installed.
     ValueError
-        Where it is damaged, or has types that are not trusted.
+        Where it is damaged, has types that are not trusted, or was written by a newer
+        skops.
     """
     where = Place(place, storage_options=storage_options, name="place")
     check_kept(where)
-    outcome, way_out = read_outcome(where), "`save_model` keeps one"
+    outcome = read_outcome(where)
     if outcome is None:
         files = [each for each in where.files(MODELS) if each.startswith(MODEL)]
-        kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
+        kept, deployed = {MODEL: files[-1]} if files else {}, MODEL
+        reasons, way_out = {}, "`save_model` keeps one"
     else:
-        kept, handed_over = outcome["models"], outcome["said"].get("deploy")
+        kept, deployed = outcome["models"], outcome["said"].get("deploy")
+        reasons = outcome["said"].get("not_kept", {})
         way_out = (
-            "it was searched without skops, or skops does not take them: the same line "
-            "makes them again; with pip install 'dsel[models]' `save_model` keeps one"
+            "the script or command that searched makes them again; run it with an "
+            "`out` of its own to keep them"
         )
-    wanted = str(name or handed_over)
+    wanted = str(name or deployed)
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else f"it has none; {way_out}"
+        if wanted in reasons:
+            has = f"it could not be kept: {reasons[wanted]}; {way_out}"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
     return read_model(where, kept[wanted], trusted)
 
 
-def write_model(place: Place, name: str, model: Any) -> str:
-    """Write a model; return the name of its file."""
+def dump_model(model: Any, rows: Any = None) -> bytes:
+    """Return a model as skops writes it; raise ValueError if it cannot be kept.
+
+    It is read back at once, and must predict the same for `rows`, if there are some.
+    """
+    from skops import io  # takes seconds to import
+
+    try:
+        content: bytes = io.dumps(model)
+        types = io.get_untrusted_types(data=content)
+        if unnamed := [name for name in types if "<" in name]:
+            raise ValueError(
+                f"it holds {unnamed[0]}, which has no name in a module; {IMPORTABLE}"
+            )
+        # These are types of objects that live in this process already.
+        same = io.loads(content, trusted=types)
+        is_same = rows is None or _predict_alike(model, same, rows)
+    # Methods of estimators run here, and may raise anything.
+    except Exception as error:
+        text = " ".join(str(error).split()).rstrip(".")
+        is_ours = isinstance(error, ValueError) and IMPORTABLE in text
+        raise ValueError(
+            text if is_ours else f"skops cannot write it and read it back ({text})"
+        ) from error
+    if not is_same:
+        raise ValueError("it predicts something else when it is read back")
+    return content
+
+
+def script_types(content: bytes) -> list[str]:
+    """Return the types of a written model that only the running script can import."""
+    from skops import io
+
+    types = io.get_untrusted_types(data=content)
+    return [name for name in types if name.startswith("__main__.")]
+
+
+def untrusted_types(model: Any) -> list[str]:
+    """Return the types of a model that `open_model` does not trust by itself."""
+    from skops import io
+
+    types = io.get_untrusted_types(data=io.dumps(model))
+    return sorted({*types} - {*TRUSTED})
+
+
+def _predict_alike(model: Any, other: Any, rows: Any) -> bool:
+    with warnings.catch_warnings(action="ignore"):  # what the model says of rows
+        labels, again = np.asarray(model.predict(rows)), np.asarray(other.predict(rows))
+    is_float = labels.dtype.kind == "f"
+    return bool(np.array_equal(labels, again, equal_nan=is_float))
+
+
+def write_model(place: Place, name: str, content: bytes) -> str:
+    """Write what `dump_model` returned; return the name of its file."""
     file = f"{name}-{stamp()}.skops"
-    place.write({f"{MODELS}/{file}": seal(_skops().dumps(model))})
+    place.write({f"{MODELS}/{file}": seal(content)})
     return file
 
 
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
-    skops, may_build = _skops(), {*TRUSTED, *trusted}
+    from skops import io
+
+    may_build = {*TRUSTED, *trusted}
     payload = unseal(place.read(f"{MODELS}/{file}")) or b""
     try:
-        unknown = sorted({*skops.get_untrusted_types(data=payload)} - may_build)
-        if not unknown:
-            return skops.loads(payload, trusted=sorted(may_build))
+        with ZipFile(BytesIO(payload)) as archive:
+            written_by = json.loads(archive.read("schema.json"))["_skops_version"]
+        unknown = sorted({*io.get_untrusted_types(data=payload)} - may_build)
     except (BadZipFile, *BAD_HEADER) as error:
+        if "might need to update skops" in str(error):
+            raise ValueError(
+                f"the model at {place} was written by skops {written_by}, and this is "
+                f"{version('skops')}; pip install 'skops>={written_by}'."
+            ) from error
         raise ValueError(
             f"the model {file} at {place} is damaged; {MAKE_ANEW}."
         ) from error
-    raise ValueError(
-        f"the model at {place} has types that nobody said to trust: "
-        f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
-    )
+    if unknown:
+        options = " ".join(f"--trust {name}" for name in unknown)
+        raise ValueError(
+            f"the model at {place} has types that nobody said to trust: "
+            f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}, in a "
+            f"shell {options}."
+        )
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            model = io.loads(payload, trusted=sorted(may_build))
+        except (ImportError, *BAD_HEADER) as error:  # its checksum is right
+            raise ValueError(
+                f"the model at {place} cannot be built here: "
+                f"{' '.join(str(error).split()).rstrip('.')}; install the packages "
+                f"that it was made with, and call from the folder of your own modules."
+            ) from error
+    _repeat([each.message for each in caught], place)
+    return model
 
 
-def _skops() -> Any:
-    try:
-        from skops import io
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "keeping models needs skops, which is not installed; pip install "
-            "'dsel[models]'."
-        ) from error
-    return io
+def _repeat(messages: Sequence[Any], place: Place) -> None:
+    """Repeat what was said while a model was opened; of versions in one line."""
+    for message in messages:
+        if not isinstance(message, InconsistentVersionWarning):
+            warnings.warn(message, stacklevel=2)
+    others = {
+        each.original_sklearn_version
+        for each in messages
+        if isinstance(each, InconsistentVersionWarning)
+    }
+    if others:
+        warn(
+            f"the model at {place} was fitted by scikit-learn {min(others)}, and this "
+            f"is {version('scikit-learn')}, where it may predict differently from the "
+            f"model that was counted; pip install scikit-learn=={min(others)}.",
+            DselWarning,
+        )

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from operator import methodcaller
 from typing import Any, Final
@@ -317,14 +317,14 @@ class Store(AbstractContextManager["Store"]):
         except (FileNotFoundError, ValueError):
             return None
 
-    def save_model(self, name: str, model: Any) -> None:
-        """Keep a fitted model as skops, to be found when the outcome was saved."""
-        self._kept["models"][name] = write_model(self.place, name, model)
+    def save_model(self, name: str, content: bytes) -> None:
+        """Keep what `dump_model` returned, to be found when the outcome was saved."""
+        self._kept["models"][name] = write_model(self.place, name, content)
 
-    def load_model(self, name: str) -> Any:
+    def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
         """Return the model that belongs to the outcome; KeyError where none does."""
         file = (self._final or self._kept)["models"][name]
-        return read_model(self.place, file, ())
+        return read_model(self.place, file, trusted)
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Make certificates and choice final; return those that are.

@@ -5,18 +5,13 @@ fold that it has not seen, so that no number of candidates and no adaptivity has
 paid for. It is a nested search of a single candidate.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
-
 from dsel.search.execute import Outcome
 from dsel.search.plan import plan_search
+from dsel.search.procedures import SelectionProcedure, returned_model
 
 OPTIONS: Final = (
     "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
@@ -24,41 +19,6 @@ OPTIONS: Final = (
 RUNNING: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
 )  # fmt: skip
-
-
-class SelectionProcedure(ClassifierMixin, BaseEstimator):
-    """A function of features and labels as a classifier: `fit` calls it."""
-
-    def __init__(self, procedure: Callable[[Any, Any], Any]) -> None:
-        self.procedure = procedure
-
-    def fit(self, X: Any, y: NDArray[Any]) -> "SelectionProcedure":
-        """Call the function; raise where what it returns is no fitted classifier."""
-        model = self.procedure(X, y)
-        if not callable(getattr(model, "predict", None)):
-            raise TypeError(
-                f"`procedure` must return a fitted classifier, got {model!r}, which "
-                f"has no `predict`."
-            )
-        if isinstance(model, BaseEstimator):
-            check_is_fitted(
-                model,
-                msg="`procedure` must return a fitted classifier, but its %(name)s is "
-                "not fitted; call `fit` before it is returned.",
-            )
-        self.model_ = model
-        self.classes_ = np.unique(y)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Return tags by which missing values reach a function, which may fill them."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that the model gives."""
-        return np.asarray(self.model_.predict(X))
 
 
 def certify_selection(
@@ -173,4 +133,4 @@ def certify_selection(
 
 def _as_returned(outcome: Outcome) -> dict[str, Any]:
     """Return the models as the function returned them."""
-    return {name: model.model_ for name, model in outcome.models.items()}
+    return {name: returned_model(model) for name, model in outcome.models.items()}

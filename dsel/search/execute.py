@@ -16,7 +16,6 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
-from importlib.util import find_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +31,6 @@ from dsel.data.frames import Frame
 from dsel.data.pool import Span
 from dsel.errors import (
     AllFitsFailedError,
-    DselWarning,
     FitFailedWarning,
     PoolChangedError,
     warn,
@@ -55,6 +53,7 @@ from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts, task_name
+from dsel.search.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.read_out import (
     ReadOut,
@@ -209,12 +208,7 @@ def execute(
             cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
                 return _finished(run, store, cube)
-            if find_spec("skops") is None:
-                warn(
-                    f"models are not kept in `out` {store.place}, since skops is not "
-                    f"installed; pip install 'dsel[models]' to keep them.",
-                    DselWarning,
-                )
+            run.not_kept = check_estimators(run.estimators, store.place)
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         try:
@@ -240,6 +234,14 @@ class _Run:
     raise_failures: bool = False
     store: Any = None
     on_progress: Callable[[Progress], None] | None = None
+    not_kept: str = ""
+    """Why models cannot be kept, where this was known before the first fit."""
+
+    @property
+    def estimators(self) -> list[Any]:
+        """The candidates, unfitted."""
+        groups = self.plan.work.groups
+        return [each.estimator for group in groups for each in group.candidates]
 
     @cached_property
     def make_executor(self) -> Callable[[Any], Executor]:
@@ -635,14 +637,13 @@ def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
         store.save(PAIRS, outcome.pair_results)
-    if find_spec("skops") is not None:
-        for name, model in outcome.models.items():
-            # What skops does not take is fitted again when it is asked for.
-            with suppress(TypeError, ValueError, AttributeError):
-                store.save_model(name, model)
-    said = store.save_outcome(
-        {"choice": outcome.choice.to_json(), "deploy": outcome.choice.deploy}
-    )
+    # A model that cannot be kept is fitted again when it is asked for.
+    reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
+    said = store.save_outcome({
+        "choice": outcome.choice.to_json(),
+        "deploy": outcome.choice.deploy,
+        "not_kept": reasons,
+    })  # fmt: skip
     final = Choice.from_json(said["choice"])
     if final.certificates == outcome.choice.certificates:
         return outcome
@@ -668,8 +669,9 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
     choice = replace(choice, params=params, params_of=params_of)
     make_models: Any = partial(_made_again, run, cube, choice)
     # Some are not kept, damaged, or of a type that nobody trusts.
-    with suppress(KeyError, ValueError, ImportError):
-        kept = {name: store.load_model(name) for name in choice.certificates}
+    with suppress(KeyError, ValueError):
+        trusted = trusted_types(run.estimators)
+        kept = {name: store.load_model(name, trusted) for name in choice.certificates}
         make_models = partial(dict, kept)
     return Outcome(cube, choice, store.dataset(PAIRS), make_models)
 

@@ -1,28 +1,37 @@
 """A kept model predicts as before; types that nobody trusts are not built."""
 
 import importlib
+import json
+import subprocess
 import sys
+import threading
+import warnings
+from io import BytesIO
+from zipfile import ZipFile
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from skops import io
 
 import dsel
+from dsel.cli.encoders import days_since_1970
+from dsel.cli.models import MODELS, build
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.nonconformity import NonconformityClassifier
 from dsel.results import open_model, open_results, save_model, save_results
-from dsel.results.models import TRUSTED
-from dsel.results.place import seal
+from dsel.results.models import TRUSTED, dump_model
+from dsel.results.place import seal, unseal
 from dsel.results.store import Store
 from tests.object_store import BUCKET
-
-pytest.importorskip("skops")
 
 
 class Squares(FunctionTransformer):
@@ -78,14 +87,14 @@ def test_trusted__are_classes_by_their_own_names(name):
     module, _, last = name.rpartition(".")
     found = getattr(importlib.import_module(module), last)
     assert found.__module__ == module
-    assert isinstance(found, type)
+    assert isinstance(found, type) or found is days_since_1970
 
 
 def test_store__gives_the_models_of_its_outcome(rows, tmp_path):
     first, other = open_run(tmp_path), open_run(tmp_path)
     for C, each in ((1.0, first), (2.0, other)):
-        each.save_model("one_fold", LogisticRegression(C=C).fit(*rows))
-        each.save_model("all_rows", LogisticRegression(C=C + 5).fit(*rows))
+        for name, other_C in (("one_fold", C), ("all_rows", C + 5)):
+            each.save_model(name, dump_model(LogisticRegression(C=other_C).fit(*rows)))
     for each in (first, other):
         each.save_outcome({"deploy": "all_rows"})
     assert other.load_model("one_fold").C == 1.0
@@ -95,16 +104,123 @@ def test_store__gives_the_models_of_its_outcome(rows, tmp_path):
     assert open_model(tmp_path / "run", name="one_fold").C == 1.0
 
 
-def test_run__without_skops_is_told_and_makes_models_again(rows, tmp_path):
-    plan = dsel.plan_search(SVC(), {"C": [1.0, 9.0]}, *rows, random_state=0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "skops", None)
-        with pytest.warns(DselWarning, match=r"not kept .*'dsel\[models\]'"):
-            before = plan.run(out=tmp_path).model
-    with pytest.raises(FileNotFoundError, match="the same line makes them again"):
+class Holder(LogisticRegression):
+    """An estimator whose fit makes what no file can hold."""
+
+    def fit(self, X, y):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y)
+
+
+class Forgetful(LogisticRegression):
+    """An estimator that predicts something else when it was read back."""
+
+    def __setstate__(self, state):
+        super().__setstate__(state | {"intercept_": state.get("intercept_", 0) - 1e3})
+
+
+class Counted(LogisticRegression):
+    """An estimator that says when it is fitted."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        Counted.fits += 1
+        return super().fit(X, y)
+
+
+def unnamed():
+    return make_pipeline(FunctionTransformer(lambda X: X), LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "why"),
+    [
+        (unnamed(), r"it holds .*<lambda>, which has no name .*; define functions"),
+        (Holder(), r"skops cannot write it and read it back \(.*lock.*\)"),
+        (Forgetful(), "it predicts something else when it is read back"),
+    ],
+)
+def test_run__tells_once_that_a_model_cannot_be_kept(rows, tmp_path, estimator, why):
+    plan = dsel.plan_search(None, [estimator], *rows, random_state=0)
+    with pytest.warns(DselWarning, match=f"cannot be kept in `out` .*{why}") as told:
+        before = plan.run(out=tmp_path, n_jobs=1).model
+    assert len(told) == 1
+    with pytest.raises(FileNotFoundError, match=f"could not be kept: {why}.*again"):
         open_model(tmp_path)
     again = plan.run(out=tmp_path).model
     assert (again.predict(rows[0]) == before.predict(rows[0])).all()
+
+
+def test_run__says_before_the_first_fit_that_models_cannot_be_kept(rows, tmp_path):
+    plan = dsel.plan_search(None, [unnamed()], *rows, random_state=0)
+    with (
+        warnings.catch_warnings(action="error", category=DselWarning),
+        pytest.raises(DselWarning, match="cannot be kept"),
+    ):
+        plan.run(out=tmp_path, on_progress=lambda progress: pytest.fail("it began"))
+
+
+def test_run__trusts_the_types_of_its_estimators_when_it_resumes(rows, tmp_path):
+    plan = dsel.plan_search(None, [Counted()], *rows, random_state=0)
+    before = plan.run(out=tmp_path, n_jobs=1).model
+    Counted.fits = 0
+    again = plan.run(out=tmp_path, n_jobs=1).model
+    assert Counted.fits == 0
+    assert (again.predict(rows[0]) == before.predict(rows[0])).all()
+
+
+SCRIPT = """
+import sys, warnings
+import dsel, numpy as np
+from sklearn.linear_model import LogisticRegression
+
+class Own(LogisticRegression):
+    pass
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+plan = dsel.plan_search(None, [Own()], X, X[:, 0] > 0, random_state=0)
+with warnings.catch_warnings(record=True, action="always") as told:
+    plan.run(out=sys.argv[1], n_jobs=1)
+print(*(each.message for each in told))
+"""
+
+
+def test_run__says_that_nobody_finds_the_classes_of_a_script(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", tmp_path / "out"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "models with __main__.Own are kept" in shown
+    with pytest.raises(ValueError, match=r"cannot be built here: .*__main__.*Own"):
+        open_model(tmp_path / "out", trusted=["__main__.Own"])
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_open_model__trusts_the_models_of_dsel_select(tmp_path, rng, name):
+    X = pd.DataFrame({
+        "age": rng.normal(size=200),
+        "city": rng.choice(["Ulm", "Bonn"], 200),
+        "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(range(200), unit="D"),
+    })  # fmt: skip
+    X.loc[::9, "age"] = np.nan
+    y = np.where(X["age"].fillna(0) + (X["city"] == "Ulm") > 0.5, "yes", "no")
+    estimator, grid, _ = build(name, (), X)
+    params = {key: values[0] for key, values in grid.items()}
+    model = estimator.set_params(**params).fit(X, y)
+    save_model(model, tmp_path)
+    assert (open_model(tmp_path).predict(X) == model.predict(X)).all()
+
+
+def test_certify_selection__keeps_what_a_function_returns(rows, tmp_path):
+    def select(X, y):  # which no other process finds
+        return LogisticRegression().fit(X, y)
+
+    outcome = dsel.certify_selection(select, *rows, out=tmp_path, random_state=0)
+    opened = open_model(tmp_path)
+    assert type(opened) is LogisticRegression
+    assert (opened.coef_ == outcome.model.coef_).all()
+    again = dsel.certify_selection(select, *rows, out=tmp_path, random_state=0)
+    assert (opened.coef_ == again.model.coef_).all()
 
 
 def test_open_model__asks_before_it_builds_what_nobody_trusts(rows, tmp_path):
@@ -127,7 +243,9 @@ def test_open_model__trusts_no_name_that_our_files_import(rows, tmp_path, name):
 
     foreign.__module__, _, foreign.__name__ = name.rpartition(".")
     model = make_pipeline(FunctionTransformer(foreign), LogisticRegression())
-    save_model(model.fit(*rows), tmp_path)
+    save_model(LogisticRegression().fit(*rows), tmp_path)
+    [file] = (tmp_path / "models").iterdir()
+    file.write_bytes(seal(io.dumps(model.fit(*rows))))  # as somebody else may
     with pytest.raises(ValueError, match=f"nobody said to trust: .*{name}"):
         open_model(tmp_path)
 
@@ -138,7 +256,7 @@ def test_models__are_refused_in_one_line(rows, cube, tmp_path, monkeypatch):
     open_run(tmp_path).save_outcome({"deploy": "one_fold"})
     for place, words in (
         ("cube", "holds no model .*it has none; `save_model` keeps one"),
-        ("run", r"holds no model .*it has none; .* same line .*'dsel\[models\]'"),
+        ("run", r"holds no model .*it has none; the script .* makes them again"),
         ("nothing", "nothing: it does not exist, or holds"),
     ):
         with pytest.raises(FileNotFoundError, match=words):
@@ -151,6 +269,38 @@ def test_models__are_refused_in_one_line(rows, cube, tmp_path, monkeypatch):
         file.write_bytes(harmed)
         with pytest.raises(ValueError, match=r"^.* is damaged; run the same .*$"):
             open_model(tmp_path / "kept")
-    monkeypatch.setitem(sys.modules, "skops", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
-        save_model(model, tmp_path / "kept")
+
+
+def changed(content, name, change):
+    """Return a skops file in which the text of an entry is another one."""
+    old, new = ZipFile(BytesIO(unseal(content))), BytesIO()
+    with ZipFile(new, "w") as archive:
+        for each in old.namelist():
+            body = old.read(each)
+            archive.writestr(each, change(body) if each == name else body)
+    return seal(new.getvalue())
+
+
+def test_open_model__says_what_is_newer_in_one_line(rows, tmp_path):
+    save_model(SVC().fit(*rows), tmp_path)
+    [file] = (tmp_path / "models").iterdir()
+    whole = file.read_bytes()
+
+    def newer(body):
+        schema = json.loads(body) | {"protocol": 99, "_skops_version": "99.1"}
+        text = json.dumps(schema).replace('"ObjectNode"', '"NewNode"')
+        return text.encode()
+
+    file.write_bytes(changed(whole, "schema.json", newer))
+    with pytest.raises(ValueError, match=r"skops 99.1, and this is .*skops>=99.1'"):
+        open_model(tmp_path)
+    file.write_bytes(
+        changed(
+            whole, "schema.json",
+            lambda body: body.replace(sklearn.__version__.encode(), b"1.2.3"),
+        )
+    )  # fmt: skip
+    with pytest.warns(DselWarning, match=r"by scikit-learn 1.2.3, and") as told:
+        opened = open_model(tmp_path)
+    assert len(told) == 1
+    assert (opened.predict(rows[0]) == rows[1]).mean() > 0.8
