@@ -160,18 +160,42 @@ def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
         assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
 
 
-def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
-    made, first = plan(Drawn(), {"scale": [1.0, 2.0]}), []
+class Unwritable(Drawn):
+    """Holds what no file can, once it is fitted."""
+
+    def fit(self, X, y):
+        self.iterator_ = iter(y)
+        return super().fit(X, y)
+
+
+def overtaken(made, out):
+    """Return the outcomes of a run that another one overtook, and of the other."""
+    first = []
 
     def overtake(_):
         if not first:
             first.append(None)
-            first[0] = made.run(out=tmp_path / "a")
+            first[0] = made.run(out=out)
 
-    late = made.run(out=tmp_path / "a", on_progress=overtake)
-    for again in (late, made.run(out=tmp_path / "a")):
-        assert again.certificates == first[0].certificates
-        assert again.results.identical(first[0].results)
+    return made.run(out=out, on_progress=overtake), first[0]
+
+
+def test_out__a_run_that_came_later_has_the_unseeded_models_that_were_counted(tmp_path):
+    made = plan(Drawn(), {"scale": [1.0, 2.0]})
+    late, first = overtaken(made, tmp_path)
+    for again in (late, made.run(out=tmp_path)):
+        assert again.certificates == first.certificates
+        for name, model in first.models.items():
+            assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
+
+
+@pytest.mark.filterwarnings("ignore:models cannot be kept")
+def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
+    made = plan(Unwritable(), {"scale": [1.0, 2.0]})
+    late, first = overtaken(made, tmp_path)
+    for again in (late, made.run(out=tmp_path)):
+        assert again.certificates == first.certificates
+        assert again.results.identical(first.results)
         with pytest.raises(RuntimeError, match="others than those that were counted"):
             _ = again.models
 
