@@ -76,7 +76,7 @@ def labeled_rows(
             f"`X` must hold the labeled rows, got {X!r}; pass an array, a data frame "
             f"or a sparse matrix."
         )
-    if hasattr(X, "to_dask_array"):
+    if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
     names = None if frame is None else frame.schema.names

@@ -42,6 +42,7 @@ def open_pool(
     *,
     columns: Sequence[str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    other_records: bool | None = None,
 ) -> Pool:
     """Open unlabeled rows as a pool; rows are read when they are used.
 
@@ -63,6 +64,11 @@ def open_pool(
         The columns to read, or, of rows that are no data frame, names for all of them.
     storage_options
         For fsspec, where the source is a URL; else unused.
+    other_records
+        True declares that no row of the pool is the record of a labeled row, however
+        many are equal to one. Only learners whose `fit` takes the pool ask for it: a
+        certificate of theirs is withheld where rows that they were given equal labeled
+        rows. None keeps what a pool declares, at first False.
 
     Returns
     -------
@@ -90,6 +96,13 @@ def open_pool(
     >>> open_pool(np.zeros((3, 2)), columns=["a", "b"])
     <Pool: 3 rows x 2 columns, float64, 1 chunks, 0.0 MiB>
     """
+    if other_records is not None:
+        if not isinstance(other_records, bool | np.bool_):
+            raise TypeError(
+                f"`other_records` must be True, False or None, got {other_records!r}."
+            )
+        pool = open_pool(source, columns=columns, storage_options=storage_options)
+        return replace(pool, other_records=bool(other_records))
     if isinstance(source, Pool):
         return source
     options, names = check_options(storage_options), None

@@ -27,6 +27,7 @@ from dsel.data.frames import (
     encoded,
     frame_like,
     frame_of,
+    numbers,
     numbers_of,
     stacked,
     summed,
@@ -122,6 +123,8 @@ class Pool:
     """Ascending row numbers that are left out."""
     shares: tuple[tuple[float, float, int, int], ...] = ()
     """Arguments of `part`."""
+    other_records: bool = False
+    """Whether it was declared that no row is the record of a labeled row."""
     schema: FrameSchema | None = None
     """Of the data frames that blocks become; None for arrays, or frames as stored."""
     sent: dict[str, Any] = field(default_factory=dict)
@@ -162,6 +165,25 @@ class Pool:
             self.check_unchanged()
             raise
         self.check_unchanged()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "`pool` cannot be an array without a copy; call numpy.asarray(pool)."
+            )
+        blocks = self.reduce(lambda X, _: [numbers(X)], add, allow_nan=True)
+        rows = stacked(blocks)
+        rows = rows.toarray() if sparse.issparse(rows) else rows
+        return np.asarray(rows, dtype=dtype)
+
+    def to_dask_array(self, lengths: Any = None) -> Any:
+        """Return the rows that the filters leave as a Dask array of numbers.
+
+        Its chunks have lengths, whatever `lengths` says: it is taken as that of a Dask
+        data frame is, so that learners can treat both alike.
+        """
+        del lengths
+        return self.as_array(resolve_client(None))
 
     def as_array(self, client: Any = None) -> Any:
         """Return the rows that the filters leave as a Dask array of numbers."""
@@ -226,7 +248,10 @@ class Pool:
             )
         schema = self.schema and self.schema.with_columns(names)
         if self.read is not None:
-            kept: dict[str, Any] = {"excluded": self.excluded, "shares": self.shares}
+            kept: dict[str, Any] = {
+                name: getattr(self, name)
+                for name in ("excluded", "shares", "other_records")
+            }
             return replace(self.read(names), schema=schema, **kept)
         name, places = _new_name(), [columns.index(each) for each in names]
         own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}

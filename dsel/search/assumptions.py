@@ -14,6 +14,7 @@ no code looks for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +59,8 @@ class PoolFacts:
     """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float = 1.0
     """Probability that chance alone does as well."""
+    fitting_equal_rows: int = 0
+    """Rows that learners are given, not among those counted, that equal labeled ones."""
 
 
 def look_at_pool(
@@ -82,6 +85,35 @@ def look_at_pool(
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
     return PoolFacts(n_equal, *two_sample_test(labeled.X, sample, seed=seed))
+
+
+def count_fitting_rows(
+    fitting: Pool, labeled: LabeledRows, *, allow_nan: bool, client: Any = None
+) -> int:
+    """Return how many pool rows that learners are given equal labeled rows."""
+    count = equal_rows(fitting, labeled)
+    n_equal: int = fitting.reduce(count, add, client=client, allow_nan=allow_nan)
+    return n_equal
+
+
+def objections_to_fitting_rows(
+    facts: PoolFacts, fitting: Pool | None
+) -> tuple[str, ...]:
+    """Return why models may have seen rows that they are tested on, through the pool.
+
+    Equal rows that are other records would break nothing, but content cannot tell them
+    from the labeled records; only who made the pool knows.
+    """
+    n = facts.fitting_equal_rows
+    if not n or fitting is None or fitting.other_records:
+        return ()
+    return (
+        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
+        f"learners are given equal labeled rows, so a model may have met rows that it "
+        f"is tested on (take the labeled records out of the pool by their index or id, "
+        f"never by their values; or, if these are other records, declare it by "
+        f"open_pool(..., other_records=True))",
+    )
 
 
 def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, float]:

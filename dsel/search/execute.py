@@ -49,7 +49,13 @@ from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.tasks import Task
 from dsel.runtime.versions import installed_versions
-from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
+from dsel.search.assumptions import (
+    PoolFacts,
+    count_fitting_rows,
+    look_at_pool,
+    objections_to_fitting_rows,
+    with_pool_facts,
+)
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts, task_name
@@ -67,6 +73,7 @@ from dsel.search.select import (
     certificate_of,
     choose,
     cv_error,
+    planned_objections,
     remarks_on,
     with_terms,
 )
@@ -268,18 +275,30 @@ class _Run:
     def facts(self) -> PoolFacts:
         """Look at the pool, unless an earlier run has."""
         plan = self.plan
-        if plan.pool is None or not plan.certificate:
+        fitting, allow_nan = plan.work.fitting_pool, plan.work.allow_nan
+        if plan.pool is None or not (plan.certificate or fitting):
             return PoolFacts()
         known = self.store.records.get(FACTS) if self.store is not None else None
-        if known is not None:
+        if known is not None and known.keys() == vars(PoolFacts()).keys():
             return PoolFacts(**known)
-        facts = look_at_pool(
-            plan.pool, plan.labeled, seed=plan.seed, allow_nan=plan.work.allow_nan,
-            client=self.client,
-        )  # fmt: skip
+        facts = PoolFacts()
+        if plan.certificate:
+            facts = look_at_pool(
+                plan.pool, plan.labeled, seed=plan.seed, allow_nan=allow_nan,
+                client=self.client,
+            )  # fmt: skip
+        if fitting is not None and fitting.n_rows:
+            n_equal = count_fitting_rows(
+                fitting, plan.labeled, allow_nan=allow_nan, client=self.client
+            )
+            facts = replace(facts, fitting_equal_rows=n_equal)
         if self.store is not None:
             self.store.append(FACTS, vars(facts))
         return facts
+
+    def objections(self, facts: PoolFacts) -> tuple[str, ...]:
+        """Return why numbers are no guarantee, as the pool has shown."""
+        return objections_to_fitting_rows(facts, self.plan.work.fitting_pool)
 
     def outcome(self) -> Outcome:
         """Make all counts, and what is read out of them."""
@@ -527,7 +546,7 @@ class _Run:
                 "certificate": plan.certificate,
                 "deploy": plan.deploy,
                 "delta": plan.delta,
-                "objections": list(plan.objections),
+                "objections": [*plan.objections, *self.objections(facts)],
                 "seed": str(plan.seed),
                 "classes": [str(label) for label in plan.classes.tolist()],
                 "estimators": [g.family.name for g in plan.work.groups][:1],
@@ -571,7 +590,8 @@ def nested_choice(
     read, reports = _read(plan, last.evidence, facts)
     models = {ONE_FOLD: last.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
-    common: dict[str, Any] = {"estimate": read.estimate, "objections": plan.objections}
+    objections = planned_objections(cube)
+    common: dict[str, Any] = {"estimate": read.estimate, "objections": objections}
     if by_class is not None and (loss := by_class.loss) is not None:
         common |= {"says": loss.says, "largest": loss.largest, "loss": repr(loss)}
     certificates = {

@@ -86,6 +86,10 @@ IN_GROUPS: Final = (
     "labeled rows come in groups, so they are not independent: cross-validation by "
     "groups is an estimate, and no bound is known to hold"
 )
+OTHER_RECORDS: Final = (
+    "the pool, of which learners get a part, was declared to hold other records than "
+    "the labeled rows"
+)
 SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
 
@@ -384,7 +388,9 @@ def plan_search(
         Labels, shape (n_labeled,), of any kind.
     pool
         Unlabeled rows: anything that `open_pool` takes. Drawn from the same
-        population as the labeled rows. None to go without it.
+        population as the labeled rows. None to go without it. A learner whose `fit`
+        takes ``pool`` gets one half of it, as a `Pool`: nothing is certified where rows
+        there equal labeled rows, unless `open_pool` was told that they are others.
     certificate
         How the error is bounded. ``"nested"``, the default, also makes the whole search
         without each fold, so that the bound does not grow with the number of
@@ -501,11 +507,14 @@ def plan_search(
     if by_class is not None:
         notes += hopes(by_class, labeled.y, layout.n_folds, delta)
     known = []
+    declares_others = fitting is not None and fitting.other_records
     if in_groups:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
         known.append(Assumption("A4", DECLARED, part))
+        if declares_others:
+            known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(
@@ -528,6 +537,7 @@ def plan_search(
             "fit_params": _short_hash(exact_text(params)),
             "transform_output": str(get_config()["transform_output"]),
             "seed": str(seed),
+            **({"other_records": "declared"} if declares_others else {}),
         },
     )  # fmt: skip
 

@@ -137,9 +137,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         why = f"the plan declared delta={declared:g}"
     elif str(cube.attrs.get(TOKEN)) != content_token(cube):
         why = CHANGED
-    planned: tuple[str, ...] = attribute(
-        cube, "objections", lambda text: tuple(map(str, json.loads(text))), ()
-    )
+    planned = planned_objections(cube)
     fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
@@ -154,6 +152,13 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
         {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
     )  # fmt: skip
+
+
+def planned_objections(cube: xr.Dataset) -> tuple[str, ...]:
+    """Return why no number of a cube is a guarantee, as its run has told."""
+    return attribute(
+        cube, "objections", lambda text: tuple(map(str, json.loads(text))), ()
+    )
 
 
 def declared_loss(cube: xr.Dataset) -> Certificate | None:
