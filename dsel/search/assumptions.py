@@ -60,7 +60,7 @@ class PoolFacts:
     p_value: float = 1.0
     """Probability that chance alone does as well."""
     fitting_equal_rows: int = 0
-    """Rows that learners are given, not among those counted, that equal labeled ones."""
+    """Rows that equal labeled ones in the part of the pool that learners are given."""
 
 
 def look_at_pool(

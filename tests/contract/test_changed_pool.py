@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.co_validation import write_row_disagreement
-from dsel.errors import PoolChangedError
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.search import predict_pool
 
@@ -133,7 +132,7 @@ def test_run__ends_with_an_error_that_names_what_changed(kind, certificate, tmp_
         certificate=certificate, random_state=0, prune=False,
     )  # fmt: skip
     write = written_at("fits_done", lambda: make(tmp_path, OTHER))
-    with pytest.raises(PoolChangedError, match=name):
+    with pytest.raises(dsel.errors.PoolChangedError, match=name):
         plan.run(out=out, on_progress=write, n_jobs=1)
     assert has_no_outcome(out)
     with pytest.raises(ValueError, match=r"written while a run read it|another plan"):
@@ -148,7 +147,7 @@ def test_run__compares_after_the_last_pass_too(certificate, tmp_path):
         certificate=certificate, random_state=0, prune=False,
     )  # fmt: skip
     write = written_at("spans_done", lambda: npy(tmp_path, OTHER))
-    with pytest.raises(PoolChangedError, match=r"pool\.npy"):
+    with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy"):
         plan.run(out=out, on_progress=write, n_jobs=1)
     assert has_no_outcome(out)
 
@@ -175,7 +174,7 @@ def test_run__on_a_cluster_compares_in_the_driver(processes, tmp_path):
     plan = dsel.plan_search(
         Writer(str(path)), {"depth": [1, 2]}, X, Y, path, cv=3, random_state=0
     )
-    with pytest.raises(PoolChangedError, match=r"pool\.npy"):
+    with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy"):
         plan.run(processes, out=tmp_path / "out")
     assert has_no_outcome(tmp_path / "out")
 
@@ -183,7 +182,7 @@ def test_run__on_a_cluster_compares_in_the_driver(processes, tmp_path):
 def test_fit__of_a_learner_that_writes_the_pool_raises(tmp_path):
     path = npy(tmp_path, POOL)
     search = dsel.SemiSupervisedSearchCV(Writer(str(path)), {"depth": [1, 2]}, cv=3)
-    with pytest.raises(PoolChangedError, match=r"pool\.npy"):
+    with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy"):
         search.fit(X, Y, pool=path)
     assert not hasattr(search, "best_estimator_")
 
@@ -218,7 +217,7 @@ def test_pool__that_was_written_after_it_was_opened_is_not_read(use, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     npy(tmp_path, OTHER)
-    with pytest.raises(PoolChangedError, match=r"pool\.npy"):
+    with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy"):
         use(pool, other)
 
 
@@ -240,5 +239,7 @@ def test_pool__at_a_url_is_compared_by_what_the_store_tells(storage_options, tmp
     def write():
         zarr.open_array(place, mode="r+", **options)[:7] = 3.0
 
-    with pytest.raises(PoolChangedError, match=r"changed-.*'c/0/0' was written"):
+    with pytest.raises(
+        dsel.errors.PoolChangedError, match=r"changed-.*'c/0/0' was written"
+    ):
         plan.run(on_progress=written_at("fits_done", write), n_jobs=1)
