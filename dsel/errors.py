@@ -22,29 +22,48 @@ ONLY_WRITING: Final = (*FULL, errno.EROFS)
 """Numbers of errors that only writing has."""
 
 
-class StoreMismatchError(ValueError):
+class DselError(Exception):
+    """Base of the errors of dsel that a caller may want to catch.
+
+    Each is one of Python's own kinds, too. An argument that is not as it must be is a
+    plain ``TypeError`` or ``ValueError`` whose message names it.
+    """
+
+
+class StoreMismatchError(DselError, ValueError):
     """A results store holds another run: other data, folds, estimator or versions."""
 
 
-class PoolChangedError(ValueError):
+class PoolChangedError(DselError, ValueError):
     """Files of a pool were written after it was opened; open it again, and start anew.
 
     Some rows may have been read before, others after: no number is about either.
     """
 
 
-class ClusterLostError(RuntimeError):
+class ClusterLostError(DselError, RuntimeError):
     """The scheduler or every worker is gone; what was finished is in the store."""
 
 
-class VersionMismatchError(RuntimeError):
+class VersionMismatchError(DselError, RuntimeError):
     """A worker has another version of a package that decides results."""
 
 
-class AllFitsFailedError(ValueError, RuntimeError):
+class AllFitsFailedError(DselError, ValueError, RuntimeError):
     """No candidate could be fitted; the message holds the first failure.
 
     A ValueError, as what scikit-learn raises then.
+    """
+
+
+class NewerRecordError(DselError, ValueError):
+    """A record was written by a version of dsel that is newer than this one."""
+
+
+class UserCodeError(DselError, RuntimeError):
+    """Code of the user's that a command was told to run has raised.
+
+    It is the cause of this error, and commands show the user's part of its traceback.
     """
 
 

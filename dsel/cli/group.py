@@ -2,13 +2,15 @@
 
 import logging
 import sys
+import traceback
 import warnings
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
-from dsel.errors import ClusterLostError, DselWarning, reaching
+from dsel.cli.users_code import user_frames
+from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -24,6 +26,8 @@ COMMANDS: Final = {
 FORESEEN: Final = (
     ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
+TRACEBACK: Final = "--traceback"
+SHOWS: Final = "Where an error comes from is printed before its line."
 INTERRUPTED: Final = 130
 """What shells give a process that Ctrl-C has ended."""
 
@@ -41,7 +45,7 @@ class LazyGroup(click.Group):
             return None
         command: click.Command
         command = import_module(f"dsel.cli.{name.replace('-', '_')}").command
-        return command
+        return _with_traceback(command)
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -53,6 +57,8 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
+        words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
+        shows = TRACEBACK in words
         # It tells of what zarr no longer waits for when one of its reads has failed.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
@@ -61,6 +67,7 @@ class LazyGroup(click.Group):
                 with reaching("an object store"):
                     code = super().main(*args, **options)
             except click.ClickException as error:
+                _show_traceback(error, shows)
                 error.show()
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
@@ -71,9 +78,34 @@ class LazyGroup(click.Group):
                 )
                 code = INTERRUPTED
             except FORESEEN as error:
+                _show_traceback(error, shows)
                 click.echo(f"Error: {' '.join(str(error).split())}", err=True)
                 code = 3 if isinstance(error, ClusterLostError) else 1
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _with_traceback(command: click.Command) -> click.Command:
+    """Add the option to a command and those below it, so that it may stand anywhere."""
+    if not any(TRACEBACK in parameter.opts for parameter in command.params):
+        command.params.append(
+            click.Option([TRACEBACK], is_flag=True, expose_value=False, help=SHOWS)
+        )
+    for below in getattr(command, "commands", {}).values():
+        _with_traceback(below)
+    return command
+
+
+def _show_traceback(error: BaseException, is_whole: bool) -> None:
+    """Print where an error comes from: all of it, or the part that is the user's."""
+    if is_whole:
+        click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+    elif isinstance(error, UserCodeError) and error.__cause__ is not None:
+        cause = error.__cause__
+        lines = traceback.format_list(user_frames(cause))
+        if isinstance(cause, SyntaxError):  # whose place is no frame
+            lines += traceback.format_exception_only(cause)[:-1]
+        click.echo("Traceback (most recent call last):", err=True)
+        click.echo("".join(lines).rstrip(), err=True)
 
 
 def _warned(
@@ -88,5 +120,6 @@ def _warned(
 
 @click.group(cls=LazyGroup)
 @click.version_option(package_name="dsel")
+@click.option(TRACEBACK, is_flag=True, expose_value=False, help=SHOWS)
 def main() -> None:
     """Choose a model and say how wrong it can be, from few labels and a pool."""

@@ -10,12 +10,14 @@ from typing import Any, Final
 import click
 import cloudpickle
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from dsel.cli.encoders import encoders
+from dsel.cli.users_code import users_code
 
 MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
     "svm": (SVC(), ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), True),
@@ -74,9 +76,10 @@ def imported(name: str) -> Any:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        module = importlib.import_module(module_name)
+        with users_code(name):
+            module = importlib.import_module(module_name)
         found = getattr(module, object_name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise click.BadParameter(
             f"{name!r} cannot be imported: {error}.", param_hint="--model"
         ) from error
@@ -84,7 +87,29 @@ def imported(name: str) -> Any:
         # Distributed asks cloudpickle only for what pickle cannot find by its name.
         cloudpickle.register_pickle_by_value(module)
         del sys.modules[module_name]
-    return found() if callable(found) else found
+    if not callable(found):
+        return found
+    try:
+        with users_code(name):
+            return found()
+    except TypeError as error:  # nothing of it has begun: it wants arguments
+        raise click.BadParameter(
+            f"{name!r} must be an estimator, or make one without arguments: {error}.",
+            param_hint="--model",
+        ) from error
+
+
+def show_failure(name: str, estimator: Any, grid: Any, X: Any, y: Any) -> None:
+    """Fit the first candidate here, so that its error has a traceback.
+
+    Messages come back from tasks, tracebacks do not. Raises UserCodeError where the fit
+    raises, too.
+    """
+    if estimator is None:
+        [estimator], grid = grid, {}
+    first = {key: values[0] for key, values in grid.items()}
+    with users_code(name):
+        clone(estimator).set_params(**first).fit(X, y)
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dsel import losses
 from dsel.cli.encoders import with_types_of
-from dsel.cli.models import MODELS, build
+from dsel.cli.models import MODELS, build, show_failure
 from dsel.cli.running import run_options, run_plan
 from dsel.data.labeled import check_labels
 from dsel.data.open import open_pool
 from dsel.data.tables import CSV, PARQUET, read_table
+from dsel.errors import AllFitsFailedError
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.search.plan import plan_search
 
@@ -106,7 +107,12 @@ def command(
         cv=cv, delta=delta, loss=parse_loss(loss, table.y), report=REPORT in loss,
         random_state=seed,
     )  # fmt: skip
-    run_plan(plan, facts=facts, **options)
+    try:
+        run_plan(plan, facts=facts, **options)
+    except AllFitsFailedError:
+        if ":" in model:
+            show_failure(model, estimator, values, X, table.y)
+        raise
 
 
 def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:

@@ -16,6 +16,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
+from dsel.errors import NewerRecordError
 from dsel.results import records
 from dsel.results.texts import (
     about_percent,
@@ -108,7 +109,7 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
         return default
     try:
         return read(cube.attrs[name])
-    except records.NewerRecordError:
+    except NewerRecordError:
         raise  # it says its number
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(

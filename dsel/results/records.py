@@ -23,14 +23,12 @@ from typing import (
 
 import numpy as np
 
+from dsel.errors import NewerRecordError
+
 T = TypeVar("T")
 VERSION: Final = 3
 """Raised whenever a reader of old records could misread new ones. Records of dsel 0.2
 have no number, and are read."""
-
-
-class NewerRecordError(ValueError):
-    """A record was written by a version of dsel that is newer than this one."""
 
 
 def check_version(version: Any, known: int, what: str) -> None:

@@ -22,6 +22,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
+from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, evidence
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
@@ -39,7 +40,6 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.results.records import NewerRecordError
 from dsel.stores import BAD_HEADER, check_codecs
 
 AS_JSON: Final = methodcaller("tolist")

@@ -32,6 +32,7 @@ from dsel.data.pool import Span
 from dsel.errors import (
     AllFitsFailedError,
     FitFailedWarning,
+    NewerRecordError,
     PoolChangedError,
     warn,
 )
@@ -42,7 +43,6 @@ from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.place import CUBE, PAIRS
-from dsel.results.records import NewerRecordError
 from dsel.results.store import Store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
