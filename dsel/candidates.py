@@ -6,6 +6,7 @@ it a store finds a cell again, in another process.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
-from sklearn.utils import get_tags
+from sklearn.utils import ClassifierTags, Tags, get_tags
 
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
@@ -155,6 +156,20 @@ def _check_classifier(estimator: Any, name: str) -> None:
         raise TypeError(
             f"`{name}` must be a classifier, got {type(estimator).__name__}; {why}."
         )
+
+
+def with_learner_tags(tags: Tags, estimator: Any) -> Tags:
+    """Return the tags of a search with what its estimator takes."""
+    # Something that is not an estimator is refused by `fit`, with a clearer error.
+    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
+        return tags
+    inner = get_tags(estimator)
+    # Whatever the learner takes, a search counts one label for each row.
+    classifier_tags = inner.classifier_tags or ClassifierTags()
+    tags.classifier_tags = replace(classifier_tags, multi_label=False)
+    tags.input_tags.sparse = inner.input_tags.sparse
+    tags.input_tags.positive_only = inner.input_tags.positive_only
+    return tags
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:

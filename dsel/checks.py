@@ -3,16 +3,19 @@
 Each raises TypeError for a value of the wrong kind, ValueError for one out of range.
 """
 
+import functools
+import inspect
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Init = TypeVar("Init", bound=Callable[..., None])
 LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of which nothing is sent anywhere; their paths may hold any sign."""
 
@@ -107,6 +110,32 @@ def check_counts_of(
             f"got {value}."
         )
     return counted, rows
+
+
+def explain_unknown(reasons: Mapping[str, str]) -> Callable[[Init], Init]:
+    """Return a decorator of an estimator's `__init__` that explains unknown names.
+
+    `reasons` say what takes the place of names that other estimators have.
+    scikit-learn reads the parameters off the signature, which stays as it was: it may
+    hold no ``**``.
+    """
+
+    def decorate(init: Init) -> Init:
+        known = [*inspect.signature(init).parameters][1:]  # without `self`
+
+        @functools.wraps(init)
+        def explained(self: Any, *args: Any, **params: Any) -> None:
+            for name in params:
+                if name not in known:
+                    why = reasons.get(name, f"it has {', '.join(sorted(known))}")
+                    raise TypeError(
+                        f"{type(self).__name__} has no parameter {name!r}: {why}."
+                    )
+            init(self, *args, **params)
+
+        return cast(Init, explained)
+
+    return decorate
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, gen_batches, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from dsel.arrays import Floats, Integers
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
-from dsel.candidates import drawn, make_candidates
+from dsel.candidates import drawn, make_candidates, with_learner_tags
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.equal_rows import content_random, find_equal, known_hashes
@@ -148,6 +148,8 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X, labels = validate_data(
             self, X, check_labels(y), accept_sparse="csr", ensure_min_samples=2
         )
+        if get_tags(self).input_tags.positive_only:
+            check_non_negative(X, f"{type(self.estimator).__name__}.fit")
         self.classes_, codes = coded(labels)
         X, n = summed(X), len(codes)
         n_held = self.validation_size
@@ -405,10 +407,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if self.estimator is not None:
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags
+        return with_learner_tags(super().__sklearn_tags__(), self.estimator)
 
     def _answer(self, X: Any) -> Answer:
         """Choose a model for each row, and predict by it."""

@@ -61,19 +61,23 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     return parameters(cube).assign(**_judged(cube))
 
 
-def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
+def cv_results(
+    cube: xr.Dataset, axes: GridAxes, pairs: xr.Dataset | None = None
+) -> dict[str, Any]:
     """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
 
     Scores are accuracies; NaN and the last rank where a fold was not counted. Then the
-    columns of `candidate_table`.
+    columns of `candidate_table`. Seconds are those of the fits that were made, of a
+    nested search without each of the `pairs` of folds; NaN where none was timed.
     """
     found: dict[str, Any] = {}
     n, given = axes.n_candidates, axes.candidates
     for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
-        if variable in cube:
-            seconds = cube[variable].values.reshape(n, -1)
-            found[f"mean_{name}_time"] = seconds.mean(axis=1)
-            found[f"std_{name}_time"] = seconds.std(axis=1)
+        timed = cube if pairs is None or variable in cube else pairs
+        seconds = timed[variable].values if variable in timed else np.full(n, np.nan)
+        made = np.ma.masked_invalid(seconds.reshape(n, -1))  # a pruned one lacks some
+        found[f"mean_{name}_time"] = np.ma.filled(made.mean(axis=1), np.nan)
+        found[f"std_{name}_time"] = np.ma.filled(made.std(axis=1), np.nan)
     for name in sorted({name for each in given for name in each}):
         values = [each.get(name, 0) for each in given]
         is_plain = all(isinstance(value, Real) for value in values)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -16,7 +15,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dsel.candidates import takes_nan
+from dsel.candidates import takes_nan, with_learner_tags
+from dsel.checks import explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.certificate import CertifiedReport
@@ -120,7 +120,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     cv_results_ : dict
         The table that scikit-learn's searches have, made from `results_`, for
         ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of accuracies; the
-        column ``mean_loss`` has the `loss` that ranks.
+        column ``mean_loss`` has the `loss` that ranks. Times are of the fits that were
+        made, NaN where nothing was timed: nested searches time no predictions.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so a
         pickle of the search does not contain it.
@@ -147,6 +148,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     {'C': 1.0}
     """
 
+    @explain_unknown(OF_OTHER_SEARCHES)
     def __init__(
         self,
         estimator: Any,
@@ -163,12 +165,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
-        **unknown: Any,
     ) -> None:
-        for name in unknown:
-            known = ", ".join(self._get_param_names())
-            why = OF_OTHER_SEARCHES.get(name, f"it has {known}")
-            raise TypeError(f"SemiSupervisedSearchCV has no parameter {name!r}: {why}.")
         self.estimator = estimator
         self.param_grid = param_grid
         self.certificate = certificate
@@ -219,8 +216,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         -------
         self
         """
-        if "scoring" in fit_params:
-            raise TypeError(f"`fit` has no argument `scoring`: {SCORING}.")
+        for name in set(fit_params) & set(OF_OTHER_SEARCHES):
+            raise TypeError(
+                f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
+            )
         validate_data(self, X, y, skip_check_array=True)
         plan = plan_search(
             self.estimator, self.param_grid, X, y, pool,
@@ -242,11 +241,21 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
-        self.cv_results_ = cv_results(self.results_, plan.axes)
+        self.cv_results_ = cv_results(self.results_, plan.axes, self.pair_results_)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = plan.classes
         self.n_features_in_ = plan.labeled.n_columns
         self.frame_schema_ = getattr(plan.labeled.X, "schema", None)
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the search, or those of its estimator as `estimator__C`."""
+        for name in set(params) & set(OF_OTHER_SEARCHES):
+            raise ValueError(
+                f"SemiSupervisedSearchCV has no parameter {name!r}: "
+                f"{OF_OTHER_SEARCHES[name]}."
+            )
+        super().set_params(**params)
         return self
 
     def certified_report(self, deploy: str | None = None) -> CertifiedReport:
@@ -288,16 +297,21 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     @available_if(_best_has("predict_proba"))
     @lazily
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict probabilities with the chosen model; of a Dask array lazily."""
+        """Predict probabilities of `classes_`; of a Dask array lazily."""
         rows = self._rows(X)
-        return np.asarray(self.best_estimator_.predict_proba(rows))
+        values = self.best_estimator_.predict_proba(rows)
+        return by_class(values, self.best_estimator_, self.classes_, 0.0)
 
     @available_if(_best_has("decision_function"))
     @lazily
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return scores of the chosen model; of a Dask array lazily."""
-        rows = self._rows(X)
-        return np.asarray(self.best_estimator_.decision_function(rows))
+        """Return scores of the chosen model; of a Dask array lazily.
+
+        A class that its training rows lack has the least score that there is.
+        """
+        rows, least = self._rows(X), np.finfo(np.float64).min
+        values = self.best_estimator_.decision_function(rows)
+        return by_class(values, self.best_estimator_, self.classes_, least)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how `fit` passes metadata on to the estimator, or to all of a list."""
@@ -347,12 +361,24 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self._repr_mimebundle_()["text/html"]
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Something that is not an estimator is refused by `fit`, with a clearer error.
-        known = hasattr(self.estimator, "__sklearn_tags__")
-        if known and not isinstance(self.estimator, type):
-            inner = get_tags(self.estimator)
-            tags.classifier_tags = inner.classifier_tags
+        tags = with_learner_tags(super().__sklearn_tags__(), self.estimator)
+        if hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags.allow_nan = takes_nan([self.estimator])
-            tags.input_tags.sparse = inner.input_tags.sparse
         return tags
+
+
+def by_class(
+    values: Any, model: Any, classes: NDArray[Any], lacking: float
+) -> NDArray[np.float64]:
+    """Return a column for each of the classes, of which the model may know fewer."""
+    found, known = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
+    if len(known) == len(classes):
+        return found
+    if found.ndim == 1 and len(known) == 2:
+        found = np.column_stack((-found, found))
+    if found.ndim != 2 or found.shape[1] != len(known):
+        return found  # scores of pairs of classes
+    # What lacks is as scikit-learn's `cross_val_predict` has it.
+    full = np.full((len(found), len(classes)), lacking)
+    full[:, np.searchsorted(classes, known)] = found
+    return full

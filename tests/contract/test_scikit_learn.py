@@ -1,6 +1,7 @@
 """What scikit-learn asks of a search: any classifier, an estimator's manners."""
 
 import pickle
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
@@ -49,9 +50,12 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import dsel
+from dsel.least_squares import LeastSquaresSearch, StreamedLeastSquaresSearch
+from dsel.nonconformity import NonconformityClassifier
 from tests.estimators import Drawn
 
 pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
@@ -292,6 +296,84 @@ def test_search__has_the_manners_of_an_estimator():
     assert not hasattr(search, "feature_names_in_")
     assert not hasattr(searched(LinearSVC()), "predict_proba")
     assert not hasattr(searched(NEAREST, {"n_neighbors": [1]}), "decision_function")
+
+
+GRID = {"C": [0.1, 1.0]}
+# With two folds: scikit-learn's tables have ten rows.
+ESTIMATORS = [
+    dsel.SemiSupervisedSearchCV(LOGISTIC, GRID, cv=2),
+    dsel.SemiSupervisedSearchCV(SVC(), GRID, cv=2, certificate="holdout"),
+    dsel.SemiSupervisedSearchCV(NEAREST, {"n_neighbors": [1, 3]}, cv=2),
+    dsel.SemiSupervisedSearchCV(MultinomialNB(), {"alpha": [0.1, 1.0]}, cv=2),
+    NonconformityClassifier(LOGISTIC, GRID),
+    NonconformityClassifier(SVC(), GRID),
+    NonconformityClassifier(MultinomialNB(), {"alpha": [0.1, 1.0]}),
+    LeastSquaresSearch([0.5, 1.0], [0.1, 1.0], cv=2),
+    StreamedLeastSquaresSearch([0.5, 1.0], [0.1, 1.0]),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimators__keep_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+OF_OTHERS = {
+    "scoring": "loss=dsel.losses.recall",
+    "refit": "see `deploy`",
+    "error_score": "counts as all errors",
+    "n_iter": "ParameterSampler",
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_parameters__of_other_searches_are_told_what_takes_their_place(name):
+    with pytest.raises(TypeError, match=f"{name}.*{OF_OTHERS[name]}"):
+        dsel.SemiSupervisedSearchCV(SVC(), GRID, **{name: None})
+    search = dsel.SemiSupervisedSearchCV(SVC(), GRID)
+    with pytest.raises(ValueError, match=f"{name}.*{OF_OTHERS[name]}"):
+        search.set_params(**{name: None})
+    with pytest.raises(TypeError, match=f"{name}.*{OF_OTHERS[name]}"):
+        search.fit(X, TWO, **{name: None})
+    with pytest.raises(TypeError, match="no parameter 'iid': it has certificate, cv"):
+        dsel.SemiSupervisedSearchCV(SVC(), GRID, iid=True)
+    kinds = {
+        p.kind.name for p in signature(dsel.SemiSupervisedSearchCV).parameters.values()
+    }
+    assert kinds == {"POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY"}
+
+
+@pytest.mark.parametrize("learner", [LOGISTIC, SVC(probability=True), NEAREST])
+def test_scores__have_a_column_for_each_class_of_the_search(learner):
+    y = np.array(["a"] * 60 + ["b"] * 29 + ["c"])  # one fold has no "c" to train on
+    grid = {"n_neighbors": [3]} if learner is NEAREST else {"C": [1.0]}
+    lacks_one = []
+    for seed in range(6):
+        search = searched(learner, grid, y=y, cv=2, random_state=seed)
+        probabilities = search.predict_proba(X)
+        assert probabilities.shape == (90, 3)
+        assert np.allclose(probabilities.sum(axis=1), 1.0)
+        known = np.isin(search.classes_, search.best_estimator_.classes_)
+        assert (probabilities[:, ~known] == 0.0).all()
+        if hasattr(search, "decision_function"):
+            scores = search.decision_function(X)
+            np.testing.assert_array_equal(
+                search.classes_[scores.argmax(axis=1)], search.predict(X)
+            )
+        lacks_one.append(not known.all())
+    assert any(lacks_one)
+
+
+@pytest.mark.parametrize("certificate", ["nested", "cv_bound", "holdout"])
+def test_cv_results__has_the_seconds_of_fits(certificate):
+    search = searched(SVC(), {"C": [1e-3, 0.1, 1.0, 10.0]}, certificate=certificate,
+                      prune=None, pool=POOL)  # fmt: skip
+    found = pd.DataFrame(search.cv_results_)
+    assert (found[["mean_fit_time", "std_fit_time"]] >= 0).all(axis=None)
+    assert {"mean_score_time", "std_score_time"} <= {*found.columns}
+    if certificate == "nested":
+        seconds = search.pair_results_.fit_seconds
+        np.testing.assert_allclose(found["mean_fit_time"], seconds.mean("pair"))
 
 
 def test_search__is_a_learner_of_others():

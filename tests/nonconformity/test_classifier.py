@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.bounds import holdout_bound
 from dsel.data import open_pool
@@ -34,14 +33,6 @@ def fitted(n_classes=2, **options):
     X, y = table(n_classes)
     options = {"random_state": 3, **options}
     return NonconformityClassifier(SVC(), GRID, **options).fit(X[:140], y[:140]), X, y
-
-
-@pytest.mark.filterwarnings("ignore::dsel.errors.DselWarning")
-@parametrize_with_checks(
-    [NonconformityClassifier(LogisticRegression(), {"C": [0.01, 1.0]})]
-)
-def test_nonconformity_classifier__keeps_the_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
