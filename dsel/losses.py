@@ -27,7 +27,7 @@ from dsel.bounds.by_class import (
     added_misses,
     counted_mean_limit,
 )
-from dsel.bounds.cross_validation import fold_limits
+from dsel.bounds.cross_validation import fold_limits, upper_pool_rows
 from dsel.bounds.shares import fold_shares
 from dsel.checks import check_nonnegative
 
@@ -35,6 +35,32 @@ __all__ = ["balanced", "cost", "precision", "recall"]
 
 MOST_CLASSES: Final = 100
 """Counts by true class and answer are kept of so many classes."""
+
+
+@dataclass(frozen=True)
+class PoolCounts:
+    """What was counted on the pool of each fold's model and that of all rows.
+
+    Duplicates are pool rows that equal labeled rows. They may be the same records,
+    which is why a limit needs to know how many of them are among the rows that it
+    reads: see :func:`dsel.bounds.upper_pool_rows`.
+    """
+
+    n_unlabeled: int
+    equal_rows: int
+    """Duplicates in the whole pool."""
+    disagreements: Integers
+    """Pool rows on which both models differ, (n_folds,)."""
+    duplicate_disagreements: Integers
+    """Duplicates among them, (n_folds,)."""
+    pairs: Integers
+    """Pool rows by the answers of both, (n_folds, C + 1, C + 1)."""
+    duplicate_pairs: Integers
+    """Duplicates among them, (n_folds, C + 1, C + 1)."""
+
+    def upper_rows(self, duplicates: Integers) -> Integers:
+        """Return the rows by which an upper limit reads a count with `duplicates`."""
+        return upper_pool_rows(self.n_unlabeled, self.equal_rows, duplicates)
 
 
 @dataclass(frozen=True)
@@ -47,12 +73,8 @@ class ClassCounts:
     """Rows of each fold, (n_folds,)."""
     confusions: Integers
     """Rows of each fold by true class and answer, (n_folds, C + 1, C + 1)."""
-    disagreements: Integers
-    """Pool rows on which each differs from the model of all rows, (n_folds,)."""
-    pairs: Integers
-    """Pool rows by the answers of both, (n_folds, C + 1, C + 1)."""
-    n_unlabeled: int
-    equal_rows: int
+    pool: PoolCounts
+    """Where they differ from the model of all rows."""
 
     @property
     def n_folds(self) -> int:
@@ -104,10 +126,11 @@ class Recall:
         self, counts: ClassCounts, limits: Floats, delta: float, place: int = 0
     ) -> Floats:
         """Add the rows that leave the class from one model to the other."""
-        left, _ = _wrong(counts.pairs, place)
+        pool = counts.pool
+        left, _ = _wrong(pool.pairs, place)
+        rows = pool.upper_rows(_wrong(pool.duplicate_pairs, place)[0])
         n_rows, n_labeled = counts.pooled[place].sum(), counts.rows.sum()
-        seen = max(0, counts.n_unlabeled - counts.equal_rows)
-        return limits + added_misses(left, seen, n_rows, n_labeled, delta=delta)
+        return limits + added_misses(left, rows, n_rows, n_labeled, delta=delta)
 
 
 @dataclass(frozen=True)
@@ -136,11 +159,19 @@ class Precision:
 
     def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Return the bounds through how often both models give the answer."""
-        first_answers = counts.pairs[:, 0].sum(axis=-1)
-        joined, second_answers = _wrong(counts.pairs.swapaxes(1, 2))
+        pool = counts.pool
+        first, first_duplicates = (
+            pairs[:, 0].sum(axis=-1) for pairs in (pool.pairs, pool.duplicate_pairs)
+        )
+        # The model of all rows is the same for all folds.
+        (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
+            _wrong(pairs.swapaxes(1, 2)) for pairs in (pool.pairs, pool.duplicate_pairs)
+        )
+        fresh = int(second - duplicates)
         return added_false_answers(
-            limits, first_answers, int(second_answers[0]), joined,
-            counts.n_unlabeled, counts.equal_rows, delta=delta,
+            limits, first, pool.upper_rows(first_duplicates),
+            fresh, pool.n_unlabeled - int(duplicates),
+            joined, fresh + joined_duplicates, delta=delta,
         )  # fmt: skip
 
 
@@ -212,7 +243,9 @@ class Cost:
     def limits(self, counts: ClassCounts, delta: float) -> Floats:
         """Return limits of the mean of a few known values."""
         shares = delta * fold_shares(counts.n_folds)
-        return self._mean_limits(counts.confusions, self.costs, shares, 0)
+        return self._mean_limits(
+            counts.confusions, self.costs, shares, np.zeros_like(counts.confusions)
+        )
 
     def all_rows(self, counts: ClassCounts, limits: Floats, delta: float) -> Floats:
         """Add what the second answer may cost more, whatever the true class is."""
@@ -220,21 +253,25 @@ class Cost:
         # By first and second answer, the most over true classes.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
         shares = np.full(counts.n_folds, delta / counts.n_folds)
-        return limits + self._mean_limits(counts.pairs, more, shares, counts.equal_rows)
+        pool = counts.pool
+        assert (pool.duplicate_pairs.sum(axis=(1, 2)) == pool.equal_rows).all()
+        added = self._mean_limits(pool.pairs, more, shares, pool.duplicate_pairs)
+        return limits + added
 
     def _mean_limits(
-        self, tables: Integers, costs: Floats, shares: Floats, equal_rows: int
+        self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers
     ) -> Floats:
+        """Return upper limits of the mean cost of rows, table by table."""
         values, places = np.unique(costs, return_inverse=True)
-        counts = np.zeros((len(tables), len(values)), np.int64)
-        for number, table in enumerate(tables):
-            np.add.at(counts[number], places.ravel(), table.ravel())
+        by_value = places.ravel() == np.arange(len(values))[:, np.newaxis]
+        counts, stale = (
+            each.reshape(len(tables), -1) @ by_value.T for each in (tables, duplicates)
+        )
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
-            rows = np.maximum(counts.sum(axis=1) - equal_rows, 0)
-            found = np.minimum(counts[:, 1], rows)
-            return np.asarray(values[1] * upper_limits(found, rows, shares))
+            rows = counts.sum(axis=1) - stale[:, 0]
+            return np.asarray(values[1] * upper_limits(counts[:, 1], rows, shares))
         return np.asarray(self.largest * counted_mean_limit(
-            counts, values / self.largest, delta=shares, equal_rows=equal_rows
+            counts, values / self.largest, duplicates=stale, delta=shares
         ))  # fmt: skip
 
 

@@ -78,6 +78,8 @@ OUTER_CANDIDATE = _count("outer_candidate", _OUTER, "candidate chosen without th
 OUTER_ERRORS = _count("outer_errors", _OUTER, "errors on the fold of its model")
 OUTER_DISAGREEMENTS = _count("outer_disagreements", _OUTER,
     "pool rows on which its model and the full one differ")
+OUTER_DUPLICATE_DISAGREEMENTS = _count("outer_duplicate_disagreements", _OUTER,
+    "pool rows among these that equal labeled rows")
 FOLD_LOSS_SUM = _number("fold_loss_sum", _FIT,
     "sum of squared residuals on the held-out rows")
 LOO_LOSS_SUM = _number("loo_loss_sum", _EACH, "sum of squared leave-one-out residuals")
@@ -105,6 +107,7 @@ DELTA = _number("delta", (CRITERION,),
 VARIABLES: Final = tuple(BY_NAME.values())
 OUTER_CONFUSION: Final = "outer_confusion"
 OUTER_ANSWERS: Final = "outer_answers"
+OUTER_DUPLICATE_ANSWERS: Final = "outer_duplicate_answers"
 
 # Attributes: the assumptions, in JSON; which models the fold errors are of; and, of a
 # coordinate of folds or halves, how many the search has.

@@ -41,7 +41,9 @@ results
 # ``fold_errors`` are errors on the rows that a fold held out, ``disagreements`` pool
 # rows on which the fold's model and the model of all rows differ. A count that was not
 # made is NaN (and -1 on disk), so ``argmin`` or ``mean(skipna=False)`` cannot pick a
-# pruned candidate.
+# pruned candidate. A nested search has ``outer_disagreements`` of what was chosen
+# without each fold, and ``outer_duplicate_disagreements``, how many of these pool rows
+# equal labeled rows; by class ``outer_answers`` and ``outer_duplicate_answers``.
 
 print(results.fold_errors.sum("fold").to_pandas())
 

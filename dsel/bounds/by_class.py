@@ -65,10 +65,11 @@ def added_misses(
 def added_false_answers(
     first_limits: ArrayLike,
     first_answers: ArrayLike,
+    first_rows: ArrayLike,
     second_answers: int,
+    second_rows: int,
     joined: ArrayLike,
-    n_unlabeled: int,
-    equal_rows: int,
+    joined_rows: ArrayLike,
     *,
     delta: float,
 ) -> Floats:
@@ -83,9 +84,12 @@ def added_false_answers(
         b\Big(v, m, \frac{\delta}{3}\Big) + B\Big(j_i, v, \frac{\delta}{3k}\Big).
 
     The :math:`F_i` fail together with the probability that they were given; their last
-    axis is the fold of the first model. :math:`m` are the rows of the pool, of which
-    `equal_rows` equal labeled rows; see :func:`upper_pool_rows`. It is infinite where
-    the pool does not show that the second model ever gives this answer.
+    axis is the fold of the first model. Each count is followed by the rows by which it
+    is read. Where :math:`e` rows equal labeled rows, :math:`e_u`, :math:`e_v` and
+    :math:`e_j` of them in the counts, these are :math:`u_i` of :math:`m - e + e_u`
+    (:func:`upper_pool_rows`), :math:`v - e_v` of :math:`m - e_v`, and :math:`j_i` of
+    :math:`v - e_v + e_j`. It is infinite where the pool does not show that the second
+    model ever gives this answer.
 
     Guarantee: with probability at least ``1 - delta``, beside that of `first_limits`,
     all hold at once.
@@ -96,25 +100,30 @@ def added_false_answers(
     Examples
     --------
     >>> added_false_answers(
-    ...     [0.2, 0.25], [900, 950], 920, [15, 60], 10_000, 0, delta=0.005
+    ...     [0.2, 0.25], [900, 950], 10_000, 920, 10_000, [15, 60], 920, delta=0.005
     ... ).round(4).tolist()
     [0.2713, 0.407]
     """
     limits = np.asarray(first_limits, dtype=np.float64)
-    first = checks.check_counts(first_answers, "first_answers")
-    both = checks.check_counts(joined, "joined")
     share = checks.check_probability(delta, "delta") / 3
-    k = limits.shape[-1]
-    fresh = max(n_unlabeled - equal_rows, 0)
-    most = upper_limits(np.minimum(first, fresh), np.full(k, fresh), share / k)
-    known = max(second_answers - equal_rows, 0)
-    least = lower_limits(np.array([known]), np.array([n_unlabeled]), share)
-    moved = upper_limits(np.minimum(both, known), np.full(k, known), share / k)
+    of_first = checks.check_counts_of(
+        first_answers, first_rows, "first_answers", "first_rows"
+    )
+    of_joined = checks.check_counts_of(joined, joined_rows, "joined", "joined_rows")
+    most, moved = (
+        upper_limits(counts, rows, share / limits.shape[-1])
+        for counts, rows in (of_first, of_joined)
+    )
+    least = lower_limits(np.array([second_answers]), np.array([second_rows]), share)
     return _over(limits * most, least) + moved
 
 
 def counted_mean_limit(
-    counts: ArrayLike, values: ArrayLike, *, delta: ArrayLike, equal_rows: int = 0
+    counts: ArrayLike,
+    values: ArrayLike,
+    *,
+    delta: ArrayLike,
+    duplicates: ArrayLike = 0,
 ) -> Floats:
     r"""Upper limit for the mean of values in [0, 1], from how often each was seen.
 
@@ -125,15 +134,16 @@ def counted_mean_limit(
         = \frac1\delta.
 
     The last axis of `counts`, :math:`n_v`, is the value; `delta` is one number, or one
-    for each mean. So many as `equal_rows` of the
-    rows may be no fresh draws: the smallest values are taken out. It is 1 where nothing
-    was seen.
+    for each mean. So many as `duplicates` of the rows of each value may be no fresh
+    draws: those of values below :math:`q` are taken out, since they lower the limit. It
+    is 1 where nothing was seen.
 
     Guarantee: with probability at least ``1 - delta`` the mean of the distribution is
     at most the limit.
     Assumes: independent draws; possible values that were known before.
     Source: for a true mean q the wealth is a nonnegative martingale (Ville), and it
-    grows with q. It does not depend on the order of the rows.
+    grows with q, whichever rows are taken out, so that the least of these wealths does,
+    too. It does not depend on the order of the rows.
 
     Examples
     --------
@@ -143,21 +153,21 @@ def counted_mean_limit(
     seen = np.atleast_2d(checks.check_counts(counts, "counts"))
     worth = np.asarray(values, dtype=np.float64)
     order = np.argsort(worth, kind="stable")
-    seen, worth = seen[..., order].copy(), worth[order]
+    seen, worth = seen[..., order], worth[order]
     shape = np.asarray(counts).shape[:-1]
     shares = np.broadcast_to(checks.check_probabilities(delta, "delta"), shape)
     enough = np.log(len(STAKES) / shares.reshape(-1))
-    # Fewer rows of value 0 than may be stale: nothing is known of how many are fresh.
+    stale = np.broadcast_to(checks.check_counts(duplicates, "duplicates"), seen.shape)
+    stale = stale[..., order]
     is_open = seen.sum(axis=-1) > 0
-    if equal_rows:
-        is_open &= (worth[0] == 0.0) & (seen[..., 0] >= equal_rows)
-        seen[..., 0] = np.maximum(seen[..., 0] - equal_rows, 0)
 
     def is_rich(q: Floats) -> NDArray[np.bool_]:
         odds = (q[:, np.newaxis] - worth) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(STAKES[:, np.newaxis, np.newaxis] * odds)
+        # The least wealth, whichever of the duplicates are stale: it also rises with q.
+        fresh = seen - np.where(worth < q[:, np.newaxis], stale, 0)
         return np.asarray(
-            np.logaddexp.reduce((seen * factors).sum(axis=-1), axis=0) >= enough
+            np.logaddexp.reduce((fresh * factors).sum(axis=-1), axis=0) >= enough
         )
 
     low, high = np.zeros(len(seen)), np.full(len(seen), 1.0 - 1e-12)

@@ -27,18 +27,24 @@ class BoundTerms(NamedTuple):
     """Upper bound on how often the full model differs from these, from the pool."""
 
 
-def upper_pool_rows(n_unlabeled: ArrayLike, equal_rows: ArrayLike) -> NDArray[np.int64]:
-    r"""Pool rows that count as seen, where some of them equal labeled rows.
+def upper_pool_rows(
+    n_unlabeled: ArrayLike, equal_rows: ArrayLike, counted: ArrayLike = 0
+) -> NDArray[np.int64]:
+    r"""Pool rows by which a count is read, where some of them equal labeled rows.
 
-    Of :math:`m` rows :math:`e` equal a labeled row. They stay in the pool and in the
-    count :math:`a`, which is read as one of :math:`m - e` rows:
-    :math:`B(a, m - e, \delta)`, and 1 where :math:`a` is larger.
+    Of :math:`m` rows :math:`e` equal a labeled row, and :math:`e_a` of these are among
+    the :math:`a` rows counted. All stay in the pool and in the count, which is read as
+    one of :math:`m - e + e_a` rows: :math:`B(a, m - e + e_a, \delta)`. Where only
+    :math:`e` is known, :math:`e_a = 0`, and the limit is 1 where :math:`a > m - e`.
 
     Parameters
     ----------
     n_unlabeled, equal_rows
         Pool rows on which models were compared, :math:`m`, and how many of them have
         the content of some labeled row, :math:`e`. Integers >= 0, any shape.
+    counted
+        How many of the equal rows were counted, :math:`e_a`. Integers in
+        ``[0, equal_rows]``; 0 where this is not known.
 
     Returns
     -------
@@ -51,19 +57,21 @@ def upper_pool_rows(n_unlabeled: ArrayLike, equal_rows: ArrayLike) -> NDArray[np
     Assumes: a pool of fresh rows beside at most `equal_rows` records of the labeled
     rows themselves, repeated or not; or a pool of fresh rows all of which may by chance
     equal labeled ones.
-    Source: in the first case the fresh rows are :math:`m - e` or more, and at most
-    :math:`a` of them differ; in the second :math:`B(a, m - e, \delta) \ge B(a, m,
-    \delta)`. Leaving equal rows out instead would be wrong in the second case: models
-    that know their rows by heart differ exactly there.
+    Source: in the first case :math:`r \le e_a` records were counted and :math:`q \le e
+    - e_a` were not, so that the limit of the fresh rows is :math:`B(a - r, m - r - q,
+    \delta) \le B(a, m - q, \delta)`: a record that leaves a count and its total lowers
+    the limit. In the second :math:`B(a, m - e + e_a, \delta) \ge B(a, m, \delta)`.
+    Leaving equal rows out instead would be wrong in the second case: models that know
+    their rows by heart differ exactly there.
 
     Examples
     --------
-    >>> int(upper_pool_rows(10_000, 250))
-    9750
+    >>> int(upper_pool_rows(10_000, 250)), int(upper_pool_rows(10_000, 250, 30))
+    (9750, 9780)
     """
     m = checks.check_counts(n_unlabeled, "n_unlabeled")
-    e = checks.check_counts(equal_rows, "equal_rows")
-    return np.asarray(np.maximum(m - e, 0))[()]
+    e, e_a = checks.check_counts_of(counted, equal_rows, "counted", "equal_rows")[::-1]
+    return np.asarray(np.maximum(m - e + e_a, 0))[()]
 
 
 def cv_bound(
@@ -297,7 +305,10 @@ def nested_all_rows(
     disagreements
         Pool rows on which the model of all rows differs from each fold's, :math:`a_i`.
         Integers in the shape of `fold_errors`.
-    pool_rows, delta, label_share
+    pool_rows
+        Pool rows that count as seen, of :func:`upper_pool_rows`; one number, or one for
+        each count of `disagreements`.
+    delta, label_share
         As :func:`cv_bound` takes them, with the same errors.
 
     Returns
@@ -335,9 +346,8 @@ def nested_all_rows(
         )
     first, second = _divided(delta, label_share)
     label_terms = fold_limits(errors, rows, first)
-    seen = np.asarray(pool_rows)[..., np.newaxis]
     per_fold = second[..., np.newaxis] / errors.shape[-1]
-    disagreement_terms = _pool_limits(counts, seen, per_fold)
+    disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
     sums = label_terms + disagreement_terms
     fold = np.asarray(sums.argmin(axis=-1))[()]
     terms = (sums, label_terms, disagreement_terms)

@@ -1,8 +1,8 @@
 """Rows that equal other rows: which they are, and random numbers that they share.
 
 Pool rows that equal a labeled row are counted in one pass. They may be the same records
-or others that look alike: a bound reads the pool's counts as if it had so many rows
-fewer, which is valid for both. Nothing is left out.
+or others that look alike: bounds read the pool's counts such that they are valid for
+both. Nothing is left out.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,13 +21,16 @@ from dsel.data.row_random import mix_bits, row_random
 _FIRST_COLUMNS: Final = 8
 
 
-def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
-    """Return what counts the rows of a matching pool that equal a labeled row.
+FindDuplicates = Callable[[Any], NDArray[np.bool_]]
+"""Takes a block of the pool, and says for each row whether it equals a labeled row."""
+
+
+def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
+    """Return a function that finds rows of a matching pool that equal a labeled row.
 
     Rows are compared in the type with fewer digits, as rows of the other one were
     rounded. Zeros of either sign are equal, and so are missing values. Rows are told by
-    hashes of 64 bits: a chance hit makes the count one larger, which a bound may well
-    be told.
+    hashes of 64 bits: a chance hit makes a bound larger, never too small.
     """
     X, dtype = encoded(labeled.X), np.dtype(np.float64)
     if pool.dtype.kind != "O":
@@ -46,15 +49,19 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> Callable[..., int]:
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
 
-    def count(X: Any, rows: NDArray[np.int64]) -> int:
+    def find(X: Any) -> NDArray[np.bool_]:
         likely = encoded(X)
+        rows = np.arange(likely.shape[0])
         for some, hashed in stages:
             hashes = row_hashes(comparable(likely[:, some], dtype))
             places = np.searchsorted(hashed, hashes) % len(hashed)
-            likely = likely[np.flatnonzero(hashed[places] == hashes)]
-        return int(likely.shape[0])
+            is_known = np.flatnonzero(hashed[places] == hashes)
+            likely, rows = likely[is_known], rows[is_known]
+        found = np.zeros(X.shape[0], dtype=bool)
+        found[rows] = True
+        return found
 
-    return count
+    return find
 
 
 def compared_type(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:

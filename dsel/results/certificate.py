@@ -188,7 +188,7 @@ class Certificate(Told):
     n_unlabeled: int = 0
     """Pool rows that were counted."""
     equal_rows: int = 0
-    """Pool rows that equal labeled rows: so many fewer are counted as seen; without a
+    """Pool rows that equal labeled rows; without a
     pool held-out rows that equal those that the model was fitted to."""
     share: str = ""
     """Words for the part of the labels that its model saw."""
@@ -287,7 +287,7 @@ class Certificate(Told):
         elif self.equal_rows:
             origin.append(
                 f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
-                f"rows, and so many fewer are taken as seen"
+                f"rows, which the bound allows for"
             )
         facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
         facts += [("But", reason) for reason in self.reasons[1:]]

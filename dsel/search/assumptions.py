@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from dsel.data.equal_rows import comparable, equal_rows
+from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, encoded, stacked
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -67,13 +67,15 @@ def look_at_pool(
     pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
 ) -> PoolFacts:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass."""
-    share, count_equal = min(1.0, SAMPLE_ROWS / pool.n_rows), equal_rows(pool, labeled)
+    share = min(1.0, SAMPLE_ROWS / pool.n_rows)
+    find_duplicates = duplicate_finder(pool, labeled)
 
     def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any]]:
         """Return the equal rows of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < share)
-        return count_equal(X, rows), [X[drawn]] if len(drawn) else []
+        n_equal = int(find_duplicates(X).sum())
+        return n_equal, [X[drawn]] if len(drawn) else []
 
     n_equal, rows = pool.reduce(
         look,
@@ -91,7 +93,11 @@ def count_fitting_rows(
     fitting: Pool, labeled: LabeledRows, *, allow_nan: bool, client: Any = None
 ) -> int:
     """Return how many pool rows that learners are given equal labeled rows."""
-    count = equal_rows(fitting, labeled)
+    find_duplicates = duplicate_finder(fitting, labeled)
+
+    def count(X: Any, rows: NDArray[np.int64]) -> int:
+        return int(find_duplicates(X).sum())
+
     n_equal: int = fitting.reduce(count, add, client=client, allow_nan=allow_nan)
     return n_equal
 

@@ -27,6 +27,7 @@ from dsel import names
 from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice, check_options
 from dsel.criteria import Settings
+from dsel.data.equal_rows import duplicate_finder
 from dsel.data.frames import Frame
 from dsel.data.pool import Span
 from dsel.errors import (
@@ -37,7 +38,7 @@ from dsel.errors import (
     warn,
 )
 from dsel.families.family import FIT_DONE, FittedGroup
-from dsel.losses import ClassCounts
+from dsel.losses import ClassCounts, PoolCounts
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.cube import evidence as read_evidence
@@ -77,7 +78,7 @@ from dsel.search.select import (
     remarks_on,
     with_terms,
 )
-from dsel.search.tasks import FitJob, count_chosen, fit_chosen
+from dsel.search.tasks import ChosenModels, FitJob, count_chosen, fit_chosen
 from dsel.stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ BY_CLASS: Final = {
     names.OUTER_ANSWERS: (
         (names.PREDICTED_CLASS, names.OTHER_CLASS),
         "pool rows by the answers of its model and the full one",
+    ),
+    names.OUTER_DUPLICATE_ANSWERS: (
+        (names.PREDICTED_CLASS, names.OTHER_CLASS),
+        "of these, the pool rows that equal labeled rows",
     ),
 }
 """What is counted by class: dimensions beside the folds, and what people read of it."""
@@ -389,7 +394,8 @@ class _Run:
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
         self._check_failures(evidence)
-        last = self.last_step(race.choices(driver.table), driver.progress())
+        chosen = race.choices(driver.table)
+        last = self.last_step(chosen, facts.equal_rows, driver.progress())
         for number, why in last.stopped.items():
             evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
         k = plan.layout.n_folds
@@ -424,8 +430,13 @@ class _Run:
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, pairs, partial(dict, models))
 
-    def last_step(self, chosen: list[int], before: Progress = NOTHING_DONE) -> LastStep:
+    def last_step(
+        self, chosen: list[int], equal_rows: int, before: Progress = NOTHING_DONE
+    ) -> LastStep:
         """Fit what was chosen, and count it; by all rows first, then without each fold.
+
+        `equal_rows` pool rows equal labeled ones: where there are none, the pass over
+        the pool need not look for them.
 
         Raises AllFitsFailedError where no model of a fold could be fitted.
         """
@@ -481,23 +492,30 @@ class _Run:
         if k in models:
             fits = f"{[(job, made[job][1]) for job in jobs]}"
             token = blake2b(fits.encode(), digest_size=12).hexdigest()
-            evidence |= self._disagreements(fitted, token, counted, report)
+            has_duplicates = equal_rows > 0
+            evidence |= self._disagreements(
+                fitted, token, counted, report, has_duplicates=has_duplicates
+            )
         report()
         return LastStep(candidates, models, evidence, tuple(messages), stopped)
 
     def _disagreements(
         self, fitted: Mapping[FitJob, FittedGroup], token: str,
         counted: dict[Span, NDArray[np.int64]], report: Callable[[], None],
+        *, has_duplicates: bool,
     ) -> dict[str, NDArray[np.int64]]:  # fmt: skip
-        """Count the pool rows on which each fold's model and the full one differ."""
+        """Count the pool rows on which each fold's model and the full one differ.
+
+        In the same pass those of them are counted that equal labeled rows.
+        """
         plan, spans, work = self.plan, self.plan.spans, self.plan.work
         pool, n_folds = plan.pool, plan.layout.n_folds
         assert pool is not None  # else there is no model of all rows
-        keys = {span: f"last/{span.start}-{span.stop}/{token}" for span in spans}
+        keys = {span: f"chosen/{span.start}-{span.stop}/{token}" for span in spans}
         known = {} if self.store is None else self.store.records
         for span, key in keys.items():
             if key in known:
-                counted[span] = known[key]["differences"]
+                counted[span] = known[key]["counts"]
         together: dict[int, list[FitJob]] = {}  # they share work when they answer
         for job in fitted:
             together.setdefault(job.candidates[0], []).append(job)
@@ -508,27 +526,34 @@ class _Run:
             whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
             models.append(([job.split for job in jobs], whole))
         by_class = work.by_class
-        arguments = n_folds, isinstance(work.X, Frame), work.allow_nan, by_class
+        find = duplicate_finder(pool, plan.labeled) if has_duplicates else None
+        chosen = ChosenModels(
+            models, n_folds, isinstance(work.X, Frame), work.allow_nan, by_class, find
+        )
         serial, waiting = count(1), ([span] for span in spans if span not in counted)
 
         def task_of(spans: list[Span]) -> Task:
             sources = partial(pool.sources, spans[0])
             key = f"count-rows={spans[0].start}-{next(serial)}"
-            return Task(key, count_chosen, arguments, sources)
+            return Task(key, count_chosen, (), sources)
 
-        with pool.unchanged(), closing(self.make_executor(models)) as executor:
+        with pool.unchanged(), closing(self.make_executor(chosen)) as executor:
             for [span], found in attempts(executor, waiting, task_of, on_turn=report):
                 counted[span] = found
                 if self.store is not None:
-                    self.store.append(keys[span], {"differences": found})
+                    self.store.append(keys[span], {"counts": found})
         total = np.sum([counted[span] for span in spans], axis=0)
         has_model = np.isin(range(n_folds), [job.split for job in fitted])
         # A model that does not exist differs everywhere.
-        differ = np.where(has_model, total[:, 0], pool.n_rows).astype(np.int64)
-        found = {names.OUTER_DISAGREEMENTS: differ}
+        differ = np.where(has_model, total[0, :, 0], pool.n_rows).astype(np.int64)
+        found = {
+            names.OUTER_DISAGREEMENTS: differ,
+            names.OUTER_DUPLICATE_DISAGREEMENTS: total[1, :, 0],
+        }
         if by_class is not None:
             size = len(by_class.classes) + 1
-            found[names.OUTER_ANSWERS] = total[:, 1:].reshape(n_folds, size, size)
+            tables = total[..., 1:].reshape(2, n_folds, size, size)
+            found[names.OUTER_ANSWERS], found[names.OUTER_DUPLICATE_ANSWERS] = tables
         return found
 
     def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
@@ -633,13 +658,17 @@ def _read(
     """Read the bounds of both models, and the reports where they were declared."""
     by_class, k = plan.work.by_class, plan.layout.n_folds
     size = 1 if by_class is None else len(by_class.classes) + 1
-    nothing = np.zeros((k, size, size), np.int64)
+    nothing, none = np.zeros((k, size, size), np.int64), np.zeros(k, np.int64)
     tables = ClassCounts(
         counted[names.OUTER_ERRORS], plan.layout.fold_rows,
         counted.get(names.OUTER_CONFUSION, nothing),
-        counted.get(names.OUTER_DISAGREEMENTS, np.zeros(k, np.int64)),
-        counted.get(names.OUTER_ANSWERS, nothing),
-        0 if plan.pool is None else plan.pool.n_rows, facts.equal_rows,
+        PoolCounts(
+            0 if plan.pool is None else plan.pool.n_rows, facts.equal_rows,
+            counted.get(names.OUTER_DISAGREEMENTS, none),
+            counted.get(names.OUTER_DUPLICATE_DISAGREEMENTS, none),
+            counted.get(names.OUTER_ANSWERS, nothing),
+            counted.get(names.OUTER_DUPLICATE_ANSWERS, nothing),
+        ),
     )  # fmt: skip
     # Whether there is a pool was planned; without a model of all rows it gives nothing.
     has_pool = plan.pool is not None
@@ -705,8 +734,9 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
     if plan.layout.is_nested:
         outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
         chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
-        last = run.last_step(chosen)
-        found = last.evidence
+        last = run.last_step(chosen, int(cube[names.EQUAL_ROWS]))
+        # What 0.2 finished has no counts of duplicates.
+        found = {name: n for name, n in last.evidence.items() if name in cube}
         before = {name: cube[name].values for name in found}
         models = {
             deploy: last.models[plan.layout.n_folds if c.fold is None else c.fold]

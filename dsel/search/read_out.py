@@ -15,7 +15,6 @@ from dsel.bounds import (
     binomial_tail_inversion,
     nested_all_rows,
     nested_one_fold,
-    upper_pool_rows,
 )
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
@@ -62,9 +61,10 @@ def read_error(counts: ClassCounts, delta: float, *, has_pool: bool) -> ReadOut:
     found = ReadOut(int(fold), float(limit), float(pooled), float(expected))
     if not has_pool:
         return found
-    rows = upper_pool_rows(counts.n_unlabeled, counts.equal_rows)
+    pool = counts.pool
+    rows = pool.upper_rows(pool.duplicate_disagreements)
     _, terms = nested_all_rows(
-        counts.errors, counts.rows, counts.disagreements, rows, delta=delta
+        counts.errors, counts.rows, pool.disagreements, rows, delta=delta
     )
     bound, label_term, pool_term = (float(term) for term in terms)
     return replace(found, all_rows=bound, label_term=label_term, pool_term=pool_term)
@@ -166,5 +166,9 @@ def of_classes(by_class: ByClass, counts: ClassCounts, loss: Loss) -> ClassCount
     return replace(
         counts,
         confusions=by_class.narrowed(counts.confusions, loss),
-        pairs=by_class.narrowed(counts.pairs, loss),
+        pool=replace(
+            counts.pool,
+            pairs=by_class.narrowed(counts.pool.pairs, loss),
+            duplicate_pairs=by_class.narrowed(counts.pool.duplicate_pairs, loss),
+        ),
     )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import LastUse, process_cache, spare_memory
+from dsel.data.equal_rows import FindDuplicates
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
 from dsel.data.splits import LEAVE_ONE_OUT, Split
@@ -360,36 +361,51 @@ def joined_tokens(tokens: dict[int, str]) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
+@dataclass(frozen=True)
+class ChosenModels:
+    """What a pass over the pool needs to compare the chosen models; sent once."""
+
+    models: Sequence[tuple[Sequence[int], FittedGroup]]
+    """The splits of each group; that after the last fold is of all rows."""
+    n_folds: int
+    are_frames: bool
+    allow_nan: bool
+    by_class: ByClass | None
+    find_duplicates: FindDuplicates | None
+    """Which rows of a block equal labeled ones; None where the pool has none."""
+
+
 def count_chosen(
-    models: Sequence[tuple[Sequence[int], FittedGroup]],
-    payloads: Sequence[Any],
-    sources: list[Any],
-    n_folds: int,
-    are_frames: bool,
-    allow_nan: bool,
-    by_class: ByClass | None = None,
+    chosen: ChosenModels, payloads: Sequence[Any], sources: list[Any]
 ) -> tuple[NDArray[np.int64], None]:
     """Count in a span the rows on which each fold's model and that of all rows differ.
 
-    `models` has the splits of each group; that after the last fold is of all rows. What
-    stands for a model that could not be fitted differs everywhere. Returns for each
-    fold this count, then those of pairs of answers `by_class`, if there is one.
+    What stands for a model that could not be fitted differs everywhere. Returns, of all
+    rows and then of duplicates of labeled rows, for each fold this count and those of
+    pairs of predictions by class, if these are counted: (2, n_folds, 1 + n_pairs).
     """
     del payloads
+    models, n_folds, by_class = chosen.models, chosen.n_folds, chosen.by_class
     row_nbytes = max(group.row_nbytes for _, group in models) + 8 * (n_folds + 1)
     n_pairs = 0 if by_class is None else (len(by_class.classes) + 1) ** 2
-    total: NDArray[np.int64] = np.zeros((n_folds, 1 + n_pairs), np.int64)
+    total: NDArray[np.int64] = np.zeros((2, n_folds, 1 + n_pairs), np.int64)
     for block in _blocks(
-        sources, row_nbytes, are_frames=are_frames, allow_nan=allow_nan
+        sources, row_nbytes, are_frames=chosen.are_frames, allow_nan=chosen.allow_nan
     ):
         codes: Any = np.full((n_folds + 1, len(block.rows)), np.iinfo(np.int64).min)
         for splits, group in models:
             with _naming_rows(block):
                 which = [np.array(split) for split in splits]
                 codes[list(splits)] = group.predict(block.X, which)[:, 0]
-        total[:, 0] += (codes[:-1] != codes[-1]).sum(axis=1)
-        if by_class is not None:
-            total[:, 1:] += [by_class.table(c, codes[-1]).ravel() for c in codes[:-1]]
+        parts = [codes]
+        if chosen.find_duplicates is not None:
+            parts.append(codes[:, chosen.find_duplicates(block.X)])
+        for counts, part in zip(total, parts, strict=False):
+            counts[:, 0] += (part[:-1] != part[-1]).sum(axis=1)
+            if by_class is not None:
+                counts[:, 1:] += [
+                    by_class.table(answers, part[-1]).ravel() for answers in part[:-1]
+                ]
         del block  # else it would be in memory beside the next one
     return total, None
 

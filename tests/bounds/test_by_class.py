@@ -27,22 +27,22 @@ def test_added_misses__is_the_quotient_of_two_limits():
     assert np.isinf(added_misses([0], 5_000, 0, 2_000, delta=0.01)).all()
 
 
-def test_added_false_answers__reads_the_pool_without_rows_that_are_known():
-    def found(**changed):
-        given = {"n_unlabeled": 5_000, "equal_rows": 100, **changed}
-        return added_false_answers(
-            [0.2, 0.1], [300, 310], 320, [25, 40], delta=0.03, **given
-        )
-
-    fresh, share = 4_900, 0.01
-    least = lower(220, 5_000, share)
+def test_added_false_answers__reads_each_count_by_its_rows():
+    found = added_false_answers(
+        [0.2, 0.1], [300, 310], [4_930, 4_940], 220, 4_900, [25, 40], [230, 225],
+        delta=0.03,
+    )  # fmt: skip
+    least, share = lower(220, 4_900, 0.01), 0.01
     wanted = [
-        limit * upper(said, fresh, share / 2) / least + upper(moved, 220, share / 2)
-        for limit, said, moved in ((0.2, 300, 25), (0.1, 310, 40))
+        limit * upper(*first, share / 2) / least + upper(*joined, share / 2)
+        for limit, first, joined in (
+            (0.2, (300, 4_930), (25, 230)),
+            (0.1, (310, 4_940), (40, 225)),
+        )
     ]
-    np.testing.assert_allclose(found(), wanted, rtol=1e-8)
-    assert (found(equal_rows=0) < found()).all()
-    assert np.isinf(found(equal_rows=320)).all()
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+    none = added_false_answers([0.2], [3], [100], 0, 90, [0], [0], delta=0.03)
+    assert np.isinf(none).all()
 
 
 @pytest.mark.parametrize("chances", [[0.9, 0.06, 0.03, 0.01], [0.5, 0.2, 0.2, 0.1]])
@@ -55,13 +55,35 @@ def test_counted_mean_limit__fails_at_most_at_delta(rng, chances, n_rows):
     assert (limits >= counts @ RATES / n_rows).all()
 
 
-def test_counted_mean_limit__takes_stale_rows_out_of_the_smallest_values():
-    counts = [900, 50, 0, 10]
-    limit = counted_mean_limit(counts, RATES, delta=0.05, equal_rows=200)
-    assert limit == counted_mean_limit([700, 50, 0, 10], RATES, delta=0.05)
-    assert counted_mean_limit(counts, RATES, delta=0.05) < limit < 0.1
-    assert counted_mean_limit(counts, RATES, delta=0.05, equal_rows=901) == 1.0
-    assert counted_mean_limit([0, 0, 0, 0], RATES, delta=0.05) == 1.0
+def test_counted_mean_limit__takes_stale_rows_out_whichever_raise_the_limit():
+    counts, duplicates = np.array([300, 50, 20, 10]), np.array([200, 30, 20, 9])
+
+    def limit(counts, **options):
+        return counted_mean_limit(counts, RATES, delta=0.05, **options)
+
+    found = limit(counts, duplicates=duplicates)
+    some = [np.linspace(0, most, 4).astype(int) for most in duplicates]
+    each = [
+        limit(counts - taken)
+        for taken in np.stack(np.meshgrid(*some), -1).reshape(-1, 4)
+    ]
+    assert found == pytest.approx(max(each), rel=1e-9)
+    assert limit(counts) < found < limit(counts - [200, 0, 0, 0]) * 1.2
+    assert limit(counts, duplicates=counts) == 1.0
+    assert limit([0, 0, 0, 0]) == 1.0
+
+
+@pytest.mark.parametrize("n_records", [0, 400])
+def test_counted_mean_limit__holds_with_rows_that_are_no_fresh_draws(rng, n_records):
+    chances = [0.9, 0.06, 0.03, 0.01]
+    fresh = rng.multinomial(200, chances, N_DRAWS)
+    stale = np.array([n_records, 0, 0, 0])  # they cost nothing
+    limits = counted_mean_limit(fresh + stale, RATES, delta=0.2, duplicates=stale)
+    n_wrong = int((limits < RATES @ chances).sum())
+    assert stats.binom.sf(n_wrong - 1, N_DRAWS, 0.2) > 0.001
+    if n_records:
+        naive = counted_mean_limit(fresh + stale, RATES, delta=0.2)
+        assert (naive < RATES @ chances).mean() > 0.5
 
 
 def test_counted_mean_limit__of_errors_is_above_the_binomial_limit():

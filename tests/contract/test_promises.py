@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import dsel
-from dsel.bounds import cv_bound, nested_all_rows
+from dsel.bounds import cv_bound, nested_all_rows, upper_pool_rows
 from tests.contract.runs import TREES, digits, run_search
 
 pytestmark = pytest.mark.contract
@@ -19,7 +19,7 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_bound__is_read_as_if_pool_rows_that_are_labeled_were_not_seen(name):
+def test_bound__allows_for_pool_rows_that_are_labeled_rows(name):
     errors, differ, formula = FORMULAS[name]
     run = run_search(*TREES, X, Y, np.vstack([POOL, X[:90]]), certificate=name, cv=3)
     chosen = run.results.isel(max_depth=run.choice.candidate).fillna(0)
@@ -29,7 +29,10 @@ def test_bound__is_read_as_if_pool_rows_that_are_labeled_were_not_seen(name):
     if name == "cv_bound":
         terms = formula(errors, rows, differ.sum(), len(POOL), delta=0.05 / 4)
     else:
-        _, terms = formula(errors, rows, differ, len(POOL), delta=0.05)
+        among = chosen["outer_duplicate_disagreements"].values.astype(int)
+        seen = upper_pool_rows(len(POOL) + 90, 90, among)
+        _, terms = formula(errors, rows, differ, seen, delta=0.05)
+        assert 0 < among.sum() < differ.sum()
     found = run.certificates["all_rows"]
     assert (found.equal_rows, found.n_unlabeled) == (90, len(POOL) + 90)
     assert found.bound == pytest.approx(min(1.0, terms.bound), abs=1e-12)

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
+from dsel.bounds.by_class import counted_mean_limit
 from tests.bounds.test_by_class import lower, upper
 from tests.search.test_nested import FailsOnRows
 
@@ -158,6 +159,71 @@ def test_cost__of_1_for_every_error_is_the_error(learner, grid):
     left = cube.outer_answers.values
     differ = left.sum(axis=(1, 2)) - np.trace(left, axis1=1, axis2=2)
     assert (differ == cube.outer_disagreements).all()
+
+
+def of_all_rows(name, first, cells, m, e, delta):
+    """Return the bound of the model of all rows through a fold's, by scipy.
+
+    `first` is the limit of the fold's model; `cells` has the pool rows by both
+    predictions, and of these the rows that equal labeled rows, of which there are `e`
+    among `m`; `delta` is the pool's share, divided among five folds.
+    """
+    counts, equal = cells
+
+    def most(rows, columns, share):
+        among = counts[rows, columns].sum(), equal[rows, columns].sum()
+        return upper(among[0], m - e + among[1], share / 5)
+
+    def missed_more(place, share):
+        few = lower((CLASSES[place] == Y).sum(), len(Y), share / 2)
+        others = [c for c in range(3) if c != place]
+        return most([place] * 2, others, share / 2) / few
+
+    if name == "recall":
+        return first + missed_more(0, delta)
+    if name == "balanced":
+        return first + np.mean([missed_more(place, delta / 2) for place in (0, 1)])
+    if name == "precision":
+        n, dup = counts[:, 0].sum(), equal[:, 0].sum()
+        said = upper(counts[0].sum(), m - e + equal[0].sum(), delta / 3 / 5)
+        joined = n - counts[0, 0], n - dup + dup - equal[0, 0]
+        moved = upper(joined[0], joined[1], delta / 3 / 5)
+        return first * said / lower(n - dup, m - dup, delta / 3) + moved
+    # Costs of 5 and 1 as parts of the largest; which duplicates are stale is not known.
+    values, places = [0, 0.2, 1], ([[0, 1], [0, 1]], [[1], [0]], [[0], [1]])
+    seen, stale = (np.array([t[*at].sum() for at in places]) for t in (counts, equal))
+    takes = np.stack(np.meshgrid(*([0, most] for most in stale)), -1).reshape(-1, 3)
+    added = [counted_mean_limit(seen - t, values, delta=delta / 5) for t in takes]
+    return first + 5 * max(added)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_bound_of_all_rows__allows_for_pool_rows_that_equal_labeled_rows(name):
+    pool = np.vstack([POOL[:600], X[:300], X[:300]])
+    outcome = plan(pool=pool, loss=LOSSES[name]).run()
+    cube, m, e = outcome.results, len(pool), 600
+    assert int(cube.equal_rows) == e
+    n = len(cube.true_class)  # "others" are the last
+    cells = np.zeros((2, 5, 3, 3), int)
+    cells[:, :, :n, :n] = cube.outer_answers, cube.outer_duplicate_answers
+    sums = []
+    for fold, table in enumerate(cube.outer_confusion.values.astype(int)):
+        share = 0.95 * 0.05 * SHARES[fold]
+        if name == "recall":
+            first = missed(table, 0, share)
+        elif name == "precision":
+            first = missed(table.T, 0, share)
+        elif name == "balanced":
+            first = np.mean([missed(table, c, share / 2) for c in (0, 1)])
+        else:
+            costs = [np.trace(table), table[1, 0], table[0, 1]]
+            first = 5 * counted_mean_limit(costs, [0, 0.2, 1], delta=share)
+        sums.append(of_all_rows(name, first, cells[:, fold], m, e, 0.05 * 0.05))
+    found = outcome.certificates["all_rows"]
+    assert found.certified
+    assert found.unclipped == pytest.approx(min(sums), rel=1e-7)
+    # Duplicates are among what is counted, and most are not.
+    assert 0 < cube.outer_duplicate_disagreements.sum() < cube.outer_disagreements.sum()
 
 
 def test_report__has_limits_of_every_number_at_its_share_of_delta():

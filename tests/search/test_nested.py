@@ -133,9 +133,34 @@ def test_counts__of_a_span_are_those_of_its_blocks(options, monkeypatch):
     whole = plan(prune=False, **options).run().results
     monkeypatch.setattr("dsel.search.tasks.BLOCK_ROWS", (70, 70))
     found = plan(prune=False, **options).run().results
-    names = [n for n in whole if "disagreements" in n or n == "outer_answers"]
+    names = [n for n in whole if "disagreements" in n or n.endswith("answers")]
     assert found[names].equals(whole[names])
-    assert len(names) == 2
+    assert len(names) >= 2
+
+
+def test_duplicates__are_counted_among_the_rows_on_which_models_differ(tmp_path):
+    pool, n = np.vstack([POOL, X, X]), len(POOL)
+    made = plan(pool=pool, loss=dsel.losses.recall(1), prune=False)
+
+    def stop(progress):
+        if progress.spans_done == progress.spans_total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.run(out=tmp_path, on_progress=stop)
+    for outcome in (made.run(), made.run(out=tmp_path)):
+        cube = outcome.results
+        assert int(cube["equal_rows"]) == 2 * len(X)
+        fold = outcome.certificates["one_fold"].fold
+        one, full = (outcome.models[name].predict(pool) for name in outcome.models)
+        for name, rows in (("", slice(None)), ("duplicate_", slice(n, None))):
+            differ = (one != full)[rows]
+            table = cube[f"outer_{name}answers"].isel(fold=fold)
+            table = table.sel(predicted_class="1", other_class="others")
+            assert int(cube[f"outer_{name}disagreements"][fold]) == differ.sum()
+            assert int(table) == (differ & (one == 1)[rows]).sum()
+    without = plan().run().results  # no row of this pool equals a labeled one
+    assert (without["outer_duplicate_disagreements"] == 0).all()
 
 
 def test_outcome__unseeded_models_are_those_that_were_counted():
