@@ -1,10 +1,12 @@
-"""Names of array types, plain numbers, and rows in float64."""
+"""Names of array types, plain numbers, masked values, and rows in float64."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import validation
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -14,6 +16,68 @@ Bools = NDArray[np.bool_]
 def as_plain(value: Any) -> Any:
     """Return a number of numpy as Python's own, which texts and JSON show as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def as_masked(values: Any) -> Any:
+    """Return values as a masked array where some may be masked, else None.
+
+    Numpy drops the masks of a list's members, and shows what lies under them.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    if not isinstance(values, list | tuple):
+        return None
+    if any(isinstance(row, np.ma.MaskedArray) and row.ndim for row in values) or any(
+        isinstance(row, list | tuple) and any(v is np.ma.masked for v in row)
+        for row in values
+    ):
+        rows = [as_masked(row) for row in values]
+        pairs = zip(rows, values, strict=True)
+        return np.ma.stack([np.ma.array(v) if r is None else r for r, v in pairs])
+    mask = [value is np.ma.masked for value in values]
+    if not any(mask):
+        return None
+    # Something of the same type stands under the mask: numpy would make floats of all.
+    other = next((value for value in values if value is not np.ma.masked), 0)
+    pairs = zip(values, mask, strict=True)
+    return np.ma.array(
+        [other if is_gap else value for value, is_gap in pairs], mask=mask
+    )
+
+
+def fill_masked(rows: Any, name: str) -> Any:
+    """Return rows with NaN where numbers are masked; lazily of a Dask array.
+
+    Raises ValueError where other values than floats are masked: none of them says that
+    it is missing. What is not masked at all is returned as it is.
+    """
+    if isinstance(getattr(rows, "_meta", None), np.ma.MaskedArray):
+        fill = partial(fill_masked, name=name)
+        meta = np.empty((0,) * rows.ndim, rows.dtype)
+        return rows.map_blocks(fill, dtype=rows.dtype, meta=meta)
+    masked = as_masked(rows)
+    if masked is None:
+        return rows
+    if not np.ma.is_masked(masked):
+        return np.ma.getdata(masked)
+    if masked.dtype.kind != "f":
+        where = ", column ".join(map(str, np.argwhere(np.ma.getmaskarray(masked))[0]))
+        raise ValueError(
+            f"{name} must hold no masked values but floats, which become NaN, got "
+            f"{masked.dtype} masked in row {where}; pass "
+            f"{name.strip('`')}.astype(float).filled(np.nan), or leave out such rows."
+        )
+    return masked.filled(np.nan)
+
+
+def validate_data(
+    estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any
+) -> Any:
+    """Return what scikit-learn's function does, of rows whose masks are NaN.
+
+    Masked labels and targets are refused before, as rows without one are.
+    """
+    return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
 
 
 def as_floats(rows: Any) -> Any:

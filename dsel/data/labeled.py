@@ -15,6 +15,7 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from dsel.arrays import as_masked, fill_masked
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -76,6 +77,7 @@ def labeled_rows(
             f"`X` must hold the labeled rows, got {X!r}; pass an array, a data frame "
             f"or a sparse matrix."
         )
+    X = fill_masked(X, "`X`")
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
@@ -185,11 +187,13 @@ def check_labels(y: Any) -> NDArray[Any]:
 
 def check_unmasked(y: Any) -> None:
     """Raise ValueError where labels or targets are masked: numpy would unmask them."""
-    if np.ma.is_masked(y):
-        row = int(np.argwhere(np.ma.getmaskarray(y))[0][0])
+    is_masked = isinstance(getattr(y, "_meta", None), np.ma.MaskedArray)
+    masked = as_masked(y.compute() if is_masked else y)
+    if masked is not None and np.ma.is_masked(masked):
+        row = int(np.argwhere(np.ma.getmaskarray(masked))[0][0])
         raise ValueError(
             f"`y` must hold a label for every row, but that of row {row} is masked; "
-            f"leave out rows without a label."
+            f"leave out rows without a label, or pass them as `pool`."
         )
 
 

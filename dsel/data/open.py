@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_list_like
 from scipy import sparse
 
+from dsel.arrays import fill_masked
 from dsel.checks import check_options, check_url
 from dsel.data.frames import (
     NUMERIC,
@@ -30,7 +31,7 @@ from dsel.data.frames import (
     taken,
 )
 from dsel.data.parquet import from_parquet, has_parquet
-from dsel.data.pool import Pool, in_blocks, in_slices
+from dsel.data.pool import POOL, Pool, in_blocks, in_slices
 from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, naming_file, read_table
 from dsel.data.zarr_rows import from_zarr, open_zarr, place_of, stamped
 
@@ -174,6 +175,7 @@ def _of_object(source: Any) -> Pool:
         frame = frame_of(source)
         return _of_memory(frame.given, frame.schema)
     columns: Any = None
+    source = fill_masked(source, POOL)
     if hasattr(source, "dims") and hasattr(source, "coords"):
         if source.ndim == 2 and source.dims[1] in source.coords:
             columns = source.coords[source.dims[1]].values

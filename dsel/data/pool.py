@@ -19,6 +19,7 @@ from dask.optimization import cull
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from dsel.arrays import fill_masked
 from dsel.data.cache import process_cache
 from dsel.data.frames import (
     Frame,
@@ -603,7 +604,7 @@ def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
             f"to {stop - 1} are {rows.shape[0]} rows; correct them, as "
             f"compute_chunk_sizes() of a Dask array does."
         )
-    return rows
+    return fill_masked(rows, where)
 
 
 def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:

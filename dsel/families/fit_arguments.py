@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Integers
+from dsel.arrays import Integers, fill_masked
 
 
 def cut_to_rows(
@@ -31,7 +31,10 @@ def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[st
             f"`fit_params` must be a dict of arguments of `fit` by their names, such "
             f"as {{'sample_weight': weights}}, got {fit_params!r}."
         )
-    params = dict(fit_params or {})
+    params = {
+        name: fill_masked(value, f"`{name}`")
+        for name, value in dict(fit_params or {}).items()
+    }
     for name, value in params.items():
         is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
         if is_weight and np.shape(value) != (n_rows,):
@@ -43,6 +46,12 @@ def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[st
             raise TypeError(
                 f"`{name}` must hold numbers, got {np.asarray(value).dtype}, such as "
                 f"{np.asarray(value)[0]!r}."
+            )
+        if is_weight and not np.isfinite(weights := np.asarray(value, float)).all():
+            row = int(np.argmin(np.isfinite(weights)))
+            raise ValueError(
+                f"`{name}` must hold finite numbers, but that of row {row} is "
+                f"{weights[row]}; give such a row the weight 0, or leave it out."
             )
     return params
 

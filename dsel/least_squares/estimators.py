@@ -9,11 +9,11 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats
+from dsel.arrays import Floats, validate_data
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
-from dsel.data.labeled import check_labels
+from dsel.data.labeled import check_labels, check_unmasked
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
@@ -224,6 +224,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
             Where a parameter is out of range, the kernel matrix is singular without
             regularization, or it does not fit into memory.
         """
+        check_unmasked(y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
             y_numeric=True, ensure_min_samples=1 + bool(self.fit_intercept),

@@ -15,13 +15,13 @@ from dask.base import tokenize
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Floats, validate_data
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_targets
+from dsel.data.labeled import check_targets, check_unmasked
 from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
@@ -378,6 +378,7 @@ class LeastSquaresSearch(Search):
             rows = validate_data(
                 self, X_extra, reset=False, accept_sparse="csr", dtype=np.float64
             )
+            check_unmasked(y_extra)
             fresh = check_array(y_extra, ensure_2d=False, dtype=np.float64)
             wanted = (rows.shape[0], *y.shape[1:])
             if fresh.shape != wanted:

@@ -11,10 +11,9 @@ from functools import partial, reduce
 from typing import Any, Final, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from dsel import names
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers, validate_data
 from dsel.checks import check_integer
 from dsel.data import open_pool
 from dsel.data.identity import content_hash

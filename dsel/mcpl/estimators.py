@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from scipy.stats import Covariance, multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers, validate_data
 from dsel.checks import check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, coded, codes_of, with_columns

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, gen_batches, get_tags
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers, validate_data
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import drawn, make_candidates, with_learner_tags

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 
 from dsel import names
+from dsel.arrays import fill_masked
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -635,6 +636,7 @@ def _layout(
 ) -> Layout:  # fmt: skip
     """Return the splits that the criterion reads."""
     if groups is not None:
+        groups = fill_masked(groups, "`groups`")
         if np.shape(groups) != (labeled.n_rows,):
             raise ValueError(
                 f"`groups` must hold the group of each of the {labeled.n_rows} labeled "
