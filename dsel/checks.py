@@ -32,6 +32,20 @@ def check_probability(value: Any, name: str) -> float:
     return float(check_probabilities(number, name))
 
 
+def check_delta(value: Any) -> float:
+    """Return `delta`, the probability that a bound fails, as a float, or raise.
+
+    Above 1/2 it is the confidence that was written; formulas of `dsel.bounds` take it.
+    """
+    delta = check_probability(value, "delta")
+    if delta > 0.5:
+        raise ValueError(
+            f"`delta` must be at most 0.5, got {delta:g}: it is the probability that a "
+            f"bound fails; did you mean {1.0 - delta:.6g}?"
+        )
+    return delta
+
+
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return an array of floats strictly between 0 and 1, or raise."""
     array = np.asarray(values)

@@ -12,7 +12,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from dsel import names
 from dsel.auditing.settings import SETTINGS
-from dsel.checks import check_choice, check_integer, check_probabilities
+from dsel.checks import (
+    check_choice,
+    check_delta,
+    check_integer,
+    check_probabilities,
+)
 from dsel.data.row_random import seed_from
 from dsel.runtime.tasks import as_task
 
@@ -87,7 +92,8 @@ def audit(
     wanted = [settings] if isinstance(settings, str) else list(settings or SETTINGS)
     for name in wanted:
         check_choice(name, "settings", list(SETTINGS))
-    deltas = sorted(np.atleast_1d(check_probabilities(delta, "delta")), reverse=True)
+    given = np.atleast_1d(check_probabilities(delta, "delta")).tolist()
+    deltas = sorted(map(check_delta, given), reverse=True)
     draws = check_integer(n_draws, "n_draws", at_least=1)
     seed = seed_from(random_state)
     starts = range(0, draws, _DRAWS_A_TASK)

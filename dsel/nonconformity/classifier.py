@@ -14,7 +14,7 @@ from dsel.arrays import Floats, Integers, validate_data
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import drawn, make_candidates, with_learner_tags
-from dsel.checks import check_choice, check_integer, check_probability
+from dsel.checks import check_choice, check_delta, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.equal_rows import content_random, find_equal, known_hashes
 from dsel.data.frames import summed
@@ -305,7 +305,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             self._answer(X).critical_count,
             self.n_validation_,
             n_models=self.n_candidates_,
-            delta=delta,
+            delta=check_delta(delta),
         )
 
     def certify(
@@ -354,6 +354,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"`y` must have one label for each of the {X.shape[0]} rows of "
                 f"`X`, got {len(labels)}."
             )
+        delta = check_delta(delta)
         is_equal = find_equal(X, self.known_rows_)
         n_equal, n = int(is_equal.sum()), len(labels)
         if n_equal and not allow_equal_rows:

@@ -71,7 +71,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
         other splitter, or a list of (train rows, test rows), gives estimates only.
     delta
-        Probability with which the certificate may fail, in (0, 1).
+        Probability with which the certificate may fail, in (0, 0.5].
     prune
         ``"halving"`` (default of nested searches), ``"exact"`` (of all others), or
         False.

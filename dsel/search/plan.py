@@ -29,7 +29,7 @@ from dsel.candidates import (
     make_candidates,
     takes_nan,
 )
-from dsel.checks import check_choice, check_integer, check_probability, listed
+from dsel.checks import check_choice, check_delta, check_integer, listed
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
@@ -410,7 +410,7 @@ def plan_search(
         other scikit-learn splitter, or a list of (train rows, test rows), gives
         estimates only.
     delta
-        Probability with which the certificate may fail, in (0, 1).
+        Probability with which the certificate may fail, in (0, 0.5].
     prune
         ``"halving"``, the default of nested searches: each search keeps the best third
         of the candidates after a first round. ``"exact"``, the default of all others,
@@ -460,7 +460,7 @@ def plan_search(
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
-    delta = check_probability(delta, "delta")
+    delta = check_delta(delta)
     if delta < SMALLEST_DELTA:
         raise ValueError(
             f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "

@@ -20,7 +20,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.checks import check_counts, check_integer, check_probability
+from dsel.checks import check_counts, check_delta, check_integer, check_probability
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 CV_BOUND: Final = "cv_bound"
@@ -130,7 +130,7 @@ def plan_bound(
         check_integer(n_labeled, "n_labeled", at_least=2),
         check_integer(n_unlabeled, "n_unlabeled", at_least=0),
         check_integer(n_candidates, "n_candidates", at_least=1),
-        check_probability(delta, "delta"),
+        check_delta(delta),
         assumed_error,
         rate,
         1.0 if class_share is None else check_probability(class_share, "class_share"),

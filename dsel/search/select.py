@@ -12,7 +12,7 @@ import xarray as xr
 from dsel import names
 from dsel.bounds import pair_error_bound
 from dsel.bounds.shares import uniform_shares
-from dsel.checks import check_probability
+from dsel.checks import check_delta, check_probability
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
@@ -209,7 +209,7 @@ def terms_of(
             f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
             f"an `out` of its own."
         )
-    delta = _delta_of(cube) if delta is None else check_probability(delta, "delta")
+    delta = _delta_of(cube) if delta is None else check_delta(delta)
     return rule, rule.evaluate(counts, _settings(counts, delta))
 
 

@@ -109,6 +109,9 @@ def test_audit__draws_do_not_depend_on_how_many_there_are():
     assert 0 <= many.item() - few.item() <= 1
 
 
-def test_audit__refuses_a_delta_that_is_none():
-    with pytest.raises(ValueError, match="`delta` must be strictly"):
-        dsel.audit(QUICK, delta=0.0)
+@pytest.mark.parametrize(
+    ("delta", "words"), [(0.0, "must be strictly"), ([0.05, 0.95], "did you mean 0.05")]
+)
+def test_audit__refuses_a_delta_that_is_none(delta, words):
+    with pytest.raises(ValueError, match=f"`delta` .*{words}"):
+        dsel.audit(QUICK, delta=delta)

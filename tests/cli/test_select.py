@@ -240,6 +240,7 @@ REFUSED = [
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
     (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
     (["--delta", "2"], {}, 1, "`delta`"),
+    (["--delta", "0.95"], {}, 1, "did you mean 0.05?"),
     (["--seed", "-1"], {}, 2, "-1 is not in the range"),
     (["--workers", "0"], {}, 2, "0 is not in the range"),
     (["--workers", "1", "--scheduler", "tcp://a:1"], {}, 2, "leave --workers out"),

@@ -148,6 +148,16 @@ def test_choose__ties_are_exact_and_go_to_the_first():
     assert chosen("cv_error", tied) == 1
 
 
+def test_choose__what_differs_by_rounding_is_equal(evidence):
+    errors = np.full((N, N_FOLDS), 9)
+    errors[3:5, :3] = [[1, 2, 3], [3, 2, 1]]  # .1 + .2 + .3 > .3 + .2 + .1
+    errors[3:5, 3:] = 0
+    counts = {**evidence, names.FOLD_ERRORS: errors, names.FOLD_ROWS: np.full(5, 10)}
+    first, second = estimate("cv_error", counts)[3:5]
+    assert second < first < second * (1 + 1e-15)
+    assert chosen("cv_error", counts) == 3
+
+
 def test_choose__ties_of_max_dt_e_go_to_the_lower_training_error(halves):
     halves[names.DISAGREEMENTS][:] = 40
     halves[names.TRAIN_ERRORS][:] = 2

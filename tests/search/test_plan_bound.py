@@ -122,6 +122,7 @@ def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
         ({"n_unlabeled": -1}, ValueError, "`n_unlabeled` must be >= 0"),
         ({"n_candidates": 0}, ValueError, "`n_candidates` must be >= 1"),
         ({"delta": 1.0}, ValueError, "`delta` must be strictly between"),
+        ({"delta": 0.99}, ValueError, "did you mean 0.01"),
         ({"error": 0}, ValueError, "`error` must be strictly"),
         ({"cv": (1,)}, ValueError, "`cv` must be a number of folds >= 2"),
         ({"cv": ()}, (TypeError, ValueError), "`cv` must"),
