@@ -1,12 +1,26 @@
 """An executor whose tasks, or whose driver, fail where a test wants them to."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from dsel.runtime.local import LocalExecutor
+from dsel.runtime.tasks import Task
 
 
 class Killed(BaseException):
     """Ends a run in the middle, as a signal would."""
+
+
+@dataclass(frozen=True)
+class FaultyJob:
+    """Runs the job of a task, after the fault."""
+
+    task: Task
+    fault: Callable[[Task], object]
+
+    def run(self, context, inputs):
+        self.fault(self.task)
+        return self.task.job.run(context, inputs)
 
 
 class FaultyExecutor:
@@ -17,7 +31,7 @@ class FaultyExecutor:
     inner
         The other one.
     fault
-        Called with each task when it runs, ahead of its function; what it raises is how
+        Called with each task when it runs, ahead of its job; what it raises is how
         the task ends.
     killed_after
         How many tasks the driver is told of before it is killed; None for all.
@@ -39,18 +53,12 @@ class FaultyExecutor:
         return ended
 
     def submit(self, task):
-        fault = self.fault
         self.submitted.append(task)
-
-        def with_fault(*arguments):
-            fault(task)
-            return task.function(*arguments)
-
-        self.inner.submit(replace(task, function=with_fault))
+        self.inner.submit(replace(task, job=FaultyJob(task, self.fault)))
 
 
 def faulty_threads(fault=lambda _: None, n_threads=1, killed_after=None):
     """Return a client for `run` and `fit`: local threads that fail as is wanted."""
-    return lambda work: FaultyExecutor(
-        LocalExecutor(work, n_threads), fault, killed_after
+    return lambda context: FaultyExecutor(
+        LocalExecutor(context, n_threads), fault, killed_after
     )

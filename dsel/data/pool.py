@@ -39,8 +39,8 @@ from dsel.data.identity import content_hash, row_hashes
 from dsel.data.row_random import PART_STREAM, row_random, row_random_at
 from dsel.errors import PoolChangedError, reached
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import records_in_order
-from dsel.runtime.tasks import Task
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Output, Task
 
 POOL: Final = "`pool`"
 """How messages call rows that are in no file."""
@@ -434,20 +434,22 @@ class Pool:
         schema = self.schema and self.schema.text
         told = self.token, str(self.dtype), schema, allow_nan
         group = f"pool-{tokenize(told)}" if keep else ""
+        block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         tasks = [
             Task(
                 f"span-{span.start}",
-                _count_span,
-                (f"{group}-{span.start}-{span.stop}" if group else "", group),
+                ReduceJob(
+                    block_rows, allow_nan,
+                    f"{group}-{span.start}-{span.stop}" if group else "", group,
+                ),
                 partial(self.sources, span),
                 place=number if keep else None,
             )
             for number, span in enumerate(spans or self.spans())
-        ]
-        block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
-        work = count_chunk, combine, block_rows, allow_nan
+        ]  # fmt: skip
+        context = count_chunk, combine
         with self.unchanged():
-            return reduce(combine, records_in_order(work, tasks, client))
+            return reduce(combine, results_in_order(context, tasks, client))
 
 
 def in_blocks(
@@ -530,26 +532,35 @@ def _is_future(value: Any) -> bool:
     return distributed is not None and isinstance(value, distributed.Future)
 
 
-def _count_span(
-    work: tuple[Callable[..., Any], Callable[[Any, Any], Any], int, bool],
-    payloads: Sequence[Any],
-    sources: Sequence[Any],
-    key: str,
-    group: str,
-) -> tuple[Any, None]:
-    """Count one span, the body of a task; blocks are kept under `key` if it is one."""
-    del payloads  # a span needs nothing but its rows
-    count, combine, block_rows, allow_nan = work
-    read = read_blocks(sources, block_rows, allow_nan=allow_nan)
-    blocks: Iterable[Block] = read
-    if key:
-        blocks = process_cache().get(key, lambda: list(read), group=group)
+@dataclass(frozen=True)
+class ReduceJob:
+    """Some consecutive rows of a pool, block by block, whose values are combined."""
 
-    def counted(block: Block) -> Any:
-        return count(block.X, block.rows)
+    block_rows: int
+    """Rows that are in memory at once."""
+    allow_nan: bool
+    key: str = ""
+    """Under which blocks stay in memory; "" where none does."""
+    group: str = ""
+    """Names blocks that are dropped together."""
 
-    # In a loop a block would be there beside the next one.
-    return reduce(combine, map(counted, blocks)), None
+    def run(
+        self, context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
+        inputs: Inputs,
+    ) -> Output:  # fmt: skip
+        """Return what was combined; the context counts a block, and combines two."""
+        count, combine = context
+        read = read_blocks(inputs.sources, self.block_rows, allow_nan=self.allow_nan)
+        blocks: Iterable[Block] = read
+        if self.key:
+            cache = process_cache()
+            blocks = cache.get(self.key, lambda: list(read), group=self.group)
+
+        def counted(block: Block) -> Any:
+            return count(block.X, block.rows)
+
+        # In a loop a block would be there beside the next one.
+        return Output(reduce(combine, map(counted, blocks)))
 
 
 def _numbers_of_span(*sources: Any) -> Any:

@@ -48,7 +48,7 @@ from dsel.results.place import CUBE
 from dsel.results.store import Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
-from dsel.runtime.tasks import Task
+from dsel.runtime.tasks import Inputs, Output, Task
 from dsel.runtime.versions import installed_versions
 
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
@@ -185,7 +185,7 @@ class LeastSquaresPlan:
         def evaluate(store: Store | None) -> list[Record]:
             found: dict[str, Record] = {} if store is None else dict(store.records)
             tasks = [
-                Task(key, evaluate_width, (width,))
+                Task(key, WidthJob(width))
                 for key, width in keys.items()
                 if key not in found
             ]
@@ -197,9 +197,9 @@ class LeastSquaresPlan:
                         texts = [text] * len(self.regularizations)
                         found[done.key] = {names.MESSAGE: texts}
                         continue
-                    found[done.key] = done.record
+                    found[done.key] = done.result
                     if store is not None:
-                        store.append(done.key, done.record)
+                        store.append(done.key, done.result)
             return [found[key] for key in keys]
 
         return self.search._run(
@@ -228,11 +228,19 @@ class LeastSquaresPlan:
         )
 
 
-def evaluate_width(
-    plan: LeastSquaresPlan, payloads: Sequence[Any], width: float
-) -> tuple[Record, None]:
+@dataclass(frozen=True)
+class WidthJob:
+    """All regularizations at one width of the kernel."""
+
+    width: float
+
+    def run(self, context: LeastSquaresPlan, inputs: Inputs) -> Output:
+        """Return the record of the width; no width needs another."""
+        return Output(evaluate_width(context, self.width))
+
+
+def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
     """Decompose the kernel matrix of one width and evaluate every regularization."""
-    del payloads  # no width needs another
     X, penalty, fit_intercept = plan.X, plan.search.penalty, plan.search.fit_intercept
     gram = gaussian_gram(X, width=width)
     spectrum = decompose_gram(gram, penalty=penalty)
@@ -270,7 +278,7 @@ def evaluate_width(
     for name, values in found.items():
         record[name] = np.full((len(reasons), *values.shape[1:]), np.nan)
         record[name][usable] = values
-    return record, None
+    return record
 
 
 @dataclass(eq=False, repr=False)

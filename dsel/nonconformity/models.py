@@ -20,8 +20,8 @@ from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.families.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
-from dsel.runtime.submission import records_in_order
-from dsel.runtime.tasks import Task
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Output, Task
 
 BLOCK_NBYTES: Final = 2**24
 """Scores of a block of rows: enough for fast products, and they stay in caches."""
@@ -86,8 +86,8 @@ def train_grid(
         fit_params=checked_params(fit_params, len(y)),
     )  # fmt: skip
     tasks = [
-        Task(f"fit-{group[0].number}-{split.number}", fit_group,
-             (each.family, group, split))
+        Task(f"fit-{group[0].number}-{split.number}",
+             FitJob(each.family, group, split))
         for each in assignments
         for group in each.groups
         for split in splits
@@ -96,7 +96,7 @@ def train_grid(
     if client is None and any(each.family.holds_interpreter for each in assignments):
         # Two threads fit no faster then, and would take each other's warnings.
         client = partial(LocalExecutor, n_threads=1)
-    fitted = records_in_order((X, y), tasks, client)
+    fitted = results_in_order((X, y), tasks, client)
     trained = [
         (each.family, [next(fitted) for _ in each.groups for _ in splits])
         for each in assignments
@@ -110,17 +110,19 @@ def train_grid(
     return trained, failures
 
 
-def fit_group(
-    work: tuple[Any, Integers],
-    payloads: Sequence[Any],
-    family: Family,
-    group: Sequence[Candidate],
-    split: Split,
-) -> tuple[FittedGroup, None]:
-    """Fit the candidates of a group on a split; the models are what comes back."""
-    del payloads  # a fit starts from nothing
-    X, y = work
-    return family.fit(group, X, y, [split], budget=process_cache()), None
+@dataclass(frozen=True)
+class FitJob:
+    """The candidates of a group on a split; the models are what comes back."""
+
+    family: Family
+    group: Sequence[Candidate]
+    split: Split
+
+    def run(self, context: tuple[Any, Integers], inputs: Inputs) -> Output:
+        """Fit; the context is rows and class codes."""
+        X, y = context
+        group, splits = self.group, [self.split]
+        return Output(self.family.fit(group, X, y, splits, budget=process_cache()))
 
 
 def join_models(

@@ -1,7 +1,8 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ from dsel.errors import writing
 from dsel.files import check_no_links_inside, remove
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import records_in_order
-from dsel.runtime.tasks import Task
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Output, Task
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
@@ -62,11 +63,11 @@ def write_rows(
             f"`path` {path} exists; choose another one, or delete it."
         )
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
+    job = RowsJob(block_rows, allow_nan)
     tasks = [
-        Task(f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span))
+        Task(f"rows-{span.start}", job, partial(pool.sources, span))
         for span in pool.spans(SPAN_ROWS)
     ]
-    work = task, block_rows, allow_nan
     with _removed_unless_done(store), writing(path, "path", also_reads=True):
         group = zarr.create_group(store, attributes=told, zarr_format=3, overwrite=True)
         arrays: dict[str, Any] = {
@@ -82,7 +83,7 @@ def write_rows(
             for name, (row_shape, dtype, fill) in fields.items()
         }
         with pool.unchanged():
-            for rows, values in records_in_order(work, tasks, resolve_client(client)):
+            for rows, values in results_in_order(task, tasks, resolve_client(client)):
                 first, stop = int(rows[0]), int(rows[-1]) + 1
                 place = slice(first, stop) if len(rows) == stop - first else rows
                 for name, array in arrays.items():
@@ -177,14 +178,21 @@ def _store(path: Any, *, read_only: bool = False) -> Store:
     return FsspecStore.from_url(str(place), read_only=read_only)
 
 
-def _compute_span(
-    work: tuple[RowTask, int, bool], payloads: Sequence[Any], sources: list[Any]
-) -> tuple[tuple[NDArray[np.int64], dict[str, NDArray[Any]]], None]:
-    del payloads  # a span depends on nothing but its rows
-    task, block_rows, allow_nan = work
-    rows, found = zip(*(
-        (block.rows, task(block.X, block.rows))
-        for block in read_blocks(sources, block_rows, allow_nan=allow_nan)
-    ), strict=True)  # fmt: skip
-    values = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
-    return (np.concatenate(rows), values), None
+@dataclass(frozen=True)
+class RowsJob:
+    """Some consecutive rows of a pool, each of which gets values of its own."""
+
+    block_rows: int
+    """Rows that are computed at once."""
+    allow_nan: bool
+
+    def run(self, context: RowTask, inputs: Inputs) -> Output:
+        """Return row numbers and values by name; the context computes them."""
+        rows, found = zip(*(
+            (block.rows, context(block.X, block.rows))
+            for block in read_blocks(
+                inputs.sources, self.block_rows, allow_nan=self.allow_nan
+            )
+        ), strict=True)  # fmt: skip
+        values = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
+        return Output((np.concatenate(rows), values))

@@ -1,20 +1,21 @@
-"""Tasks on the workers of a Dask cluster; the work is sent once, as one of them."""
+"""Tasks on the workers of a Dask cluster; what they share is sent once, as a task."""
 
 import queue
 import uuid
 from concurrent.futures import CancelledError
 from itertools import count
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Final
-
-from sklearn import get_config
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.tasks import (
     Finished,
+    Inputs,
+    Job,
     LostInputError,
+    Output,
+    Packed,
     Task,
-    TaskFunction,
     check_alive,
     drain,
     run_here,
@@ -29,9 +30,7 @@ LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB
 class ClusterExecutor:
     """Workers of a Dask cluster."""
 
-    def __init__(self, work: Any, client: Any) -> None:
-        from dask import config
-
+    def __init__(self, context: Any, client: Any) -> None:
         self._workers = Workers(client)
         self._workers.check_limits()  # first: it raises where the scheduler is gone
         self._client = client
@@ -42,11 +41,22 @@ class ClusterExecutor:
         self._serial = count(1)  # what is submitted again is another task to Dask
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        # One named task holds the labeled rows, so that Dask computes it again where
-        # the worker that held them died. They are part of the graph on purpose, once.
+        self._contexts: dict[str, Any] = {}
+        self._first = self.put(context)
+
+    def put(self, context: Any) -> str:
+        """Send what several tasks need, once; return its key, for `Task.context`.
+
+        One named task holds it, so that Dask computes it again where the worker that
+        held it died: it is part of the graph on purpose.
+        """
+        from dask import config
+
+        key = f"context-{self._run_id}-{len(self._contexts)}"
         with config.set(LARGE_GRAPHS):
-            packed = (work, get_config()), tuple(versions_here().items())
-            self._work = client.submit(tuple, packed, key=f"work-{self._run_id}")
+            packed = Packed.of(context), tuple(versions_here().items())
+            self._contexts[key] = self._client.submit(tuple, packed, key=key)
+        return key
 
     @property
     def n_slots(self) -> int:
@@ -59,7 +69,7 @@ class ClusterExecutor:
         return self._workers.update().task_memory
 
     def submit(self, task: Task) -> None:
-        """Submit the task; where its payload stays, also one that returns its record.
+        """Submit the task; where its output stays, also one that returns its result.
 
         That one waits behind tasks that are there already, which delays short ones.
         """
@@ -69,21 +79,21 @@ class ClusterExecutor:
         if task.place is not None and self._addresses:
             address = self._addresses[task.place % len(self._addresses)]
             where = {"workers": [address], "allow_other_workers": True}
-        arguments = task.all_arguments(self._client)
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
-            whole = record = self._client.submit(
-                _run_on_worker, task.function, self._work,
-                [self._futures[name][0] for name in task.inputs], task.keeps_payload,
-                *arguments, key=f"{task.key}-{self._run_id}-{next(self._serial)}",
+            whole = result = self._client.submit(
+                _run_on_worker, self._contexts[task.context or self._first], task.job,
+                [self._futures[name][0] for name in task.inputs],
+                task.read_sources(self._client), task.keeps_output,
+                key=f"{task.key}-{self._run_id}-{next(self._serial)}",
                 priority=task.priority, pure=False, **where,
             )  # fmt: skip
-        if task.keeps_payload:
-            record = self._client.submit(
-                itemgetter(0), whole, key=f"record-{whole.key}",
+        if task.keeps_output:
+            result = self._client.submit(
+                attrgetter("result"), whole, key=f"result-{whole.key}",
                 priority=task.priority + 1, pure=False,
             )  # fmt: skip
-        self._futures[task.key] = (whole, record)
-        record.add_done_callback(lambda _: self._ended.put(task.key))
+        self._futures[task.key] = (whole, result)
+        result.add_done_callback(lambda _: self._ended.put(task.key))
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
@@ -91,15 +101,17 @@ class ClusterExecutor:
         return [self._ending(key) for key in keys if key in self._futures]
 
     def _ending(self, key: str) -> Finished:
-        record = self._futures[key][1]
+        result = self._futures[key][1]
         try:
-            return Finished(key, self._workers.result_of(record))
+            return Finished(key, self._workers.result_of(result))
         except ImportError as error:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
         except CancelledError as error:
             # Dask cancels a task whose rows, sent ahead of it, died with a worker.
-            is_over = self._client.status != "running" or self._work.cancelled()
+            contexts = self._contexts.values()
+            lost = any(each.cancelled() for each in contexts)
+            is_over = self._client.status != "running" or lost
             return Finished(key, None, error if is_over else LostInputError(key))
         except ClusterLostError:
             raise
@@ -115,17 +127,17 @@ class ClusterExecutor:
             return Finished(key, None, explained)
 
     def fetch(self, key: str) -> Any:
-        """Bring the payload kept under `key` to this process."""
+        """Bring what the task of `key` has kept to this process."""
         whole = self._futures[key][0]
-        payload = self._client.submit(itemgetter(1), whole, pure=False)
+        kept = self._client.submit(attrgetter("kept"), whole, pure=False)
         try:
-            return self._workers.result_of(payload)
+            return self._workers.result_of(kept)
         except CancelledError as error:
             check_alive(error)
             raise
 
     def forget(self, key: str) -> None:
-        """Cancel the task if it has not begun, and drop its payload."""
+        """Cancel the task if it has not begun, and drop what it kept."""
         for future in self._futures.pop(key, ()):
             # Unlike `cancel`, `release` does not wait for an answer of the scheduler.
             future.release() if future.done() else future.cancel()
@@ -134,13 +146,16 @@ class ClusterExecutor:
         """Cancel what runs and drop everything of this run."""
         for key in list(self._futures):
             self.forget(key)
-        self._work.release()
+        for context in self._contexts.values():
+            context.release()
 
 
 def _run_on_worker(
-    function: TaskFunction, sent: Any, wholes: list[Any], keeps: bool, *arguments: Any
-) -> Any:
+    sent: tuple[Packed, Any], job: Job, wholes: list[Output], sources: list[Any],
+    keeps: bool,
+) -> Any:  # fmt: skip
     packed, versions = sent
     check_here(versions)
-    whole = run_here(packed, function, [each[1] for each in wholes], *arguments)
-    return whole if keeps else whole[0]
+    inputs = Inputs(tuple(each.kept for each in wholes), sources)
+    output = run_here(packed, job, inputs)
+    return output if keeps else output.result

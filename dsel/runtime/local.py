@@ -13,16 +13,27 @@ import time
 import uuid
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Final
 
 import cloudpickle
 import psutil
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
-from sklearn import get_config
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.clients import count_threads, current_worker
-from dsel.runtime.tasks import Finished, Task, drain, is_task, run_here, single_threaded
+from dsel.runtime.tasks import (
+    Finished,
+    Inputs,
+    Job,
+    Output,
+    Packed,
+    Task,
+    drain,
+    is_task,
+    run_here,
+    single_threaded,
+)
 from dsel.runtime.workers import GO_ON
 
 logger = logging.getLogger(__name__)
@@ -36,16 +47,16 @@ DIED: Final = (
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
-_received: Final[dict[str, tuple[Any, dict[str, Any]]]] = {}
-"""In such a process: the work of the run, and scikit-learn's configuration there."""
+_received: Final[dict[str, Packed]] = {}
+"""In such a process: what the run has put, by its key."""
 
 
 class NotPicklableError(Exception):
-    """What a task returned cannot be brought back."""
+    """What a job returned cannot be brought back."""
 
 
-class WorkMissingError(Exception):
-    """The process has begun after the work was sent."""
+class ContextMissingError(Exception):
+    """The process has begun after the context was sent."""
 
 
 class LocalExecutor:
@@ -53,14 +64,15 @@ class LocalExecutor:
 
     `began` is when the run of a learner that holds it began, by the monotonic clock;
     None of all others. Tasks go to processes as soon as these are ready; those that
-    need payloads of others stay on threads, where the payloads are.
+    need what others have kept stay on threads, where it is.
     """
 
     def __init__(
-        self, work: Any, n_threads: int | None = None, began: float | None = None
+        self, context: Any, n_threads: int | None = None, began: float | None = None
     ) -> None:
-        self._packed = work, get_config()  # else threads have scikit-learn's defaults
-        self._key = uuid.uuid4().hex
+        self._run_id = uuid.uuid4().hex
+        self._contexts: dict[str, Packed] = {}
+        self._first = self.put(context)
         self.n_slots = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self.n_slots, thread_name_prefix="dsel")
         # Fits that hold the interpreter are slower on two threads than on one.
@@ -68,9 +80,10 @@ class LocalExecutor:
         # In a task, or a process of somebody else's pool, those beside it are busy.
         is_inside = multiprocessing.parent_process() or current_worker() or is_task()
         self._began = None if is_inside or self.n_slots == 1 else began
-        self._coming: list[Future[None]] = []  # the work, to each of the processes
+        # By key of a context: its way to each of the processes.
+        self._coming: dict[str, list[Future[None]]] = {}
         self._on_processes: dict[str, Task] = {}
-        self._futures: dict[str, Future[tuple[Any, Any]]] = {}
+        self._futures: dict[str, Future[Output]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._limits = ExitStack()
         self._limits.enter_context(single_threaded())
@@ -80,46 +93,57 @@ class LocalExecutor:
         """Memory that is free now, divided by the threads."""
         return int(psutil.virtual_memory().available) // self.n_slots
 
+    def put(self, context: Any) -> str:
+        """Keep what several tasks need; return its key, for `Task.context`."""
+        key = f"{self._run_id}-{len(self._contexts)}"
+        self._contexts[key] = Packed.of(context)
+        return key
+
     def submit(self, task: Task) -> None:
-        """Queue the task; threads take tasks in this order, and keep all payloads."""
-        if not task.inputs and self._has_processes():
+        """Queue the task; threads take tasks in this order, and keep all output."""
+        key = task.context or self._first
+        if not task.inputs and self._has_processes(key):
             self._send(task)
             return
-        payloads = [self._futures[name].result()[1] for name in task.inputs]
+        kept = tuple(self._futures[name].result().kept for name in task.inputs)
         threads = self._pool if task.inputs else self._alone
-        arguments = task.function, payloads, *task.all_arguments(None)
-        self._keep(task, threads.submit(run_here, self._packed, *arguments))
+        inputs = Inputs(kept, task.read_sources(None))
+        future = threads.submit(run_here, self._contexts[key], task.job, inputs)
+        self._keep(task, future)
 
-    def _send(self, task: Task, *, with_work: bool = False) -> None:
-        """Run a task in a process; its payload comes back only if it is to be kept."""
+    def _send(self, task: Task, *, with_context: bool = False) -> None:
+        """Run a task in a process; what it keeps comes back only if it is asked for."""
+        key, inputs = task.context or self._first, Inputs((), task.read_sources(None))
+        packed = self._contexts[key] if with_context else None
         try:
             future = _in_process(
-                self.n_slots, _run, self._key, self._packed if with_work else None,
-                task.function, task.keeps_payload, *task.all_arguments(None),
-            )  # fmt: skip
+                self.n_slots, _run, key, packed, task.job, inputs, task.keeps_output
+            )
         except BrokenExecutor as error:  # it died since the last task ended
             raise ClusterLostError(DIED) from error
         self._on_processes[task.key] = task
         self._keep(task, future)
 
-    def _keep(self, task: Task, future: "Future[tuple[Any, Any]]") -> None:
+    def _keep(self, task: Task, future: "Future[Output]") -> None:
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
-    def _has_processes(self) -> bool:
-        """Whether processes have begun and imported what the work needs."""
+    def _has_processes(self, key: str) -> bool:
+        """Whether processes have begun, and have imported what a context needs."""
         if self._began is None:
             return False
         n, lasted = self.n_slots, time.monotonic() - self._began
         if not self._coming and n not in _pools and lasted < PATIENCE_SECONDS:
             return False
         try:
-            self._coming = self._coming or [
-                _in_process(n, _receive, self._key, self._packed) for _ in range(n)
+            coming = self._coming.setdefault(key, [])
+            coming += [
+                _in_process(n, _receive, key, self._contexts[key])
+                for _ in range(0 if coming else n)
             ]
-            if not all(future.done() for future in self._coming):
+            if not all(future.done() for future in coming):
                 return False
-            for future in self._coming:
+            for future in coming:
                 future.result()
         except Exception as error:  # pickle raises what an object's own code raises
             self._stay_on_threads(error)
@@ -145,20 +169,20 @@ class LocalExecutor:
             self._stay_on_threads(error)
             self.submit(task)
             return None
-        if task is not None and isinstance(error, WorkMissingError):
-            self._send(task, with_work=True)
+        if task is not None and isinstance(error, ContextMissingError):
+            self._send(task, with_context=True)
             return None
         if task is not None and isinstance(error, BrokenExecutor):
             end_processes(self.n_slots)
             raise ClusterLostError(DIED) from error
-        return Finished(key, None if error else future.result()[0], error)
+        return Finished(key, None if error else future.result().result, error)
 
     def fetch(self, key: str) -> Any:
-        """Return the payload kept under `key`."""
-        return self._futures[key].result()[1]
+        """Return what the task of `key` has kept."""
+        return self._futures[key].result().kept
 
     def forget(self, key: str) -> None:
-        """Cancel the task if it has not begun, and drop its payload."""
+        """Cancel the task if it has not begun, and drop what it kept."""
         self._on_processes.pop(key, None)
         future = self._futures.pop(key, None)
         if future is not None:
@@ -197,20 +221,25 @@ def end_processes(n: int) -> None:
         pool.shutdown(wait=True, kill_workers=True)
 
 
-def _receive(key: str, packed: tuple[Any, dict[str, Any]]) -> None:
-    _received.clear()  # one run works at a time; what another lost is sent again
+def _receive(key: str, packed: Packed) -> None:
+    # One run works at a time; what another one lost is sent again.
+    run_id = key.partition("-")[0]
+    for old in [each for each in _received if not each.startswith(run_id)]:
+        del _received[old]
     _received[key] = packed
 
 
-def _run(key: str, packed: Any, function: Any, keeps: bool, *arguments: Any) -> Any:
+def _run(
+    key: str, packed: Packed | None, job: Job, inputs: Inputs, keeps: bool
+) -> Output:
     if packed is not None:
         _receive(key, packed)
     if key not in _received:
-        raise WorkMissingError
-    record, payload = run_here(_received[key], function, [], *arguments)
-    result = record, payload if keeps else None
+        raise ContextMissingError
+    output = run_here(_received[key], job, inputs)
+    output = output if keeps else replace(output, kept=None)
     try:
-        cloudpickle.dumps(result)  # else the error does not tell whose it is
+        cloudpickle.dumps(output)  # else the error does not tell whose it is
     except Exception as error:
         raise NotPicklableError(str(error)) from None
-    return result
+    return output

@@ -15,7 +15,7 @@ from typing import Any, Final
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster import ClusterExecutor
 from dsel.runtime.local import LocalExecutor
-from dsel.runtime.tasks import Finished, LostInputError, Task, check_alive
+from dsel.runtime.tasks import Finished, Inputs, LostInputError, Task, check_alive
 
 logger = logging.getLogger(__name__)
 
@@ -32,19 +32,19 @@ Executor = LocalExecutor | ClusterExecutor
 
 
 def make_executor(
-    work: Any, client: Any, n_jobs: int | None = None, began: float | None = None
+    context: Any, client: Any, n_jobs: int | None = None, began: float | None = None
 ) -> Executor:
-    """Return what runs tasks, each of which gets `work` first.
+    """Return what runs tasks, whose jobs get `context`.
 
     `client` is a `distributed.Client`; None for `n_jobs` threads of this process; or a
-    function that takes `work` and returns an executor of the caller's own.
+    function that takes `context` and returns an executor of the caller's own.
     """
     if client is None:
-        return LocalExecutor(work, n_jobs, began)
+        return LocalExecutor(context, n_jobs, began)
     if callable(client):
-        executor: Executor = client(work)
+        executor: Executor = client(context)
         return executor
-    return ClusterExecutor(work, client)
+    return ClusterExecutor(context, client)
 
 
 def run_tasks(
@@ -83,7 +83,7 @@ def run_tasks(
                 continue
             del running[task.key]
             yield finished
-            if finished.error is not None or not task.keeps_payload:
+            if finished.error is not None or not task.keeps_output:
                 executor.forget(task.key)
 
 
@@ -92,16 +92,16 @@ def completed(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
     return run_tasks(executor, partial(next, iter(tasks), None))
 
 
-def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
-    """Run given tasks on an executor of their own; yield their records in order.
+def results_in_order(context: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
+    """Run given tasks on an executor of their own; yield their results in order.
 
-    A record that comes early is kept until those before it were yielded. At most two
+    A result that comes early is kept until those before it were yielded. At most two
     windows of tasks are submitted beyond the first one that has not ended. Inside a
     task they run in that task (see `resolve_client`), and a single one runs here, too.
     """
     if client is None and (current_worker() is not None or len(tasks) == 1):
         for task in tasks:
-            yield task.function(work, [], *task.all_arguments(None))[0]
+            yield task.job.run(context, Inputs(sources=task.read_sources(None))).result
         return
     waiting = iter(tasks)
     keys: deque[str] = deque()
@@ -114,8 +114,8 @@ def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[
             keys.append(task.key)
         return task
 
-    with closing(make_executor(work, client)) as executor:
+    with closing(make_executor(context, client)) as executor:
         for finished in run_tasks(executor, next_task):
             early[finished.key] = finished
             while keys and keys[0] in early:
-                yield early.pop(keys.popleft()).result()
+                yield early.pop(keys.popleft()).get()

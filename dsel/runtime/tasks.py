@@ -1,27 +1,55 @@
-"""Tasks, one thread each, and their outcomes.
+"""Jobs, the tasks that carry them to a thread or a worker, and how these end.
 
-The limit of threads is that of BLAS, OpenMP and an estimator's `n_jobs`.
+A job is a value: what it needs besides the context of its run, which was put on the
+executor before, stands in its fields. So a signature says what travels, and a job that
+is logged or compared says which work it is. The limit of threads is that of BLAS,
+OpenMP and an estimator's `n_jobs`.
 """
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from joblib import parallel_config
-from sklearn import config_context
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime.workers import GO_ON
 
-TaskFunction = Callable[..., tuple[Any, Any]]
-"""Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a job gets from elsewhere when it runs."""
+
+    kept: tuple[Any, ...] = ()
+    """What the tasks of `Task.inputs` kept."""
+    sources: Sequence[Any] = ()
+    """What `Task.sources` returned, with futures of the cluster resolved."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a job made."""
+
+    result: Any
+    """Small, and sent to the process that submitted the task."""
+    kept: Any = None
+    """Stays where it was made, for other tasks and for `fetch`."""
+
+
+class Job(Protocol):
+    """Work that one thread does."""
+
+    def run(self, context: Any, inputs: Inputs) -> Output:
+        """Do it; `context` is what was put on the executor for all tasks of a kind."""
+
 
 _in_task: Final = ContextVar("in_task", default=False)
 
@@ -47,31 +75,29 @@ class LostInputError(OSError):
 
 @dataclass(frozen=True)
 class Task:
-    """One call of a function, in a thread of this process or in a worker."""
+    """One run of a job, in a thread of this process or in a worker."""
 
     key: str
     """Unique among the tasks of the executor."""
-    function: TaskFunction
-    arguments: tuple[Any, ...] = ()
-    """Passed on to the function."""
+    job: Job
     sources: Callable[[Any], list[Any]] | None = None
     """Called with the Dask client, or None, each time that the task is submitted;
-    returns the first of the arguments, whose rows are then sent to a worker."""
+    returns rows of a pool, or how they are read, for the worker."""
     inputs: tuple[str, ...] = ()
-    """Keys of finished tasks whose payloads were kept and are passed to this one."""
+    """Keys of finished tasks whose output was kept and is passed to this one."""
+    context: str | None = None
+    """What `put` returned; None for the context that the executor was made with."""
     priority: int = 0
     """Tasks of higher priority go first."""
-    keeps_payload: bool = False
-    """Whether the payload is kept where it was made, for other tasks and `fetch`."""
+    keeps_output: bool = False
+    """Whether `Output.kept` stays where it was made, for other tasks and `fetch`."""
     place: int | None = None
     """Tasks with the same number are sent to the same worker if possible, also those
     of other executors: rows that an earlier task has read may be in its cache."""
 
-    def all_arguments(self, client: Any) -> tuple[Any, ...]:
-        """Return what to call the function with, after work and payloads."""
-        if self.sources is None:
-            return self.arguments
-        return (self.sources(client), *self.arguments)
+    def read_sources(self, client: Any) -> list[Any]:
+        """Return the sources as they are sent with the task, none where it has none."""
+        return [] if self.sources is None else self.sources(client)
 
 
 @dataclass(frozen=True)
@@ -79,15 +105,15 @@ class Finished:
     """A task that ended."""
 
     key: str
-    record: Any
-    """What it counted; None where it failed or was cancelled."""
+    result: Any
+    """`Output.result`; None where the task failed or was cancelled."""
     error: BaseException | None = None
 
-    def result(self) -> Any:
-        """Return the record, or raise the error."""
+    def get(self) -> Any:
+        """Return the result, or raise the error."""
         if self.error is not None:
             raise self.error
-        return self.record
+        return self.result
 
 
 def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
@@ -125,13 +151,24 @@ _running = 0
 _limits: Any = None
 
 
-def run_here(
-    packed: tuple[Any, dict[str, Any]], function: Any, payloads: list[Any], *rest: Any
-) -> Any:
-    """Call a task's function with one thread, and scikit-learn set as the caller's."""
-    work, config = packed
-    with single_threaded(), config_context(**config), as_task():
-        return function(work, payloads, *rest)
+@dataclass(frozen=True)
+class Packed:
+    """A context as it is sent, with the settings that its jobs run under."""
+
+    context: Any
+    config: Mapping[str, Any]
+    """scikit-learn's configuration of the caller: other threads have its defaults."""
+
+    @classmethod
+    def of(cls, context: Any) -> "Packed":
+        """Return a context with this thread's settings."""
+        return cls(context, get_config())
+
+
+def run_here(packed: Packed, job: Job, inputs: Inputs) -> Output:
+    """Run a job with one thread, and scikit-learn set as the caller's."""
+    with single_threaded(), config_context(**packed.config), as_task():
+        return job.run(packed.context, inputs)
 
 
 @lru_cache(maxsize=1)

@@ -24,7 +24,7 @@ from dsel.runtime.tasks import Task
 from dsel.search.counts import CountTable, span_key
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ROUNDING, ExactRace, NestedRace
-from dsel.search.tasks import SpanJob, count_spans
+from dsel.search.tasks import Call, SpanJob, count_spans
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
 MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
@@ -160,8 +160,7 @@ class Driver:
             cached = f"{this_pass}-{hash(jobs[0].candidates)}"
             return Task(
                 f"count-rows={jobs[0].start}-{next(self.serial)}",
-                count_spans,
-                (jobs, comparisons, cached),
+                Call(count_spans, (jobs, comparisons, cached)),
                 lambda client: [pool.sources(table.spans[n], client) for n in numbers],
                 inputs=tuple(inputs),
                 priority=10,

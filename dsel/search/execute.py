@@ -78,7 +78,7 @@ from dsel.search.select import (
     remarks_on,
     with_terms,
 )
-from dsel.search.tasks import ChosenModels, FitJob, count_chosen, fit_chosen
+from dsel.search.tasks import Call, ChosenModels, FitJob, count_chosen, fit_chosen
 from dsel.stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -459,7 +459,7 @@ class _Run:
             group, name = work.groups[jobs[0].group], layout.folds[jobs[0].split].name
             key = f"fit-chosen-{group.label}-{task_name(name)}-{next(serial)}"
             # Spread over the workers, as the first fits are.
-            return Task(key, fit_chosen, (jobs[0],), place=jobs[0].split)
+            return Task(key, Call(fit_chosen, (jobs[0],)), place=jobs[0].split)
 
         waiting = ([job] for job in jobs)
         with closing(self.make_executor(work)) as executor:
@@ -535,7 +535,7 @@ class _Run:
         def task_of(spans: list[Span]) -> Task:
             sources = partial(pool.sources, spans[0])
             key = f"count-rows={spans[0].start}-{next(serial)}"
-            return Task(key, count_chosen, (), sources)
+            return Task(key, Call(count_chosen, ()), sources)
 
         with pool.unchanged(), closing(self.make_executor(chosen)) as executor:
             for [span], found in attempts(executor, waiting, task_of, on_turn=report):

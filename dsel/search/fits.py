@@ -23,7 +23,7 @@ from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.search.counts import UNKNOWN, CountTable, fit_key
-from dsel.search.tasks import FitJob, Payload, fit_jobs
+from dsel.search.tasks import Call, FitJob, Payload, fit_jobs
 
 logger = logging.getLogger("dsel.search")
 
@@ -93,7 +93,7 @@ def attempts(
     for finished in run_tasks(executor, next_task, on_turn=on_turn):
         jobs, error = running.pop(finished.key), finished.error
         if error is None:
-            yield jobs, finished.record
+            yield jobs, finished.result
             continue
         tries.update(jobs)
         is_final = isinstance(error, ValueError | TypeError | KeyError)
@@ -237,7 +237,7 @@ class Fitting:
         ending = {job.group for job in jobs} - still_open
         arguments = (jobs, self.keeps_models, ending)
         return Task(
-            key, fit_jobs, arguments, keeps_payload=self.keeps_models, place=place
+            key, Call(fit_jobs, arguments), keeps_output=self.keeps_models, place=place
         )
 
     def restore_models(self, members: Iterable[int]) -> bool:
@@ -294,7 +294,7 @@ class Fitting:
         if finished.error is not None:
             self._try_again(jobs, finished.error)
             return
-        for record in finished.record:
+        for record in finished.result:
             job, table = record.job, self.table
             seconds = float(np.nansum([entry["seconds"] for entry in record.entries]))
             failed = [e["message"] for e in record.entries if "errors" not in e]

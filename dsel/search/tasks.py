@@ -6,7 +6,7 @@ that was counted.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ from dsel.families.family import (
 )
 from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.losses import ByClass
+from dsel.runtime.tasks import Inputs, Output
 from dsel.search.comparisons import Comparison, tallies
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
@@ -78,6 +79,21 @@ class Work:
     def group_of(self, candidate: int) -> Group:
         """Return a candidate's group."""
         return next(group for group in self.groups if group.members((candidate,)))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function of this module, as a job."""
+
+    function: Callable[..., tuple[Any, Any]]
+    """Takes context, what other tasks kept, sources if there are some, arguments."""
+    arguments: tuple[Any, ...]
+
+    def run(self, context: Any, inputs: Inputs) -> Output:
+        """Call it."""
+        sources = [inputs.sources] if inputs.sources else []
+        kept = list(inputs.kept)
+        return Output(*self.function(context, kept, *sources, *self.arguments))
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,11 @@ def test_run__counts_do_not_depend_on_spare_memory(monkeypatch):
     xr.testing.assert_equal(plan.run().results.drop_vars(times), whole)
 
 
-def die(work, payloads):
-    """Do what the system does to a process that asks for too much."""
-    os._exit(1)
+class Die:
+    """Does what the system does to a process that asks for too much."""
+
+    def run(self, context, inputs):
+        os._exit(1)
 
 
 @pytest.mark.cluster
@@ -101,8 +103,8 @@ def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
         connect(workers=1) as client,
     ):
         executor = make_executor(None, client)
-        executor.submit(Task("task", die))
+        executor.submit(Task("task", Die()))
         [finished] = executor.wait(120.0)
         assert died_of_task(finished.error)
         with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
-            finished.result()
+            finished.get()

@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import psutil
@@ -150,11 +151,11 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
 def test_processes__that_died_between_two_tasks_end_the_run(there):
     executor = local.LocalExecutor(None, 2, began=0.0)
     with closing(executor):
-        wait_until(executor._has_processes)
+        wait_until(partial(executor._has_processes, executor._first))
         with pytest.raises(BrokenExecutor):
             local._in_process(2, os._exit, 9).result()
         with pytest.raises(ClusterLostError, match="a process of this machine ended"):
-            executor.submit(Task("a", _forget))
+            executor.submit(Task("a", None))
 
 
 def _forget(key, packed):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -12,19 +13,25 @@ from dsel.runtime.submission import (
     LOST_TRIES,
     WINDOW,
     completed,
-    records_in_order,
+    results_in_order,
     run_tasks,
 )
-from dsel.runtime.tasks import LostInputError, Task
+from dsel.runtime.tasks import LostInputError, Output, Task
 from tests.executors import FaultyExecutor, faulty_threads
 
 
-def power(work, payloads, exponent):
-    return work**exponent, f"payload {exponent}"
+@dataclass(frozen=True)
+class Power:
+    """The context, raised to a number."""
+
+    exponent: int
+
+    def run(self, context, inputs):
+        return Output(context**self.exponent, f"kept {self.exponent}")
 
 
 def powers(n):
-    return [Task(f"power-{i}", power, (i,)) for i in range(n)]
+    return [Task(f"power-{i}", Power(i)) for i in range(n)]
 
 
 @pytest.fixture
@@ -40,10 +47,10 @@ def test_completed__asks_for_tasks_as_slots_become_free(executor):
         assert len(asked) <= ended + 2 * WINDOW
 
 
-def test_completed__keeps_payloads_if_asked(executor):
-    kept = Task("kept", power, (1,), keeps_payload=True)
-    list(completed(executor, [kept, Task("dropped", power, (2,))]))
-    assert executor.fetch("kept") == "payload 1"
+def test_completed__keeps_output_if_asked(executor):
+    kept = Task("kept", Power(1), keeps_output=True)
+    list(completed(executor, [kept, Task("dropped", Power(2))]))
+    assert executor.fetch("kept") == "kept 1"
     with pytest.raises(KeyError, match="dropped"):
         executor.fetch("dropped")
 
@@ -60,9 +67,9 @@ def test_run_tasks__ends_with_what_a_turn_raises(executor):
 def test_run_tasks__asks_again_for_tasks_that_depend_on_what_ended(executor):
     left, found = powers(1), []
     for ended in run_tasks(executor, lambda: left.pop() if left else None):
-        found.append(ended.result())
+        found.append(ended.get())
         if len(found) < 4:
-            left.append(Task(f"next-{len(found)}", power, (len(found),)))
+            left.append(Task(f"next-{len(found)}", Power(len(found))))
     assert found == [1, 2, 4, 8]
 
 
@@ -78,19 +85,22 @@ class Losing:
             raise LostInputError(task.key)
 
 
-def add(work, payloads, rows, number):
-    return work + rows + number, None
+class Add:
+    """The context and the sources, and what other tasks have kept."""
+
+    def run(self, context, inputs):
+        return Output(context + sum(inputs.sources) + len("".join(inputs.kept)))
 
 
 @pytest.mark.parametrize("n_times", [LOST_TRIES - 1, 10**6])
 def test_completed__sends_again_what_died_with_a_worker_and_gives_up_at_last(n_times):
     sent, losing = [], Losing(n_times)
-    task = Task("power-0", add, (3,), lambda client: sent.append(20) or 20)
+    task = Task("power-0", Add(), lambda client: sent.append(20) or [20])
     with closing(FaultyExecutor(LocalExecutor(100, 1), losing)) as executor:
         (ended,) = completed(executor, [task])
     assert len(sent) == LOST_TRIES
     if n_times < LOST_TRIES:
-        assert ended.result() == 123
+        assert ended.get() == 120
     else:
         assert isinstance(ended.error, LostInputError)
 
@@ -117,24 +127,33 @@ def test_completed__ends_where_the_cluster_is_gone_or_another_one(error, expecte
         list(completed(executor, powers(3)))
 
 
-def test_records_in_order__yields_them_in_order_whatever_ends_first():
-    records = records_in_order(2, powers(9), faulty_threads(Losing(1), 2))
-    assert list(records) == [2**n for n in range(9)]
+def test_results_in_order__yields_them_in_order_whatever_ends_first():
+    results = results_in_order(2, powers(9), faulty_threads(Losing(1), 2))
+    assert list(results) == [2**n for n in range(9)]
 
 
-def test_records_in_order__does_not_run_far_ahead_of_the_first():
+def test_results_in_order__does_not_run_far_ahead_of_the_first():
     executor = None
 
-    def client(work):
+    def client(context):
         nonlocal executor
         losing = Losing(LOST_TRIES - 1)
-        executor = FaultyExecutor(LocalExecutor(work, 1), losing)
+        executor = FaultyExecutor(LocalExecutor(context, 1), losing)
         return executor
 
-    next(records_in_order(2, powers(100), client))
+    next(results_in_order(2, powers(100), client))
     assert len({task.key for task in executor.submitted}) <= 2 * WINDOW
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_records_in_order__needs_no_client(n):
-    assert list(records_in_order(2, powers(n), None)) == [2**i for i in range(n)]
+def test_results_in_order__needs_no_client(n):
+    assert list(results_in_order(2, powers(n), None)) == [2**i for i in range(n)]
+
+
+def test_put__gives_tasks_another_context_and_what_others_kept(executor):
+    tasks = [Task("a", Power(1), keeps_output=True), Task("b", Power(2))]
+    other = Task("c", Power(2), context=executor.put(5))
+    found = {each.key: each.get() for each in completed(executor, [*tasks, other])}
+    assert found == {"a": 2, "b": 4, "c": 25}
+    [later] = completed(executor, [Task("d", Add(), inputs=("a",))])
+    assert later.get() == 2 + len("kept 1")
