@@ -1,6 +1,7 @@
 """Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
@@ -15,11 +16,27 @@ from dsel.data.row_random import (
     row_random,
 )
 
-FULL: Final = "full"
-"""Name of the split on all labeled rows."""
-LEAVE_ONE_OUT: Final = "leave-one-out"
-"""Name of the split that holds out every row in turn."""
 _NOTHING: Final = np.empty(0, dtype=np.int64)
+
+
+class SplitKind(StrEnum):
+    """What a split leaves out of the training."""
+
+    FULL = "full"
+    """Nothing."""
+    FOLD = "fold"
+    PAIR = "pair"
+    """Two folds, each of which is tested."""
+    QUARTER = "quarter"
+    """All but a quarter: two folds are halved, so that something is left."""
+    HALF = "half"
+    """One half of a random halving: its number, and 0 or 1."""
+    BLOCK = "block"
+    """All but one of some disjoint blocks."""
+    HOLDOUT = "holdout"
+    ROW = "without"
+    LEAVE_ONE_OUT = "leave-one-out"
+    """Each row in turn: one split that stands for as many models as there are rows."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +45,9 @@ class Split:
 
     number: int
     """Place in the plan, from 0."""
-    name: str
-    """Such as ``fold-3``, ``full`` or ``repeat-7-half-1``; learner seeds hash it."""
+    kind: SplitKind
+    left_out: tuple[int, ...]
+    """Numbers of what `kind` says that the training lacks."""
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
     """Empty where nothing was held out."""
@@ -38,6 +56,25 @@ class Split:
     training rows."""
     counts_train: bool = False
     """Whether errors on the training rows are counted, too."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``fold-3``, ``full`` or ``repeat-7-half-1``.
+
+        Learner seeds hash it, and records are kept under it: it must never change.
+        """
+        if self.kind is SplitKind.HALF:
+            repeat, half = self.left_out
+            return f"repeat-{repeat}-half-{half}"
+        return "-".join([self.kind, *map(str, self.left_out)])
+
+    @property
+    def label(self) -> str:
+        """The split in the names of tasks: ``fold=3``, ``folds=0,1``."""
+        names = {SplitKind.FOLD: "fold", SplitKind.PAIR: "folds"}
+        if self.kind not in names:
+            return self.name
+        return f"{names[self.kind]}={','.join(map(str, self.left_out))}"
 
     @property
     def tests(self) -> tuple[NDArray[np.int64], ...]:
@@ -62,7 +99,10 @@ def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
     """Return the k fold splits, ``fold-0`` first, then ``full`` with number k."""
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
-    splits = [_tested(fold, f"fold-{fold}", numbers == fold) for fold in range(n_folds)]
+    splits = [
+        _tested(fold, SplitKind.FOLD, (fold,), numbers == fold)
+        for fold in range(n_folds)
+    ]
     return (*splits, full_split(len(numbers), number=n_folds))
 
 
@@ -94,7 +134,7 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
                     f"of split {number} are {'given twice' if rows.size else 'none'}; "
                     "repeat rows by `sample_weight`."
                 )
-        splits.append(Split(number, f"fold-{number}", train, test))
+        splits.append(Split(number, SplitKind.FOLD, (number,), train, test))
     return (*splits, full_split(len(y), number=len(splits)))
 
 
@@ -106,8 +146,8 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     for repeat in range(repeats):
         first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
         for half, tested in enumerate((~first, first)):
-            name = f"repeat-{repeat}-half-{half}"
-            split = _tested(2 * repeat + half, name, tested)
+            place = repeat, half
+            split = _tested(2 * repeat + half, SplitKind.HALF, place, tested)
             splits.append(replace(split, counts_train=True))
     return tuple(splits)
 
@@ -117,7 +157,9 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
     check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
     blocks = _ranks(n_rows, BLOCK_STREAM, seed) // (n_rows // n_blocks)
     return tuple(
-        Split(block, f"block-{block}", np.flatnonzero(blocks == block), _NOTHING)
+        Split(
+            block, SplitKind.BLOCK, (block,), np.flatnonzero(blocks == block), _NOTHING
+        )
         for block in range(n_blocks)
     )
 
@@ -125,22 +167,27 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
 def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
     """Return one split, ``holdout``, that leaves out `n_test` random rows."""
     check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
-    return _tested(0, "holdout", _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test)
+    in_test = _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test
+    return _tested(0, SplitKind.HOLDOUT, (), in_test)
 
 
 def full_split(n_rows: int, *, number: int = 0) -> Split:
     """Return the split on all rows, ``full``, which holds nothing out."""
-    return Split(number, FULL, np.arange(n_rows, dtype=np.int64), _NOTHING)
+    rows = np.arange(n_rows, dtype=np.int64)
+    return Split(number, SplitKind.FULL, (), rows, _NOTHING)
 
 
 def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
     """Return the split that stands for as many models as there are rows."""
     rows = np.arange(n_rows, dtype=np.int64)
-    return Split(number, LEAVE_ONE_OUT, rows, rows)
+    return Split(number, SplitKind.LEAVE_ONE_OUT, (), rows, rows)
 
 
-def _tested(number: int, name: str, in_test: NDArray[np.bool_]) -> Split:
-    return Split(number, name, np.flatnonzero(~in_test), np.flatnonzero(in_test))
+def _tested(
+    number: int, kind: SplitKind, left_out: tuple[int, ...], in_test: NDArray[np.bool_]
+) -> Split:
+    rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)
+    return Split(number, kind, left_out, *rows)
 
 
 def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.data.cache import process_cache
-from dsel.data.splits import Split
+from dsel.data.splits import Split, SplitKind
 from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts
 
 TOGETHER: Final = 64
@@ -35,7 +35,7 @@ def leave_one_out_counts(
     found.seconds[:] = 0.0
     for start in range(0, len(y), TOGETHER):
         splits = [
-            Split(row, f"without-{row}", np.delete(rows, row), rows[[row]])
+            Split(row, SplitKind.ROW, (row,), np.delete(rows, row), rows[[row]])
             for row in rows[start : start + TOGETHER].tolist()
         ]
         counts = family.fit(

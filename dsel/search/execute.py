@@ -59,7 +59,7 @@ from dsel.search.assumptions import (
 )
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
-from dsel.search.fits import Fitting, attempts, task_name
+from dsel.search.fits import Fitting, attempts
 from dsel.search.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.read_out import (
@@ -416,12 +416,10 @@ class _Run:
                     found = (names.FOLD, *dims), last.evidence[name], told
                     cube = cube.assign(dict.fromkeys(dims, labels) | {name: found})
         table, splits = driver.table, plan.layout.splits
-        # Folds of ``pair-0-1``; of ``quarter-2``, that which it and another make.
-        numbers = [[int(part) for part in s.name.split("-")[1:]] for s in splits]
         seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
         pairs = make_pair_cube(
             plan.axes,
-            [(folds[0], folds[-1]) for folds in numbers],
+            [(each.left_out[0], each.left_out[-1]) for each in splits],  # or a quarter
             table.errors,
             np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
             table.fit_seconds,
@@ -456,8 +454,8 @@ class _Run:
             self.report(before, len(made), len(counted), passed)
 
         def task_of(jobs: list[FitJob]) -> Task:
-            group, name = work.groups[jobs[0].group], layout.folds[jobs[0].split].name
-            key = f"fit-chosen-{group.label}-{task_name(name)}-{next(serial)}"
+            group, name = work.groups[jobs[0].group], layout.folds[jobs[0].split].label
+            key = f"fit-chosen-{group.label}-{name}-{next(serial)}"
             # Spread over the workers, as the first fits are.
             return Task(key, Call(fit_chosen, (jobs[0],)), place=jobs[0].split)
 

@@ -59,13 +59,6 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
-def task_name(split: str) -> str:
-    """Return the name of a split as those of tasks have it, as in ``folds=0,1``."""
-    kind, _, numbers = split.partition("-")
-    names = {"fold": "fold=", "pair": "folds="}
-    return f"{names[kind]}{numbers.replace('-', ',')}" if kind in names else split
-
-
 def attempts(
     executor: Executor,
     jobs_of_tasks: Iterator[list[Any]],
@@ -228,7 +221,7 @@ class Fitting:
         """Return jobs as one task, and count them as running."""
         first, layout = jobs[0], self.table.layout
         label = self.table.groups[first.group].label
-        name = task_name(layout.splits[first.split].name)
+        name = layout.splits[first.split].label
         key = f"fit-{label}-{name}-{next(self.serial)}"
         self.running[key] = jobs
         if place is not None:

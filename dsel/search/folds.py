@@ -13,14 +13,14 @@ from numbers import Real
 from typing import Any, Final
 
 import numpy as np
+from dask.base import tokenize
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from dsel.checks import check_integer
 from dsel.data.splits import (
-    FULL,
-    LEAVE_ONE_OUT,
     Split,
+    SplitKind,
     fold_splits,
     full_split,
     given_splits,
@@ -72,6 +72,12 @@ class Layout:
     dropped by halving."""
 
     @property
+    def token(self) -> str:
+        """A hash of all rows, by which a store knows its plan."""
+        rows = [(each.name, each.train_rows, *each.tests) for each in self.splits]
+        return str(tokenize(rows))
+
+    @property
     def is_nested(self) -> bool:
         """Whether candidates are chosen without each fold."""
         return bool(self.folds)
@@ -84,17 +90,20 @@ class Layout:
     @property
     def full(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
-        return next((s.number for s in self.splits if s.name == FULL), None)
+        return self._number_of(SplitKind.FULL)
 
     @property
     def leave_one_out(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
-        return next((s.number for s in self.splits if s.name == LEAVE_ONE_OUT), None)
+        return self._number_of(SplitKind.LEAVE_ONE_OUT)
 
     @property
     def with_models(self) -> tuple[int, ...]:
         """Numbers of the splits of one model each, which answer rows of the pool."""
-        return tuple(s.number for s in self.splits if s.name != LEAVE_ONE_OUT)
+        return tuple(s.number for s in self.splits if s.number != self.leave_one_out)
+
+    def _number_of(self, kind: SplitKind) -> int | None:
+        return next((each.number for each in self.splits if each.kind is kind), None)
 
     @property
     def fold_rows(self) -> NDArray[np.int64]:
@@ -160,7 +169,7 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
     for number, (one, other) in enumerate(pairs):
         rows = folds[one].test_rows, folds[other].test_rows
         train = np.flatnonzero((fold_of != one) & (fold_of != other))
-        found.append(Split(number, f"pair-{one}-{other}", train, *rows))
+        found.append(Split(number, SplitKind.PAIR, (one, other), train, *rows))
         tests += [
             InnerTest(other, number, 0, one, len(rows[0])),
             InnerTest(one, number, 1, other, len(rows[1])),
@@ -171,7 +180,7 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
         parts = [np.flatnonzero(quarter == number) for number in range(4)]
         for number, train in enumerate(parts):
             test, fold = parts[(number + 2) % 4], number % 2
-            found.append(Split(number, f"quarter-{number}", train, test))
+            found.append(Split(number, SplitKind.QUARTER, (number,), train, test))
             tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return Layout(

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from dask.base import tokenize
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -529,7 +528,7 @@ def plan_search(
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
             "certificate": f"{certificate or 'none'}, {rule.name}, delta={delta:g}",
-            "splits": f"{layout.n_folds}, {tokenize(layout.splits)}",
+            "splits": f"{layout.n_folds}, {layout.token}",
             "prune": prune_by or "no",
             "deploy": model,
             "loss": repr(by_class.loss if by_class else None),

@@ -21,7 +21,7 @@ from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.equal_rows import FindDuplicates
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
-from dsel.data.splits import LEAVE_ONE_OUT, Split
+from dsel.data.splits import Split, SplitKind
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import (
     FIT_DONE,
@@ -184,11 +184,11 @@ def fit_jobs(
     fitted: Payload = {}
     calls: dict[Any, list[FitJob]] = {}  # what splits of one group share is made once
     for job in jobs:
-        is_loo = work.splits[job.split].name == LEAVE_ONE_OUT
+        is_loo = work.splits[job.split].kind is SplitKind.LEAVE_ONE_OUT
         calls.setdefault(job if is_loo else (job.group, job.candidates), []).append(job)
     for together in calls.values():
         first, group = together[0], work.groups[together[0].group]
-        if work.splits[first.split].name == LEAVE_ONE_OUT:
+        if work.splits[first.split].kind is SplitKind.LEAVE_ONE_OUT:
             counts = leave_one_out_counts(
                 group.family, group.members(first.candidates),
                 work.X, work.y, work.splits[first.split],

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.data.cache import ByteCache
-from dsel.data.splits import Split
+from dsel.data.splits import Split, SplitKind
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.settings import KERNELS
@@ -66,7 +66,7 @@ def counts_of(estimator, X, y):
         [Candidate(0, {}, estimator)], X, classes=np.unique(y), seed=0, fit_params={}
     )
     parts = [np.flatnonzero(fold == np.arange(60) % 3) for fold in (2, 0, 1)]
-    split = Split(3, "pair-0-1", *parts)
+    split = Split(3, SplitKind.PAIR, (0, 1), *parts)
     counts = assigned.family.fit(
         assigned.groups[0], X, y, [split], budget=ByteCache(2**28)
     ).counts

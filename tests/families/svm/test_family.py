@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.data.cache import ByteCache, process_cache
-from dsel.data.splits import Split
+from dsel.data.splits import Split, SplitKind
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.families.svm.family import KernelSVMFamily
@@ -32,7 +32,10 @@ def splits_of(n_rows):
     fold = rows % N_FOLDS
     parts = [(rows[fold != k], rows[fold == k]) for k in range(N_FOLDS)]
     parts.append((rows, rows[:0]))
-    return [Split(k, f"part-{k}", *p, counts_train=True) for k, p in enumerate(parts)]
+    return [
+        Split(number, SplitKind.FOLD, (number,), *rows, counts_train=True)
+        for number, rows in enumerate(parts)
+    ]
 
 
 def candidates_of(*estimators):
