@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dsel.data.write import write_pool
     from dsel.results.store import open_results, save_results
     from dsel.search.certify_selection import certify_selection
+    from dsel.search.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
     from dsel.search.plan import plan_search
     from dsel.search.plan_bound import plan_bound
@@ -40,6 +41,7 @@ _HOMES = {
     "SemiSupervisedSearchCV": "dsel.search.facade",
     "audit": "dsel.auditing.audit",
     "certify_selection": "dsel.search.certify_selection",
+    "compare_models": "dsel.search.compare_models",
     "covalidate": "dsel.co_validation.covalidate",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.store",
@@ -54,6 +56,7 @@ __all__ = [
     "audit",
     "bounds",
     "certify_selection",
+    "compare_models",
     "covalidate",
     "open_pool",
     "open_results",

@@ -24,6 +24,11 @@ from dsel.bounds.cross_validation import (
 )
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.nonconformity import threshold_bound
+from dsel.bounds.queries import (
+    mean_difference_limit,
+    queried_difference,
+    sign_test_limit,
+)
 from dsel.bounds.shares import fold_shares
 
 __all__ = [
@@ -33,9 +38,12 @@ __all__ = [
     "error_from_disagreement",
     "fold_shares",
     "holdout_bound",
+    "mean_difference_limit",
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
+    "queried_difference",
+    "sign_test_limit",
     "threshold_bound",
     "upper_pool_rows",
 ]

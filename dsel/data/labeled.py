@@ -72,25 +72,8 @@ def labeled_rows(
     A frame of numbers becomes an array, any other is refused, unless it stays one,
     `as_frame`; sparse rows become CSR.
     """
-    if X is None or np.isscalar(X):
-        raise TypeError(
-            f"`X` must hold the labeled rows, got {X!r}; pass an array, a data frame "
-            f"or a sparse matrix."
-        )
-    X = fill_masked(X, "`X`")
-    if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
-        X = X.compute()
-    frame = frame_of(X) if has_named_columns(X) else None
-    names = None if frame is None else frame.schema.names
-    if frame is None and isinstance(X, pd.DataFrame):
-        names = tuple(map(str, X.columns))
-        check_names(names, X.shape[1], "columns of `X`")
-    features = frame if as_frame and frame is not None else _numbers(X, frame)
-    n_rows, n_columns = features.shape
-    if not n_rows or not n_columns:
-        raise ValueError(
-            f"`X` must have rows and columns, got {n_rows} rows of {n_columns} columns."
-        )
+    features, names = checked_features(X, as_frame=as_frame)
+    n_rows = features.shape[0]
     labels = check_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
@@ -118,6 +101,40 @@ def labeled_rows(
             f"name it otherwise."
         )
     return LabeledRows(features, codes, classes, names)
+
+
+def checked_features(
+    X: Any, what: str = "`X`", *, as_frame: bool = False
+) -> tuple[Any, tuple[str, ...] | None]:
+    """Return features as a numeric array, CSR or `Frame`, and their names, or raise."""
+    if X is None or np.isscalar(X):
+        raise TypeError(
+            f"{what} must hold rows of features, got {X!r}; pass an array, a data "
+            f"frame or a sparse matrix."
+        )
+    X = fill_masked(X, what)
+    if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
+        X = X.compute()
+    frame = frame_of(X) if has_named_columns(X) else None
+    names = None if frame is None else frame.schema.names
+    if frame is None and isinstance(X, pd.DataFrame):
+        names = tuple(map(str, X.columns))
+        check_names(names, X.shape[1], f"columns of {what}")
+    features = frame if as_frame and frame is not None else _numbers(X, frame)
+    n_rows, n_columns = features.shape
+    if not n_rows or not n_columns:
+        raise ValueError(
+            f"{what} must have rows and columns, got {n_rows} rows of {n_columns} "
+            f"columns."
+        )
+    return features, names
+
+
+def seen_rows(X: Any, what: str = "`X_seen`") -> LabeledRows:
+    """Return rows without labels that others are compared with, as `LabeledRows`."""
+    features, names = checked_features(X, what, as_frame=True)
+    nothing = np.zeros(features.shape[0], np.int64)
+    return LabeledRows(features, nothing, np.zeros(1, np.int64), names)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:

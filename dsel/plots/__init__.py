@@ -15,6 +15,7 @@ from typing import Any, Final
 from dsel.plots.bars import (
     plot_certificates,
     plot_certified_report,
+    plot_comparison,
     plot_terms,
     plot_timing,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "plot_bound_plan",
     "plot_certificates",
     "plot_certified_report",
+    "plot_comparison",
     "plot_loss_curves",
     "plot_surface",
     "plot_terms",

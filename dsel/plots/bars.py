@@ -21,6 +21,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.certificate import CertifiedReport, params_text
+from dsel.results.comparison import ModelComparison
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent
@@ -79,6 +80,43 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     if models[0].is_cost:
         ax.xaxis.set_major_formatter("{x:g}")
     tidy(ax, title="How wrong each model can be (mark: what was seen on folds)")
+    return ax
+
+
+def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw between which limits the errors of two models differ.
+
+    Parameters
+    ----------
+    comparison
+        What `dsel.compare_models` returns, or its `certify_with_labels`. With labels
+        the limits of the pool alone, which hold jointly, are drawn below.
+    ax
+        As `plot_surface` takes it.
+
+    Examples
+    --------
+    >>> from dsel.results import ModelComparison
+    >>> ax = plot_comparison(ModelComparison(0.05, 10_000, n_differ=200))
+    >>> ax.get_xlabel()
+    'error of the new model less that of the old one, percentage points'
+    """
+    rate = comparison.disagreement
+    rows = [("pool alone", -rate, rate, BLUE)]
+    if comparison.labels is not None:
+        text = f"with {len(comparison.rows)} labels"
+        rows.insert(0, (text, comparison.lower, comparison.upper, ACCENT))
+    ax = new_axes(height=1.4 + 0.4 * len(rows)) if ax is None else ax
+    for place, (_, lower, upper, color) in enumerate(rows):
+        ax.plot(
+            [lower, upper], [place, place], color=color, lw=5, solid_capstyle="butt"
+        )
+    ax.axvline(0, color=INK, lw=0.8)
+    ax.set_yticks(range(len(rows)), [text for text, *_ in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.xaxis.set_major_formatter(in_hundreds)
+    ax.set_xlabel("error of the new model less that of the old one, percentage points")
+    tidy(ax, title=fill(comparison.headline(), 76))
     return ax
 
 

@@ -16,6 +16,7 @@ and `store` how it is kept, `rows` results for every row of a pool.
 """
 
 from dsel.results.certificate import Certificate, CertifiedReport, Choice
+from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
 from dsel.results.store import open_results, save_results
 
@@ -23,6 +24,7 @@ __all__ = [
     "Certificate",
     "CertifiedReport",
     "Choice",
+    "ModelComparison",
     "open_model",
     "open_results",
     "save_model",

@@ -16,11 +16,13 @@ from dsel.plots import (
     plot_bound_plan,
     plot_certificates,
     plot_certified_report,
+    plot_comparison,
     plot_loss_curves,
     plot_surface,
     plot_terms,
 )
 from dsel.plots.bars import plot_timing
+from dsel.results import ModelComparison
 from dsel.results.texts import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -253,3 +255,18 @@ REFUSED = [
 def test_plots__refuse(bounded, nested, draw, error, words):
     with pytest.raises(error, match=words):
         draw(bounded, nested)
+
+
+def test_plot_comparison__draws_limits_and_the_verdict():
+    question = ModelComparison(
+        0.05, 10_000, n_differ=300, n_queries=4, classes=(0, 1), rows=(1, 2, 3, 4),
+        old_predictions=(0,) * 4, new_predictions=(1,) * 4,
+    )  # fmt: skip
+    for comparison, ends in (
+        (question, [question.disagreement]),
+        (answer := question.certify_with_labels([1] * 4), [answer.upper]),
+    ):
+        ax = plot_comparison(comparison)
+        drawn = [line.get_xdata()[-1] for line in ax.lines[: len(ends)]]
+        assert drawn == ends
+        assert ax.get_title(loc="left").replace("\n", " ") == comparison.headline()

@@ -1,0 +1,76 @@
+"""
+Is the new model better?
+========================
+
+A model is in production, a new one is ready. Whether the new one errs less can be
+decided with some dozen labels, if they are those of rows on which the two differ:
+elsewhere both are right or wrong together.
+"""
+
+# %%
+# Two models
+# ----------
+# Both were trained on 200 of scikit-learn's digits. The other 1,597 stand for rows
+# without labels that the models will meet; their labels answer the queries below.
+
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+import dsel
+from dsel import plots
+
+X, y = load_digits(return_X_y=True)
+pool, truth = X[200:], y[200:]
+old = LogisticRegression(C=1e-4, max_iter=500).fit(X[:200], y[:200])
+new = SVC().fit(X[:200], y[:200])
+
+# %%
+# Where they differ
+# -----------------
+# One pass over the pool counts the rows on which the models differ and draws 60 of
+# them. Before any label is known, the pool alone says by how much the errors can
+# differ.
+
+question = dsel.compare_models(old, new, pool, n_queries=60, random_state=0)
+print(question)
+
+# %%
+# The rows to be labeled have all columns of the pool, also those that no model uses,
+# and their row numbers. They do not say what the models predict: whoever labels them
+# must not know.
+
+rows = question.query_rows()
+rows.iloc[:4, :6]
+
+# %%
+# The answer
+# ----------
+# Labels come as a Series by pool row number, or as an array in the order of the rows. A
+# row without a label counts against whatever is proved, so skipping hard rows is
+# allowed and costs.
+
+answer = question.certify_with_labels(truth[rows.index])
+print(answer)
+
+# %%
+plots.plot_comparison(answer)
+
+# %%
+# What was true
+# -------------
+# All labels of the pool, which nobody has outside of an example:
+
+difference = (new.predict(pool) != truth).mean() - (old.predict(pool) != truth).mean()
+print(f"{100 * difference:.1f} percentage points")
+
+# %%
+# The same 60 labels on rows drawn at random would compare two error rates of a few rows
+# each. Of 60 such rows the models would differ on nine:
+
+print(60 * question.n_differ / question.n_unlabeled)
+
+# %%
+# When one model was trained on rows that are still in the pool, pass them as
+# ``X_seen``: rows that equal one of them are never handed out, and the limits allow for
+# them. The theory is in :doc:`/theory/queries`.

@@ -1,0 +1,235 @@
+"""Limits of the difference of two errors from labels queried where two models differ.
+
+Let f and g be two models, D the rows on which they differ, and
+
+    Z = 1{f wrong} - 1{g wrong},  in {-1, 0, 1}.
+
+Outside of D both are right or wrong together, so err(f) - err(g) = P(D) E[Z | D]. The
+pool gives the first factor almost exactly, a few labels of rows in D the second.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dsel import checks
+from dsel.arrays import Floats
+from dsel.bounds.binomial import lower_limits, upper_limits
+
+POOL_SHARE: Final = 0.05
+"""Part of delta for the pool's counts in a comparison of two models; labels get the
+rest. Fixed before any count, like every share; the optimum is flat."""
+SIGN_SHARE: Final = 0.9
+"""Part of the labels' delta for the sign test; the rest is for the rate of rows on
+which one of the models is right."""
+
+
+def mean_difference_limit(
+    n_against: ArrayLike, n_queries: ArrayLike, *, delta: ArrayLike
+) -> Floats:
+    r"""Upper limit of the mean of Z in {-1, 0, 1} from its negative values alone.
+
+    Where :math:`z^-` of :math:`s` queried rows have :math:`Z = -1`, it is
+
+    .. math:: 1 - 2 b(z^-, s, \delta),
+
+    with the lower binomial limit :math:`b`.
+
+    Parameters
+    ----------
+    n_against
+        Queried rows with Z = -1: f is right and g is wrong. Integers in
+        ``[0, n_queries]``, any shape.
+    n_queries
+        Rows that were handed out, broadcast against ``n_against``.
+    delta
+        Probability with which the limit may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Limits in [-1, 1]; 1 where nothing was queried.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are not integers.
+    ValueError
+        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the mean of Z over rows on which
+    the models differ is at most the returned value, whatever the labels are.
+    Assumes: models fixed before independent rows on which they differ were drawn and
+    labeled; a row that was handed out and got no label does not count in ``n_against``.
+    Source: ``E Z = P(Z = 1) - P(Z = -1) <= 1 - 2 P(Z = -1)``, and the Clopper-Pearson
+    limit of the last rate. For two classes Z is never 0, and this equals
+    ``2 B(z+, s, delta) - 1``, which would be wrong where Z may be 0.
+
+    Examples
+    --------
+    >>> mean_difference_limit([0, 30, 60], 60, delta=0.05).round(3).tolist()
+    [1.0, 0.225, -0.903]
+    """
+    counts, rows = checks.check_counts_of(
+        n_against, n_queries, "n_against", "n_queries"
+    )
+    shares = checks.check_probabilities(delta, "delta")
+    # One step outward: the subtraction may round down.
+    limits = np.nextafter(1.0 - 2.0 * lower_limits(counts, rows, shares), np.inf)
+    return np.minimum(limits, 1.0)
+
+
+def sign_test_limit(
+    n_for: ArrayLike, n_against: ArrayLike, n_queries: ArrayLike, *, delta: float
+) -> Floats:
+    r"""Upper limit of the mean of Z in {-1, 0, 1} that is negative when a sign test is.
+
+    Of :math:`t = z^+ + z^-` rows on which exactly one model is right,
+    :math:`z^+` has a binomial distribution with :math:`\theta = P(Z = 1 | Z \ne 0)`.
+    With :math:`\Theta = B(z^+, t, .9 \delta)` the limit is
+
+    .. math:: (2 \Theta - 1) B(t, s, .05 \delta) \text{ if } \Theta \ge 1/2,
+              \quad (2 \Theta - 1) b(t, s, .05 \delta) \text{ else.}
+
+    Parameters
+    ----------
+    n_for, n_against
+        Queried rows with Z = 1 (f is wrong and g is right) and with Z = -1. Integers
+        >= 0, any shape, their sum at most ``n_queries``.
+    n_queries
+        Rows that were handed out, broadcast against the counts.
+    delta
+        Probability with which the limit may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Limits in [-1, 1]; 1 where nothing was queried.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are not integers.
+    ValueError
+        Where the counts exceed the rows, or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the mean of Z over rows on which
+    the models differ is at most the returned value. It is negative exactly when the
+    one-sided sign test at level ``.9 delta`` rejects.
+    Assumes: models fixed before independent rows on which they differ were drawn and
+    labeled; a row that was handed out and got no label counts in ``n_for``.
+    Source: the sign test given t, a Clopper-Pearson interval of P(Z != 0), and the
+    union bound. With many classes it has several times the power of
+    :func:`mean_difference_limit`, which pays for rows on which both models are wrong.
+
+    Examples
+    --------
+    >>> sign_test_limit([5, 10, 0], [20, 10, 0], 100, delta=0.05).round(3).tolist()
+    [-0.034, 0.135, 0.058]
+    """
+    wins, losses = np.broadcast_arrays(
+        checks.check_counts(n_for, "n_for"),
+        checks.check_counts(n_against, "n_against"),
+    )
+    decided, rows = checks.check_counts_of(
+        wins + losses, n_queries, "n_for + n_against", "n_queries"
+    )
+    level = checks.check_probability(delta, "delta")
+    theta = upper_limits(wins, decided, SIGN_SHARE * level)
+    rest = (1.0 - SIGN_SHARE) / 2 * level
+    most, least = upper_limits(decided, rows, rest), lower_limits(decided, rows, rest)
+    balance = np.nextafter(2.0 * theta - 1.0, np.inf)
+    # Zero rows decided gives theta = 1, and zero rows queried a rate of at most 1.
+    limits = np.nextafter(balance * np.where(balance >= 0, most, least), np.inf)
+    return np.minimum(limits, 1.0)
+
+
+def queried_difference(
+    mean_limit: ArrayLike,
+    n_differ: ArrayLike,
+    n_unlabeled: ArrayLike,
+    *,
+    delta: float,
+    n_duplicates: int | None = None,
+    n_duplicates_differ: ArrayLike = 0,
+) -> Floats:
+    r"""Upper limit of err(f) - err(g) from a limit of E[Z | D] and counts on the pool.
+
+    With :math:`U` the limit of the mean, :math:`a` of :math:`m` pool rows in D and no
+    duplicates it is :math:`B(a, m, \delta/2) U` where :math:`U \ge 0`, and
+    :math:`b(a, m, \delta/2) U` else.
+
+    Parameters
+    ----------
+    mean_limit
+        Upper limit of the mean of Z over rows on which the models differ, in [-1, 1]:
+        `mean_difference_limit` or `sign_test_limit`. Any shape.
+    n_differ
+        Pool rows on which the models differ, without those that are duplicates of rows
+        that a model was trained on; queried rows are drawn from these.
+    n_unlabeled
+        All pool rows, duplicates included.
+    delta
+        Probability with which the pool's counts may fail, in ``(0, 1)``; that of
+        ``mean_limit`` is added to it.
+    n_duplicates
+        Pool rows that equal a training row; None where no such rows are known, which is
+        decided before the pool is read.
+    n_duplicates_differ
+        Those of them on which the models differ.
+
+    Returns
+    -------
+    ndarray
+        Limits in [-1, 2], in the broadcast shape.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are not integers.
+    ValueError
+        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: where the mean of Z is at most ``mean_limit``, the error of f exceeds
+    that of g by at most the returned value, with probability at least ``1 - delta``
+    over the draw of the pool. Which of both limits of the pool is read depends on the
+    labels; both hold at once.
+    Assumes: models that do not depend on the pool rows, but for ``n_duplicates`` of
+    them, and pool rows drawn from the distribution that the errors are about.
+    Source: ``err(f) - err(g) = P(D) E[Z | D]``; Clopper-Pearson limits of P(D). With
+    duplicates, D without the contents of training rows takes delta/4 for each limit,
+    and the rest of D adds at most ``B(a_e, m - e + a_e, delta/2)``, as Z <= 1.
+
+    Examples
+    --------
+    >>> queried_difference([-0.5, 0.2], 2_000, 100_000, delta=0.05).round(5).tolist()
+    [-0.00957, 0.00418]
+    """
+    share = checks.check_probability(delta, "delta") / 2
+    differ, rows = checks.check_counts_of(
+        n_differ, n_unlabeled, "n_differ", "n_unlabeled"
+    )
+    rest: Floats | float = 0.0
+    fresh = rows
+    if n_duplicates is not None:
+        # The same shares whatever was counted: a branch on counts would spend delta.
+        stale, _ = checks.check_counts_of(
+            n_duplicates, rows, "n_duplicates", "n_unlabeled"
+        )
+        stale_differ, _ = checks.check_counts_of(
+            n_duplicates_differ, stale, "n_duplicates_differ", "n_duplicates"
+        )
+        rest = upper_limits(stale_differ, rows - stale + stale_differ, share)
+        share, fresh = share / 2, rows - stale
+    most, least = upper_limits(differ, fresh, share), lower_limits(differ, rows, share)
+    mean = np.asarray(mean_limit, dtype=np.float64)
+    # One step outward for each rounded operation.
+    product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
+    return np.asarray(np.nextafter(product + rest, np.inf))

@@ -1,0 +1,317 @@
+"""Is a new model better than an old one? One pass over the pool, then a few labels."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from dsel.arrays import Integers
+from dsel.candidates import takes_nan
+from dsel.checks import check_integer, check_probability
+from dsel.data.equal_rows import equal_rows
+from dsel.data.frames import Frame, unchangeable
+from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
+from dsel.data.open import open_pool
+from dsel.data.pool import Pool
+from dsel.data.query_rows import query_words, read_pool_rows, smallest_words
+from dsel.data.row_random import seed_from
+from dsel.results.comparison import ModelComparison
+from dsel.results.models import open_model
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """What one pass counts; tallies of blocks add up in any order."""
+
+    n_differ: int
+    n_duplicates: int
+    n_duplicates_differ: int
+    # The drawn rows so far: those with the smallest words of all that were seen.
+    words: NDArray[np.uint64]
+    rows: Integers
+    old: NDArray[Any]
+    new: NDArray[Any]
+
+    def merge(self, other: "_Tally", n_queries: int) -> "_Tally":
+        """Return the tally of both parts, with the smallest words of both."""
+        words, rows = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("words", "rows")
+        )
+        kept = smallest_words(words, rows, n_queries)
+        return _Tally(
+            self.n_differ + other.n_differ,
+            self.n_duplicates + other.n_duplicates,
+            self.n_duplicates_differ + other.n_duplicates_differ,
+            words[kept],
+            rows[kept],
+            np.concatenate([self.old, other.old])[kept],
+            np.concatenate([self.new, other.new])[kept],
+        )
+
+
+@dataclass(frozen=True)
+class _Predictor:
+    """A fitted model and how it takes the rows of a pool."""
+
+    model: Any
+    name: str
+    """The argument that named it."""
+    columns: tuple[str, ...] | None
+    """Names that it was fitted with, or None."""
+    takes_frame: bool
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return one label for each row."""
+        n_rows = X.shape[0]
+        if isinstance(X, Frame):
+            if self.columns is not None:
+                X = Frame(
+                    X.given[list(self.columns)], X.schema.with_columns(self.columns)
+                )
+            X = X if self.takes_frame else X.numbers
+        labels = column_or_1d(self.model.predict(unchangeable(X)))
+        if len(labels) != n_rows:
+            raise ValueError(
+                f"`predict` of `{self.name}` must return one label for each row, got "
+                f"{len(labels)} labels for {n_rows} rows."
+            )
+        return np.asarray(labels)
+
+
+def compare_models(
+    old: Any,
+    new: Any,
+    pool: Any,
+    *,
+    n_queries: int = 0,
+    classes: ArrayLike | None = None,
+    X_seen: Any = None,
+    delta: float = 0.05,
+    random_state: Any = None,
+    client: Any = None,
+) -> ModelComparison:
+    """Compare the errors of two models by where they differ on a pool.
+
+    One pass counts the pool rows on which the models differ, and draws some of them to
+    be labeled. Their labels tell which model is right there; elsewhere both err alike.
+
+    Parameters
+    ----------
+    old, new
+        Fitted models with `predict`, or places that `open_model` opens.
+    pool
+        Unlabeled rows that neither model was trained on: anything that `open_pool`
+        takes. Columns that no model uses are shown to whoever labels.
+    n_queries
+        How many of the rows on which the models differ are to be labeled; 0 for what
+        the pool alone proves. Part of the plan: decide before any label is known.
+    classes
+        All labels that there are; by default those that both models know. Where
+        neither says, every label counts as one.
+    X_seen
+        Rows that one of the models was trained on. Pool rows that equal one of them
+        are never queried.
+    delta
+        Probability with which an end of the interval may fail, in ``(0, 0.5]``.
+    random_state
+        Seed of the draw of rows.
+    client
+        Dask client; None is the current one, else local threads.
+
+    Returns
+    -------
+    ModelComparison
+        Printed, it says what is proved; `query_rows` has the rows to be labeled, and
+        `certify_with_labels` takes the labels.
+
+    Raises
+    ------
+    TypeError
+        Where a model predicts numbers, or both predict labels of different types.
+    ValueError
+        Where a model is not fitted, or does not take the pool's columns.
+
+    Notes
+    -----
+    Guarantee: see `ModelComparison`.
+    Assumes: A1 for the pool and what the models will meet; A4, that neither model
+    depends on pool rows, labeled or not, but for duplicates of `X_seen`; A7.
+    Source: co-validation [1]_, whose disagreement on unlabeled rows says where labels
+    are worth their price; the limits of :mod:`dsel.bounds.queries`.
+
+    References
+    ----------
+    .. [1] O. Madani, D. Pennock and G. Flake, "Co-Validation: Using Model Disagreement
+       on Unlabeled Data to Validate Classification Algorithms", NIPS 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> old = LogisticRegression(C=1e-4, max_iter=500).fit(X[:200], y[:200])
+    >>> new = SVC().fit(X[:200], y[:200])
+    >>> question = compare_models(old, new, X[200:], n_queries=60, random_state=0)
+    >>> rows = question.query_rows()  # to be labeled; here the labels are known
+    >>> answer = question.certify_with_labels(y[200:][rows.index])
+    >>> answer.is_better, round(answer.lower, 3), round(answer.upper, 3)
+    (True, -0.138, -0.028)
+    """
+    check_probability(delta, "delta")
+    n_queries = check_integer(n_queries, "n_queries", at_least=0)
+    seed = seed_from(random_state)
+    models = {"old": _opened(old, "old"), "new": _opened(new, "new")}
+    known = _known_classes(models, classes)
+    full = open_pool(pool)
+    seen = None if X_seen is None else seen_rows(X_seen)
+    counted, predictors = _matched(models, full, seen)
+    is_equal = None if seen is None else equal_rows(counted, seen)
+    old_model, new_model = predictors
+    allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
+
+    def tally(X: Any, rows: Integers) -> _Tally:
+        before, after = old_model.predict(X), new_model.predict(X)
+        _check_types(before, after)
+        differs = np.asarray(before != after)
+        duplicates = np.zeros(len(rows), np.bool_) if is_equal is None else is_equal(X)
+        fresh = np.flatnonzero(differs & ~duplicates)
+        words = query_words(seed, rows[fresh])
+        places = smallest_words(words, rows[fresh], n_queries)
+        drawn = fresh[places]
+        return _Tally(
+            len(fresh),
+            int(duplicates.sum()),
+            int((duplicates & differs).sum()),
+            words[places],
+            rows[drawn],
+            before[drawn],
+            after[drawn],
+        )
+
+    options = {"client": client, "allow_nan": allow_nan}
+    # One row first: a model that is not fitted, or other columns, end here at once.
+    counted.reduce(
+        lambda X, rows: tally(X[:1], rows[:1]), lambda first, _: first,
+        spans=counted.spans(1)[:1], **options,
+    )  # fmt: skip
+    found = counted.reduce(
+        tally, lambda before, after: before.merge(after, n_queries), **options
+    )
+    order = np.argsort(found.rows)
+    rows = tuple(found.rows[order].tolist())
+    return ModelComparison(
+        delta=delta,
+        n_unlabeled=counted.n_rows,
+        n_differ=found.n_differ,
+        n_queries=n_queries,
+        n_duplicates=None if seen is None else found.n_duplicates,
+        n_duplicates_differ=found.n_duplicates_differ,
+        classes=known,
+        rows=rows,
+        old_predictions=tuple(found.old[order].tolist()),
+        new_predictions=tuple(found.new[order].tolist()),
+        seed=seed,
+        pool_rows=read_pool_rows(full, rows, client=client) if rows else None,
+    )
+
+
+def _opened(model: Any, name: str) -> Any:
+    """Return a fitted classifier; a path is opened."""
+    if isinstance(model, (str, os.PathLike)):
+        model = open_model(model)
+    if isinstance(model, type) or not callable(getattr(model, "predict", None)):
+        raise TypeError(
+            f"`{name}` must be a fitted model with `predict`, or a place that "
+            f"`open_model` opens, got {model!r}."
+        )
+    if isinstance(model, BaseEstimator):
+        if is_regressor(model):
+            raise TypeError(
+                f"`{name}` must be a classifier: models are compared by how often "
+                f"their labels are wrong, got {type(model).__name__}."
+            )
+        check_is_fitted(model)
+    return model
+
+
+def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
+    """Return the labels that there are, or None where nobody says."""
+    if classes is not None:
+        listed = np.unique(np.asarray(classes))
+        if listed.size < 2 or np.ndim(classes) != 1:
+            raise ValueError(
+                f"`classes` must list at least two labels, got {classes!r}."
+            )
+        return tuple(listed.tolist())
+    known = [getattr(model, "classes_", None) for model in models.values()]
+    if any(each is None for each in known):
+        return None
+    old, new = map(np.asarray, known)
+    _check_types(old, new)
+    return tuple(np.unique(np.concatenate([old, new])).tolist())
+
+
+def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
+    """Raise TypeError where one model predicts texts and the other does not."""
+    if not (len(old) and len(new)):
+        return
+    samples = old[0], new[0]
+    if isinstance(samples[0], str) != isinstance(samples[1], str):
+        raise TypeError(
+            f"`old` and `new` must predict labels of one type, got "
+            f"{samples[0].item() if hasattr(samples[0], 'item') else samples[0]!r} and "
+            f"{samples[1].item() if hasattr(samples[1], 'item') else samples[1]!r}; "
+            f"train one of them on the labels of the other."
+        )
+
+
+def _matched(
+    models: dict[str, Any], pool: Pool, seen: LabeledRows | None
+) -> tuple[Pool, list[_Predictor]]:
+    """Return the pool with the columns that are needed, and what predicts its rows."""
+    named = {
+        name: tuple(map(str, model.feature_names_in_))
+        if hasattr(model, "feature_names_in_") and pool.columns
+        else None
+        for name, model in models.items()
+    }
+    if seen is not None:
+        # Rows are compared in the columns and types that were trained on.
+        pool = matching_pool(pool, seen)
+    elif all(named.values()):
+        union = dict.fromkeys(
+            column for each in named.values() for column in each or ()
+        )
+        pool = pool.with_columns(union, "the models")
+    # A model that says nothing of its features gets rows as they are stored.
+    takes_frame = {
+        name: pool.frames is not None
+        and (columns is not None or not hasattr(models[name], "n_features_in_"))
+        for name, columns in named.items()
+    }
+    if seen is None:
+        schema = pool.frames if any(takes_frame.values()) else None
+        pool = replace(pool, schema=schema)
+    for name, model in models.items():
+        columns = named[name]
+        if columns is not None:
+            missing = [c for c in columns if c not in (pool.columns or ())]
+            if missing:
+                raise ValueError(
+                    f"`{name}` was fitted with the column {missing[0]!r}, which the "
+                    f"pool or `X_seen` lacks; give all columns of both models."
+                )
+        else:
+            n_columns = getattr(model, "n_features_in_", pool.n_columns)
+            with_columns(pool, n_columns, None)  # raises where their number differs
+    return pool, [
+        _Predictor(model, name, named[name], takes_frame[name])
+        for name, model in models.items()
+    ]

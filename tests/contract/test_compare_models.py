@@ -1,0 +1,322 @@
+"""Is the new model better? Counts, drawn rows and limits, through public names."""
+
+import json
+from dataclasses import dataclass
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import dsel
+from dsel.results import ModelComparison
+
+pytestmark = pytest.mark.contract
+
+X, Y = load_digits(return_X_y=True)
+OLD = LogisticRegression(C=1e-4, max_iter=500).fit(X[:200], Y[:200])
+NEW = SVC().fit(X[:200], Y[:200])
+POOL, TRUTH = X[200:], Y[200:]
+DIFFER = OLD.predict(POOL) != NEW.predict(POOL)
+
+
+@dataclass
+class FromColumn:
+    """A model that reads its labels from a column of the rows."""
+
+    column: int
+
+    def predict(self, rows):
+        return np.asarray(rows)[:, self.column].astype(int)
+
+
+def compare(pool=POOL, n_queries=60, **options):
+    options = {"random_state": 0, **options}
+    return dsel.compare_models(OLD, NEW, pool, n_queries=n_queries, **options)
+
+
+def test_compare_models__counts_and_draws_where_the_models_differ():
+    question = compare()
+    assert question.n_differ == DIFFER.sum()
+    rows = question.query_rows()
+    assert rows.index.name == "pool_row"
+    assert len(rows) == 60
+    assert DIFFER[rows.index].all()
+    np.testing.assert_array_equal(rows.to_numpy(), POOL[rows.index])
+
+
+def test_compare_models__proves_that_the_better_model_is_better():
+    question = compare()
+    answer = question.certify_with_labels(TRUTH[question.query_rows().index])
+    difference = np.mean(NEW.predict(POOL) != TRUTH) - np.mean(
+        OLD.predict(POOL) != TRUTH
+    )
+    assert answer.certified
+    assert answer.is_better
+    assert answer.lower <= difference <= answer.upper < 0
+    assert str(answer).startswith("The new model errs ")
+    turned = dsel.compare_models(NEW, OLD, POOL, n_queries=60, random_state=0)
+    turned = turned.certify_with_labels(TRUTH[turned.query_rows().index])
+    assert (turned.lower, turned.upper) == (-answer.upper, -answer.lower)
+    assert "more than the old one" in str(turned)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "uneven", "frame", "two clients"])
+def test_compare_models__draws_the_same_rows_from_any_chunks(kind, request, tmp_path):
+    pool, client = POOL, None
+    if kind == "dask":
+        pool = da.from_array(POOL, (100, 64))
+    if kind == "uneven":
+        pool = da.from_array(POOL, ((1, 700, 896), (64,)))
+    if kind == "frame":
+        pool = pd.DataFrame(POOL)
+        pool.columns = [f"p{n}" for n in range(64)]
+    if kind == "two clients":
+        dsel.write_pool(POOL, tmp_path / "pool.zarr")
+        pool = dsel.open_pool(tmp_path / "pool.zarr")
+    found = compare(pool, client=client)
+    assert found.to_json() == compare().to_json()
+
+
+@pytest.mark.cluster
+def test_compare_models__gives_the_same_on_a_cluster(client, tmp_path):
+    dsel.write_pool(da.from_array(POOL, (100, 64)), tmp_path / "pool.zarr")
+    found = compare(dsel.open_pool(tmp_path / "pool.zarr"), client=client)
+    assert found.to_json() == compare().to_json()
+    assert (
+        found.query_rows().to_numpy().tolist()
+        == compare().query_rows().to_numpy().tolist()
+    )
+
+
+def test_query_rows__hold_columns_that_no_model_uses_and_no_prediction(tmp_path):
+    names = [f"p{n}" for n in range(64)]
+    frame = pd.DataFrame(X, columns=names)
+    old, new = (m.fit(frame[:200], Y[:200]) for m in (
+        make_pipeline(StandardScaler(), LogisticRegression(C=1e-4)), SVC()
+    ))  # fmt: skip
+    pool = frame[200:].assign(image=[f"images/{n}.png" for n in range(len(POOL))])
+    pool.to_parquet(tmp_path / "pool.parquet")
+    question = dsel.compare_models(
+        old, new, tmp_path / "pool.parquet", n_queries=20, random_state=3
+    )
+    rows = question.query_rows()
+    assert rows.columns.tolist() == [*names, "image"]
+    assert rows["image"].tolist() == [f"images/{n}.png" for n in rows.index]
+
+
+def test_compare_models__takes_models_with_columns_of_their_own():
+    frame = pd.DataFrame(X, columns=[f"p{n}" for n in range(64)])
+    left, right = list(frame.columns[:40]), list(frame.columns[20:])
+    old = SVC().fit(frame[left][:200], Y[:200])
+    new = SVC().fit(frame[right][:200], Y[:200])
+    found = dsel.compare_models(old, new, frame[200:], n_queries=5, random_state=0)
+    differ = old.predict(frame[left][200:]) != new.predict(frame[right][200:])
+    assert found.n_differ == differ.sum()
+
+
+def test_compare_models__opens_kept_models(tmp_path):
+    dsel.results.save_model(OLD, tmp_path / "old")
+    dsel.results.save_model(NEW, tmp_path / "new")
+    found = dsel.compare_models(
+        tmp_path / "old", str(tmp_path / "new"), POOL, n_queries=60, random_state=0
+    )
+    assert found.to_json() == compare().to_json()
+
+
+def test_compare_models__says_what_the_pool_alone_proves():
+    found = compare(n_queries=0)
+    assert found.lower == -found.upper == -found.disagreement
+    assert DIFFER.mean() < found.disagreement < DIFFER.mean() + 0.02
+    assert "from the pool alone" in str(found)
+    with pytest.raises(ValueError, match="n_queries=60"):
+        found.query_rows()
+
+
+def test_compare_models__of_models_that_never_differ_queries_nothing():
+    found = dsel.compare_models(NEW, NEW, POOL, n_queries=60, random_state=0)
+    assert found.rows == ()
+    assert found.upper == -found.lower < 0.005
+    with pytest.raises(ValueError, match="differ on no row"):
+        found.certify_with_labels([])
+
+
+def test_compare_models__hands_out_all_rows_where_fewer_differ():
+    pool = POOL[np.concatenate([np.flatnonzero(DIFFER)[:3], np.flatnonzero(~DIFFER)])]
+    found = compare(pool)
+    assert len(found.query_rows()) == 3
+    assert "fewer rows" in str(found.certify_with_labels([1, 2, 3]))
+
+
+def test_compare_models__never_queries_duplicates_of_rows_that_were_trained_on():
+    pool = np.concatenate([POOL, POOL[DIFFER][:30], POOL[~DIFFER][:7]])
+    seen = np.concatenate([POOL[DIFFER][:30], POOL[~DIFFER][:7], X[:50]])
+    found = compare(pool, n_queries=10_000, X_seen=seen)
+    stale = {row.tobytes() for row in seen}
+    assert not any(row.tobytes() in stale for row in found.query_rows().to_numpy())
+    assert found.n_duplicates == 74
+    assert found.n_duplicates_differ == 60
+    assert found.n_differ == DIFFER.sum() - 30
+
+
+def test_certify_with_labels__counts_every_row_that_was_handed_out():
+    question = compare()
+    rows = question.query_rows().index
+    truth = pd.Series(TRUTH[rows], index=rows)
+    whole = question.certify_with_labels(truth)
+    part = question.certify_with_labels(truth.iloc[::-1].iloc[5:])
+    assert part.unusable_labels == 5
+    assert part.upper >= whole.upper
+    assert part.lower <= whole.lower
+    assert "5 rows have no label" in str(part)
+    strange = truth.copy()
+    strange.iloc[:5] = 77
+    assert question.certify_with_labels(strange).unusable_labels == 5
+    none = question.certify_with_labels(pd.Series([], dtype=int))
+    assert (none.is_better, none.is_worse) == (False, False)
+    assert none.upper == pytest.approx(question.disagreement, rel=1e-6)
+
+
+def test_certify_with_labels__takes_an_order_and_a_numbering():
+    question = compare()
+    rows = question.query_rows().index
+    by_order = question.certify_with_labels(TRUTH[rows])
+    shuffled = pd.Series(TRUTH[rows], index=rows).sample(frac=1, random_state=1)
+    for labels in (
+        shuffled,
+        shuffled.set_axis(shuffled.index.astype(str)),
+        shuffled.astype(float),
+        pd.concat([shuffled, shuffled[:3]]),
+        TRUTH[rows].tolist(),
+    ):
+        assert question.certify_with_labels(labels).upper == by_order.upper
+
+
+def test_model_comparison__comes_back_from_json():
+    question = compare()
+    answer = question.certify_with_labels(TRUTH[question.query_rows().index])
+    again = ModelComparison.from_json(answer.to_json())
+    assert again == answer
+    assert str(again) == str(answer)
+    assert "less than the old one" in again._repr_html_()
+    record = json.loads(answer.to_json())
+    for change, words in (
+        ({"kind": "other"}, "kind"),
+        ({"version": 99}, "newer"),
+        ({"n_differ": 5}, "was changed"),
+        ({"labels": 5}, "no model comparison"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ModelComparison.from_json(json.dumps(record | change))
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (TypeError, "`new`.*predict", lambda: dsel.compare_models(OLD, 5, POOL)),
+        (TypeError, "`old`.*fitted", lambda: dsel.compare_models(SVC, NEW, POOL)),
+        (ValueError, "not fitted", lambda: dsel.compare_models(OLD, SVC(), POOL)),
+        (
+            TypeError,
+            "`new`.*classifier",
+            lambda: dsel.compare_models(OLD, LinearRegression().fit(X, Y), POOL),
+        ),
+        (
+            TypeError,
+            "one type",
+            lambda: dsel.compare_models(
+                OLD, DummyClassifier().fit(X, Y.astype(str)), POOL
+            ),
+        ),
+        (ValueError, "columns", lambda: compare(POOL[:, :5])),
+        (
+            FileNotFoundError,
+            "nowhere",
+            lambda: dsel.compare_models(OLD, "nowhere", POOL),
+        ),
+        (ValueError, "`n_queries`", lambda: compare(n_queries=-1)),
+        (TypeError, "`n_queries`", lambda: compare(n_queries=2.5)),
+        (ValueError, "`delta`", lambda: compare(delta=0)),
+        (ValueError, "`classes`", lambda: compare(classes=[3])),
+        (TypeError, "`X_seen`", lambda: compare(X_seen=3)),
+        (ValueError, "columns", lambda: compare(X_seen=X[:, :3])),
+        (ValueError, "60.*got 3", lambda: compare().certify_with_labels([1, 2, 3])),
+        (TypeError, "`labels`", lambda: compare().certify_with_labels(None)),
+        (
+            TypeError,
+            "type",
+            lambda: compare().certify_with_labels(["a"] * 60),
+        ),
+        (
+            ValueError,
+            "queried pool rows",
+            lambda: compare().certify_with_labels(pd.Series(1, index=[-5])),
+        ),
+        (
+            ValueError,
+            "one label for each",
+            lambda: compare().certify_with_labels(
+                pd.Series([1, 2], index=[compare().rows[0]] * 2)
+            ),
+        ),
+        (
+            ValueError,
+            "one column",
+            lambda: compare().certify_with_labels(pd.DataFrame({"a": [1]})),
+        ),
+    ],
+)
+def test_compare_models__refuses_in_one_line(error, words, call):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.2, 0.05])
+@pytest.mark.parametrize(
+    "law", ["wrong where they differ", "three classes", "duplicates", "few rows differ"]
+)
+def test_compare_models__limits_fail_at_most_delta_of_the_time(law, delta):
+    """Draws of pool and labels through the public path; the truth is known exactly."""
+    draws, n_rows = 150, 600
+    rng = np.random.default_rng([round(100 * delta), len(law)])
+    differ, classes = 0.08, [0, 1, 2]
+    right = {"wrong where they differ": 0.0, "three classes": 0.1}.get(law, 0.45)
+    if law == "few rows differ":
+        differ = 0.01
+    wrong = 0.6 if law == "three classes" else 1 - right
+    failures = 0
+    for draw in range(draws):
+        old = rng.integers(0, 3, n_rows)
+        new = np.where(rng.random(n_rows) < differ, (old + 1) % 3, old)
+        # New alone is right, old alone is right, or both are wrong.
+        u = rng.random(n_rows)
+        truth = np.where(
+            u < right, new, np.where(u < right + wrong, old, (old + 2) % 3)
+        )
+        value = np.arange(n_rows)
+        seen = None
+        if law == "duplicates":
+            # Records that the new model has memorized: it is right on all of them.
+            stale = rng.random(n_rows) < 0.05
+            truth = np.where(stale, new, truth)
+            value = np.where(stale, value, value + n_rows)
+            seen = np.stack([old, new, value], axis=1)[stale]
+            if not len(seen):
+                continue
+        pool = np.stack([old, new, value], axis=1)
+        question = dsel.compare_models(
+            FromColumn(0), FromColumn(1), pool, n_queries=40, classes=classes,
+            X_seen=seen, delta=delta, random_state=draw,
+        )  # fmt: skip
+        if question.rows:
+            question = question.certify_with_labels(truth[list(question.rows)])
+        exact = differ * (wrong - right)
+        failures += not question.lower - 1e-12 <= exact <= question.upper + 1e-12
+    assert failures <= delta * draws + 3 * np.sqrt(delta * draws)
