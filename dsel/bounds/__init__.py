@@ -14,7 +14,13 @@ Guarantee, Assumes and Source, its line here, and a coverage test that could fai
 """
 
 from dsel.bounds.binomial import binomial_tail_inversion
-from dsel.bounds.co_validation import error_from_disagreement, pair_error_bound
+from dsel.bounds.co_validation import (
+    error_ends_from_disagreement,
+    error_from_disagreement,
+    error_variance_from_disagreement,
+    error_variance_from_pairs,
+    pair_error_bound,
+)
 from dsel.bounds.cross_validation import (
     best_fold,
     cv_bound,
@@ -35,7 +41,10 @@ __all__ = [
     "best_fold",
     "binomial_tail_inversion",
     "cv_bound",
+    "error_ends_from_disagreement",
     "error_from_disagreement",
+    "error_variance_from_disagreement",
+    "error_variance_from_pairs",
     "fold_shares",
     "holdout_bound",
     "mean_difference_limit",

@@ -18,7 +18,12 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.bounds import error_from_disagreement
+from dsel.bounds import (
+    error_ends_from_disagreement,
+    error_from_disagreement,
+    error_variance_from_disagreement,
+    error_variance_from_pairs,
+)
 from dsel.criteria.base import Estimate, Evidence
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
@@ -48,6 +53,38 @@ def dis_error(evidence: Evidence) -> Floats:
     return error_from_disagreement(
         pool_disagreement(evidence), n_classes=int(evidence[names.N_CLASSES])
     )
+
+
+def dis_error_upper(evidence: Evidence) -> Floats:
+    r"""Return :math:`1 - e_l(\hat d)`, the upper end of the paper's equation 4.
+
+    An estimate of an upper bound on the error of a two-class learner at half the rows,
+    where labels are a function of the row; at least 1/2, and 1 for more classes, of
+    which disagreement gives no upper bound. It falls where models differ more, so
+    nothing is to be chosen by it.
+    """
+    if int(evidence[names.N_CLASSES]) > 2:
+        return np.ones(len(evidence[names.DISAGREEMENTS]))
+    return error_ends_from_disagreement(pool_disagreement(evidence))[1]
+
+
+def row_variance(evidence: Evidence) -> Floats:
+    r"""Return :math:`\hat d / 2`, Theorem 1's bound on the variance of the error.
+
+    It is also the mean variance of the 0/1 error at a row (equation 3) of a two-class
+    learner.
+    """
+    return error_variance_from_disagreement(pool_disagreement(evidence))
+
+
+def error_variance(evidence: Evidence) -> Floats:
+    r"""Return an estimate of :math:`E[D^2]/2`, at least the variance of the error.
+
+    At most ``row_variance`` in expectation, and far smaller where models differ on few
+    rows.
+    """
+    m = np.maximum(evidence[names.N_UNLABELED], 2)
+    return error_variance_from_pairs(evidence[names.DISAGREEMENTS], m)
 
 
 def train_error(evidence: Evidence) -> Floats:
@@ -102,6 +139,20 @@ CO_VALIDATION: Final = (
     _of_halves(
         "dis_error", dis_error, (names.DISAGREEMENTS,), (*POOL_SIZES, names.N_CLASSES),
         disagreement_term=dis_error, tie_break=pool_disagreement,
+    ),
+    _of_halves(
+        "dis_error_upper", dis_error_upper, (names.DISAGREEMENTS,),
+        (*POOL_SIZES, names.N_CLASSES), can_prune=False,
+        disagreement_term=dis_error_upper, tie_break=pool_disagreement,
+    ),
+    # Both are small for a stable learner, however often it errs.
+    _of_halves(
+        "row_variance", row_variance, (names.DISAGREEMENTS,), POOL_SIZES,
+        disagreement_term=row_variance,
+    ),
+    _of_halves(
+        "error_variance", error_variance, (names.DISAGREEMENTS,), POOL_SIZES,
+        disagreement_term=error_variance, tie_break=pool_disagreement,
     ),
     # Overfitting candidates win.
     _of_halves(

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from dsel.bounds.co_validation import (
+    error_ends_from_disagreement,
     error_from_disagreement,
+    error_variance_from_disagreement,
+    error_variance_from_pairs,
     pair_error_bound,
     row_disagreement,
 )
@@ -66,3 +69,48 @@ def test_pair_error_bound__fails_at_most_delta_of_the_time(rng):
     counts = rng.binomial(m, 0.08, draws)
     failures = (pair_error_bound(counts, m, delta=delta) > 0.04).mean()
     assert failures <= delta + 3 * np.sqrt(delta / draws)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_error_variance__is_bounded_by_disagreement_for_every_finite_learner(
+    rng, n_classes
+):
+    for _ in range(50):
+        predictions = rng.integers(0, n_classes, (6, 5))
+        weights, rows = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(5))
+        labels = rng.integers(0, n_classes, 5)
+        errors = (predictions != labels) @ rows
+        variance = weights @ errors**2 - (weights @ errors) ** 2
+        rates = np.array([[(f != g) @ rows for g in predictions] for f in predictions])
+        d, of_squares = weights @ rates @ weights, weights @ rates**2 @ weights / 2
+        theorem_1 = error_variance_from_disagreement(d)
+        assert variance <= of_squares + 1e-12 <= theorem_1 + 2e-12
+        if n_classes == 2:  # equation (3), and both ends of equation (4)
+            wrong = weights @ (predictions != labels)
+            error = wrong @ rows
+            assert theorem_1 == pytest.approx(error - wrong**2 @ rows)
+            lower, upper = error_ends_from_disagreement(d)
+            assert lower - 1e-12 <= error <= upper + 1e-12
+
+
+def test_error_variance_from_pairs__is_unbiased_for_the_mean_square(rng):
+    rates = np.array([0.02, 0.1, 0.3])
+    counts = rng.binomial(40, rates, (20_000, 3))
+    found = [error_variance_from_pairs(each, 40) for each in counts]
+    spread = np.std(found) / np.sqrt(len(found))
+    assert np.mean(found) == pytest.approx((rates**2).mean() / 2, abs=4 * spread)
+
+
+def test_error_variance__of_scattered_errors_is_far_below_half_the_disagreement(rng):
+    # The paper: d/2 can be far larger than the variance; with more rows both fall.
+    numbers = []
+    for n_training in (5, 50, 500):
+        means = rng.normal(0.3, 1 / np.sqrt(n_training), (400, 200))
+        wrong = means < 0  # each model errs on scattered rows
+        variance = wrong.mean(axis=1).var()
+        half = wrong.mean(axis=0)
+        numbers.append((variance, (half * (1 - half)).mean()))
+    variances, halves = np.array(numbers).T
+    assert (variances[:2] < halves[:2] / 50).all()
+    assert (np.diff(variances) <= 0).all()
+    assert (np.diff(halves) <= 0).all()

@@ -97,12 +97,16 @@ def test_criteria_of_folds__are_the_formulas_of_their_names(evidence, n_equal):
 def test_criteria_of_halves__are_the_formulas_of_the_paper(halves, n_classes):
     halves[names.N_CLASSES] = np.array(n_classes)
     d = halves[names.DISAGREEMENTS].mean(axis=1) / 100
+    s = halves[names.DISAGREEMENTS]
     e_l = error_from_disagreement(d, n_classes=n_classes)
     train = (halves[names.TRAIN_ERRORS] / [10, 11]).mean(axis=(1, 2))
     cv = halves[names.FOLD_ERRORS].sum(axis=2).mean(axis=1) / 21
     for name, expected in {
         "disagreement": d,
         "dis_error": e_l,
+        "dis_error_upper": 1 - e_l if n_classes == 2 else np.ones(N),
+        "row_variance": d / 2,
+        "error_variance": (s * (s - 1) / (100 * 99)).mean(axis=1) / 2,
         "train_error": train,
         "two_fold_cv": cv,
         "max_dt_e": np.maximum(train, e_l),
@@ -194,7 +198,8 @@ def test_criteria__never_choose_a_failed_candidate(case):
 def test_criteria__bound_partial_counts_from_below(case, rng):
     name, evidence = case
     rule, final = get_criterion(name), estimate(name, evidence)
-    assert rule.can_prune == (name != "best_fold")  # which claims nothing of them
+    # Of counts that are not complete these two claim nothing.
+    assert rule.can_prune == (name not in ("best_fold", "dis_error_upper"))
     for _ in range(20):
         partial = dict(evidence)
         for count in rule.counts:
