@@ -1,5 +1,6 @@
 """Pool rows that are handed out to be labeled: drawn in a pass, read again in full."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -54,7 +55,6 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
     """
     wanted = np.asarray(rows, dtype=np.int64)
     ascending = np.sort(wanted)
-    names = list(pool.columns or (f"x{n}" for n in range(pool.n_columns)))
     # Only the slices that hold a wanted row are read.
     spans = [
         span
@@ -62,20 +62,28 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
         if np.diff(np.searchsorted(ascending, [span.start, span.stop]))[0]
     ]
     if not spans:
-        return pd.DataFrame(columns=names, index=pd.Index(wanted, name=POOL_ROW))
+        return as_shown(np.empty((0, pool.n_columns)), wanted, pool.columns)
 
     def pick(X: Any, numbers: NDArray[np.int64]) -> list[pd.DataFrame]:
         places = np.flatnonzero(np.isin(numbers, ascending))
         if not len(places):
             return []
-        some = X[places]
-        if isinstance(some, Frame):
-            return [some.given.set_axis(numbers[places], axis=0)]
-        values = some.toarray() if sparse.issparse(some) else some
-        return [pd.DataFrame(values, index=numbers[places], columns=names)]
+        return [as_shown(X[places], numbers[places], pool.columns)]
 
     parts = replace(pool, schema=pool.frames).reduce(
         pick, lambda before, after: before + after, client=client, allow_nan=True,
         spans=spans,
     )  # fmt: skip
-    return pd.concat(parts).loc[wanted].rename_axis(POOL_ROW)
+    return pd.concat(parts).loc[wanted]
+
+
+def as_shown(
+    rows: Any, numbers: NDArray[np.int64], columns: Sequence[str] | None
+) -> pd.DataFrame:
+    """Return rows in memory as whoever labels them gets them: by number, with names."""
+    index = pd.Index(numbers, name=POOL_ROW)
+    if isinstance(rows, Frame):
+        return rows.given.set_axis(index, axis=0)
+    values = rows.toarray() if sparse.issparse(rows) else rows
+    names = columns or [f"x{place}" for place in range(values.shape[1])]
+    return pd.DataFrame(values, index=index, columns=list(names))

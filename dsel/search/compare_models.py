@@ -14,11 +14,16 @@ from dsel.arrays import Integers
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, check_probability
 from dsel.data.equal_rows import equal_rows
-from dsel.data.frames import Frame, unchangeable
+from dsel.data.frames import Frame, stacked, unchangeable
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.query_rows import query_words, read_pool_rows, smallest_words
+from dsel.data.query_rows import (
+    as_shown,
+    query_words,
+    read_pool_rows,
+    smallest_words,
+)
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model
@@ -36,6 +41,8 @@ class _Tally:
     rows: Integers
     old: NDArray[Any]
     new: NDArray[Any]
+    X: Any
+    """The drawn rows themselves; None where they have columns that no model reads."""
 
     def merge(self, other: "_Tally", n_queries: int) -> "_Tally":
         """Return the tally of both parts, with the smallest words of both."""
@@ -52,6 +59,7 @@ class _Tally:
             rows[kept],
             np.concatenate([self.old, other.old])[kept],
             np.concatenate([self.new, other.new])[kept],
+            None if self.X is None else stacked([self.X, other.X])[kept],
         )
 
 
@@ -174,6 +182,8 @@ def compare_models(
     counted, predictors = _matched(models, full, seen)
     is_equal = None if seen is None else equal_rows(counted, seen)
     old_model, new_model = predictors
+    # Drawn rows lie all over the pool: to read them again is to read nearly all of it.
+    keeps_rows = counted.dtype.kind != "O" and counted.columns == full.columns
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
 
     def tally(X: Any, rows: Integers) -> _Tally:
@@ -193,6 +203,7 @@ def compare_models(
             rows[drawn],
             before[drawn],
             after[drawn],
+            X[drawn] if keeps_rows else None,
         )
 
     options = {"client": client, "allow_nan": allow_nan}
@@ -206,6 +217,11 @@ def compare_models(
     )
     order = np.argsort(found.rows)
     rows = tuple(found.rows[order].tolist())
+    shown = None
+    if rows and keeps_rows:
+        shown = as_shown(found.X[order], found.rows[order], full.columns)
+    elif rows:
+        shown = read_pool_rows(full, rows, client=client)
     return ModelComparison(
         delta=delta,
         n_unlabeled=counted.n_rows,
@@ -218,7 +234,7 @@ def compare_models(
         old_predictions=tuple(found.old[order].tolist()),
         new_predictions=tuple(found.new[order].tolist()),
         seed=seed,
-        pool_rows=read_pool_rows(full, rows, client=client) if rows else None,
+        pool_rows=shown,
     )
 
 

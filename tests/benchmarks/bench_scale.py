@@ -8,6 +8,9 @@ workers as Dask starts them, and on ours. Prints seconds, rows per second, the l
 worker and the ratios, those of the workers' processor time too (which other load on the
 machine disturbs less), for three rounds.
 
+`compare`: `compare_models` on such a pool, beside both models' own `predict` on chunks
+of a Dask array, on the same workers; three rounds in turn.
+
 `mcpl`: semi-supervised discriminant analysis with such a pool, on two workers of Dask.
 
 `loo`: leave-one-out of least squares on 2,000 rows against refits by scikit-learn,
@@ -22,7 +25,9 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
@@ -122,6 +127,40 @@ def pool_pass(n_rows, folder):
     print("median of " + RATIOS.format(*np.median(np.array(found), axis=0)))
 
 
+def compare(n_rows, folder):
+    path = folder / f"pool-{n_rows}.zarr"
+    make_pool(path, n_rows)
+    X, y = draw_rows(2000, 0, CENTRES)
+    old = LogisticRegression().fit(X[:500], y[:500])
+    new = RandomForestClassifier(20, max_depth=6, random_state=0).fit(X, y)
+    ratios = []
+    with connect(workers=2, memory="2 GiB") as client:
+        rows = da.from_zarr(path)
+
+        def predict():
+            both = [
+                rows.map_blocks(model.predict, dtype=y.dtype, drop_axis=1)
+                for model in (old, new)
+            ]
+            return client.compute((both[0] != both[1]).sum()).result()
+
+        predict()  # the first to read waits for the disk
+        for _ in range(3):
+            with watch(client) as ours:
+                found = dsel.compare_models(
+                    old, new, path, n_queries=60, random_state=0, client=client
+                )
+            with watch(client) as theirs:
+                assert predict() == found.n_differ
+            ratios.append((ours.wall / theirs.wall, ours.cpu / theirs.cpu))
+            print(f"compare_models {ours.wall:.2f} s, {ours.cpu:.2f} s of processors; "
+                  f"both models' predict {theirs.wall:.2f}, {theirs.cpu:.2f}; "
+                  f"{ours.memory}", flush=True)  # fmt: skip
+    print("median ratios of wall {:.2f}, of processors {:.2f}".format(
+        *np.median(ratios, axis=0)
+    ))  # fmt: skip
+
+
 def mcpl(n_rows, folder):
     pool = make_pool(folder / f"classes-{n_rows}.zarr", n_rows, FIVE_CENTRES)
     with two_workers("1.5GiB") as client, client.as_current(), watch(client) as found:
@@ -154,7 +193,12 @@ def leave_one_out(n=2000):
           f"{seconds / loo.cpu:.0f} times faster (wanted 5000)")  # fmt: skip
 
 
-PARTS = {"pool": pool_pass, "mcpl": mcpl, "loo": lambda *_: leave_one_out()}
+PARTS = {
+    "pool": pool_pass,
+    "compare": compare,
+    "mcpl": mcpl,
+    "loo": lambda *_: leave_one_out(),
+}
 
 
 def main():
