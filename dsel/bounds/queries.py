@@ -79,7 +79,7 @@ def mean_difference_limit(
     shares = checks.check_probabilities(delta, "delta")
     # One step outward: the subtraction may round down.
     limits = np.nextafter(1.0 - 2.0 * lower_limits(counts, rows, shares), np.inf)
-    return np.minimum(limits, 1.0)
+    return np.asarray(np.minimum(limits, 1.0))
 
 
 def sign_test_limit(
@@ -146,7 +146,7 @@ def sign_test_limit(
     balance = np.nextafter(2.0 * theta - 1.0, np.inf)
     # Zero rows decided gives theta = 1, and zero rows queried a rate of at most 1.
     limits = np.nextafter(balance * np.where(balance >= 0, most, least), np.inf)
-    return np.minimum(limits, 1.0)
+    return np.asarray(np.minimum(limits, 1.0))
 
 
 def queried_difference(

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Integers
 from dsel.candidates import takes_nan
-from dsel.checks import check_integer, check_probability
-from dsel.data.equal_rows import equal_rows
+from dsel.checks import check_delta, check_integer
+from dsel.data.equal_rows import duplicate_finder
 from dsel.data.frames import Frame, stacked, unchangeable
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
@@ -172,7 +172,7 @@ def compare_models(
     >>> answer.is_better, round(answer.lower, 3), round(answer.upper, 3)
     (True, -0.138, -0.028)
     """
-    check_probability(delta, "delta")
+    delta = check_delta(delta)
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
     seed = seed_from(random_state)
     models = {"old": _opened(old, "old"), "new": _opened(new, "new")}
@@ -180,7 +180,7 @@ def compare_models(
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
     counted, predictors = _matched(models, full, seen)
-    is_equal = None if seen is None else equal_rows(counted, seen)
+    find = None if seen is None else duplicate_finder(counted, seen)
     old_model, new_model = predictors
     # Drawn rows lie all over the pool: to read them again is to read nearly all of it.
     keeps_rows = counted.dtype.kind != "O" and counted.columns == full.columns
@@ -190,7 +190,7 @@ def compare_models(
         before, after = old_model.predict(X), new_model.predict(X)
         _check_types(before, after)
         differs = np.asarray(before != after)
-        duplicates = np.zeros(len(rows), np.bool_) if is_equal is None else is_equal(X)
+        duplicates = np.zeros(len(rows), np.bool_) if find is None else find(X)
         fresh = np.flatnonzero(differs & ~duplicates)
         words = query_words(seed, rows[fresh])
         places = smallest_words(words, rows[fresh], n_queries)
