@@ -1,7 +1,10 @@
 """Scikit-learn's encoders that the columns of a table need before a built-in model."""
 
+import shlex
+from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
@@ -16,15 +19,23 @@ from sklearn.preprocessing import (
 
 from dsel.checks import listed
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.pool import Pool
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
 """Different values of a column that are made one column each."""
+MOST_NAMES: Final = 8
+"""Columns that are named in a line."""
+MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
-def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
-    """Return the steps that make numbers of a table, and what they do in words."""
+def encoders(
+    X: Any, *, is_scaled: bool, caveats: Sequence[str] = ()
+) -> tuple[Steps, list[tuple[str, str]]]:
+    """Return the steps that make numbers of a table, and what they do in words.
+
+    Raises TypeError that names all columns of which no step makes numbers, with what
+    the caveats say that they look like.
+    """
     if sparse.issparse(X):
         steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
         return ([steps], [fact]) if is_scaled else ([], [])
@@ -43,12 +54,29 @@ def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
         "values": (one_hot, "a column for each value", []),
         "left out": ("drop", "nothing but gaps", []),
     }
+    undecided = []
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
-        kinds[_kind(column, X[column.name])][2].append(column.name)
+        kind = _kind(column, X[column.name])
+        if kind is None:
+            undecided.append(column)
+        else:
+            kinds[kind][2].append(column.name)
+    if undecided:
+        shown = "; ".join(
+            _undecided(each, X[each.name], caveats) for each in undecided[:10]
+        )
+        names = ",".join(each.name for each in undecided)
+        raise TypeError(
+            f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
+            f"Leave {'it' if len(undecided) == 1 else 'them'} out by --drop "
+            f"{shlex.quote(names)}, or name a pipeline that encodes them by --model "
+            f"MODULE:OBJECT."
+        )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:
-        return numbers, [("numbers", filled)]
-    facts = [(kind, f"{listed(of, 8)}: {text}") for kind, (_, text, of) in used.items()]
+        n_columns = f"{len(used['numbers'][2]):,} columns: " if used else ""
+        return numbers, [("numbers", f"{n_columns}{filled}")]
+    facts = [(kind, f"{grouped(of)}: {text}") for kind, (_, text, of) in used.items()]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
         raise ValueError(f"no column holds a value: {listed(left_out, 8)}.")
@@ -56,65 +84,60 @@ def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
     return [("columns", ColumnTransformer(parts))], facts
 
 
-def _kind(column: Column, values: pd.Series) -> str:
-    """Return what is done with a column."""
+def grouped(names: list[str]) -> str:
+    """Return the names of columns, or of many their number and the first ones."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{len(names):,} columns ({', '.join(names[:3])}, ...)"
+
+
+def _kind(column: Column, values: pd.Series) -> str | None:
+    """Return what is done with a column; None where none of it can be done."""
     known = values.dropna()
     if column.kind == NOTHING or known.empty:
         return "left out"
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
         return "numbers"
-    if _is_date(column) or (column.kind == TEXT and not _days(known).isna().any()):
+    if _is_date(column):
         return "dates"
+    most = min(MOST_VALUES, max(2, len(known) // 2))
+    if column.kind in (TEXT, TRUTH, NUMBER) and known.nunique() <= most:
+        return "values"
+    return None
+
+
+def _undecided(column: Column, values: pd.Series, caveats: Sequence[str]) -> str:
+    """Return what a column holds that no encoder takes."""
+    known, prefix = values.dropna(), f"column {column.name!r} is read as text"
+    if lines := [line for line in caveats if line.startswith(prefix)]:
+        return lines[0]
     held = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
-        n_values = known.nunique()
-        if n_values <= min(MOST_VALUES, max(2, len(known) // 2)):
-            return "values"
-        held = f"{n_values:,} different texts in {len(known):,} rows"
-    raise TypeError(
-        f"column {column.name!r} holds {held}, such as {str(known.iloc[0])[:40]!r}; "
-        f"leave it out of the table, or name a pipeline that encodes it by --model "
-        f"MODULE:OBJECT."
-    )
+        held = f"{known.nunique():,} different texts in {len(known):,} rows"
+    return f"column {column.name!r} holds {held}, such as {str(known.iloc[0])[:40]!r}"
 
 
 def _is_date(column: Column) -> bool:
     return column.kind.startswith(("date", "time")) and column.kind != "time of day"
 
 
-def with_types_of(X: Any, pool: Pool) -> Any:
-    """Return labeled rows with the pool's types, where their file does not tell them.
-
-    CSV has no type for dates, and no file has one for a column of nothing but gaps.
-    """
-    if not isinstance(X, pd.DataFrame) or pool.frames is None:
-        return X
-    found: dict[Any, Any] = {}
-    for column in pool.frames.columns:
-        given = X.get(column.name)
-        if given is None:
-            continue
-        if given.isna().all():
-            found[column.name] = None
-        elif given.dtype.kind not in "Mbuif" and _is_date(column):
-            times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
-            if times.isna().sum() > given.isna().sum():
-                continue  # not dates only, which is told where columns are compared
-            zone = column.kind.removeprefix("time in zone ")
-            found[column.name] = (
-                times.dt.date
-                if column.kind == "date"
-                else times.dt.tz_convert(None if zone == "time" else zone)
-            )
-    return X.assign(**found)
-
-
 def days_since_1970(X: Any) -> pd.DataFrame:
-    """Return dates and times, or texts of them, as days; missing ones are NaN."""
+    """Return dates and times as days, of any year; missing ones are NaN."""
     return pd.DataFrame(X).apply(_days)
 
 
 def _days(column: pd.Series) -> pd.Series:
-    times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    return (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    elif column.dtype.kind != "M":  # dates of Python, which nanoseconds do not hold
+        known = [
+            None if missing else value
+            for value, missing in zip(column, column.isna(), strict=True)
+        ]
+        if any(isinstance(value, str) for value in known):
+            raise TypeError(f"column {column.name!r} must hold dates, got text.")
+        column = pd.Series(np.array(known, dtype="datetime64[us]"), index=column.index)
+    times = column.to_numpy().astype("datetime64[us]")
+    days = times.astype(np.int64) / MICROSECONDS_A_DAY
+    return pd.Series(np.where(np.isnat(times), np.nan, days), index=column.index)

@@ -38,9 +38,12 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def build(
-    name: str, grid: Sequence[str], X: Any
+    name: str, grid: Sequence[str], X: Any, caveats: Sequence[str] = ()
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
-    """Return estimator and grid for rows `X`, and what is done with their columns."""
+    """Return estimator and grid for rows `X`, and what is done with their columns.
+
+    `caveats` say what columns look like.
+    """
     values = parse_grid(grid)
     if ":" in name:
         estimator = imported(name)
@@ -56,7 +59,7 @@ def build(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )
     model, own_grid, is_scaled = MODELS[name]
-    steps, facts = encoders(X, is_scaled=is_scaled)
+    steps, facts = encoders(X, is_scaled=is_scaled, caveats=caveats)
     params = {
         key if "__" in key else f"model__{key}": listed
         for key, listed in (values or parse_grid(own_grid)).items()

@@ -1,13 +1,25 @@
 """``dsel pool``: write a pool of unlabeled rows, or describe one."""
 
+import os
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from dsel.checks import listed
-from dsel.cli.running import cluster_options, connected
+from dsel.cli.running import (
+    cluster_options,
+    connected,
+    names_in,
+    notes,
+    text_options,
+)
 from dsel.data.open import open_pool
+from dsel.data.schema import TableSchema
+from dsel.data.tables import is_text, read_table, text_source
 from dsel.data.write import write_pool
+from dsel.results.place import HEAD
+from dsel.results.store import load_schema
 from dsel.results.texts import wrapped
 from dsel.runtime.progress import row_progress
 
@@ -21,6 +33,13 @@ def command() -> None:
 @click.argument("source")
 @click.argument("path")
 @click.option("--target", help="Column of labels, which is left out.")
+@click.option(
+    "--like",
+    help="Labeled table, or results of `dsel select`: a text file is converted by its "
+    "kinds of columns.",
+)
+@click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
+@text_options
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options
@@ -31,21 +50,68 @@ def build(
     scheduler: str | None,
     workers: int | None,
     quiet: bool,
+    like: str | None,
+    drop: str | None,
+    sep: str | None,
+    encoding: str | None,
+    target: str | None,
     **options: Any,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
-    SOURCE is a CSV, TSV, Parquet, npz or npy file, or a zarr array; PATH may be a URL.
-    Stopped anywhere, the same command starts anew. A CSV or TSV file with columns of
-    text goes to a PATH that ends in .parquet. CSV files are read here, in order; what
-    else there is is written by tasks, on local threads unless --scheduler or --workers
-    say otherwise.
+    SOURCE is a text table (CSV and kin) or a folder of them, a Parquet, Feather, JSON
+    lines, npz or npy file, or a zarr array; PATH may be a URL. Stopped anywhere, the
+    same command starts anew. A text file with columns of text goes to a PATH that ends
+    in .parquet. Text files are read here, twice; what else there is is written by
+    tasks, on local threads unless --scheduler or --workers say otherwise.
     """
+    opened: Any = source
+    if os.path.exists(source) and is_text(source):
+        schema = None
+        if like is not None:
+            schema, target = _schema_of(like, target, sep, encoding), None
+        opened = text_source(
+            source, separator=sep, encoding=encoding, like=schema, drop=names_in(drop)
+        )
+        if schema is not None and schema.target in opened.names:
+            notes([f"column {schema.target!r}, the target, is left out"])
+        if numbers := opened.row_number_names:
+            unnamed = " and ".join(map(repr, numbers))
+            notes([f"column {unnamed} is left out: it has no name, as row numbers"])
+    elif like is not None or drop is not None:
+        raise click.UsageError(
+            f"--like and --drop are for text files, and {source!r} keeps the types "
+            f"that it has; `dsel select` takes it as --pool as it is."
+        )
     progress = row_progress(False if quiet else None)
     with connected(scheduler, workers) as client, progress as shown:
-        write_pool(source, path, client=client, on_progress=shown, **options)
+        write_pool(
+            opened, path, target=target, client=client, on_progress=shown, **options
+        )
     if not quiet:
         click.get_current_context().invoke(info, path=path)
+
+
+def _schema_of(
+    like: str, target: str | None, sep: str | None, encoding: str | None
+) -> TableSchema:
+    """Return the schema of a labeled table, or of that of which results are kept."""
+    if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
+        text = load_schema(like)
+        if text is None:
+            raise ValueError(
+                f"--like {like!r} holds results without the kinds of a table; name the "
+                f"labeled table."
+            )
+        return TableSchema.from_json(text)
+    table = read_table(like, separator=sep, encoding=encoding)
+    if table.schema is None:
+        raise ValueError(f"--like {like!r} has no names of columns.")
+    schema = table.schema
+    if target is not None:
+        columns = tuple(each for each in schema.columns if each.name != target)
+        schema = replace(schema, columns=columns, target=target)
+    return schema
 
 
 @command.command()

@@ -1,23 +1,28 @@
 """How commands get workers, run a plan, and what they print of it."""
 
+import csv
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from dsel.results.certificate import as_lines
+from dsel.results.store import save_schema
 from dsel.results.texts import wrapped
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from dsel.data.schema import TableSchema
     from dsel.search.execute import Outcome
     from dsel.search.plan import Plan
 
 Command = Callable[..., Any]
+MOST_NOTES: Final = 12
+"""Notes that are printed of one kind."""
 
 
 def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -37,6 +42,16 @@ cluster_options = adding(
 )
 """Adds what says where tasks run."""
 
+text_options = adding(
+    click.option(
+        "--encoding", help="Of text files, such as latin-1; UTF-8 by default."
+    ),
+    click.option(
+        "--sep", help="Sign between the values of text files, where it is not clear."
+    ),
+)
+"""Adds how text files are read."""
+
 run_options = adding(
     click.option("--quiet", is_flag=True, help="Print the verdict alone."),
     click.option(
@@ -48,6 +63,24 @@ run_options = adding(
     ),
 )
 """Adds what every search takes."""
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """Return the names of columns that an option lists; quotes hold a comma."""
+    if text is None:
+        return ()
+    return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
+
+
+def notes(lines: Iterable[str]) -> None:
+    """Print lines that change what numbers mean, with --quiet, too."""
+    lines = list(lines)
+    for line in lines[:MOST_NOTES]:
+        click.echo(f"Note: {line}.", err=True)
+    if len(lines) > MOST_NOTES:
+        click.echo(
+            f"Note: {len(lines) - MOST_NOTES} more columns such as these.", err=True
+        )
 
 
 @contextmanager
@@ -71,16 +104,20 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
 def run_plan(
     plan: "Plan", *, scheduler: str | None, workers: int | None, out: str | None,
     quiet: bool, facts: Iterable[tuple[str, str]] = (),
+    schema: "TableSchema | None" = None,
     after: "Callable[[Outcome], str]" = lambda outcome: "",
 ) -> None:  # fmt: skip
     """Run a plan where the options say, with progress where a terminal shows it.
 
     Prints the verdict, to which the line of `after` belongs, then the plan, further
-    facts, and what all of it rests on.
+    facts, and what all of it rests on. The schema of the labeled table is kept with the
+    results.
     """
     with connected(scheduler, workers) as client:
         outcome = plan.run(client, out=out, verbose=False if quiet else None)
         outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
+    if out is not None and schema is not None:
+        save_schema(out, schema.to_json())
     choice = outcome.choice
     report = f"\n{choice.report()}" if choice.reports else ""
     click.echo("\n".join(filter(None, [str(choice), after(outcome), report])))

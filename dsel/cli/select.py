@@ -9,12 +9,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel import losses
-from dsel.cli.encoders import with_types_of
 from dsel.cli.models import MODELS, build, show_failure
-from dsel.cli.running import run_options, run_plan
+from dsel.cli.running import (
+    names_in,
+    notes,
+    run_options,
+    run_plan,
+    text_options,
+)
+from dsel.data.frames import taken
 from dsel.data.labeled import check_labels
+from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
-from dsel.data.tables import CSV, PARQUET, read_table
+from dsel.data.tables import FEATHER, JSON_LINES, PARQUET, is_text, read_table
 from dsel.errors import AllFitsFailedError
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.search.plan import plan_search
@@ -33,9 +40,15 @@ REPORT: Final = "report"
 )
 @click.option(
     "--pool",
-    help="Unlabeled rows: a zarr pool, an .npy file, a Parquet file or a folder of "
-    "them, or a URL of one. `dsel pool build` makes one of a table.",
+    help="Unlabeled rows: a table of any of these formats, a folder of Parquet or text "
+    "files, a zarr pool, or a URL of one; read as LABELED is. Without it, rows whose "
+    "target is empty are the pool.",
 )
+@click.option("--drop", help="Columns to leave out, such as name,note.")
+@click.option(
+    "--id", "ids", help="Columns that no model uses and predictions keep, as text."
+)
+@text_options
 @click.option(
     "--model",
     default="svm",
@@ -72,6 +85,10 @@ def command(
     labeled: str,
     target: str | None,
     pool: str | None,
+    drop: str | None,
+    ids: str | None,
+    sep: str | None,
+    encoding: str | None,
     model: str,
     grid: tuple[str, ...],
     loss: tuple[str, ...],
@@ -84,35 +101,78 @@ def command(
 ) -> None:
     """Choose a model from labeled rows and a pool, with an error bound.
 
-    LABELED is a CSV, Parquet, npz, svmlight or zarr table.
+    LABELED is a text table (CSV and kin), or a Parquet, Feather, JSON lines, npz,
+    svmlight or zarr table.
     """
-    if target is None and labeled.lower().endswith((*CSV, *PARQUET)):
+    has_columns = is_text(labeled) or labeled.lower().endswith(
+        (*PARQUET, *FEATHER, *JSON_LINES)
+    )
+    if target is None and has_columns:
         raise click.UsageError(
             f"any column of {labeled!r} may hold the labels; name it by --target."
         )
-    table = read_table(labeled, target=target)
+    table = read_table(
+        labeled, target=target, drop=names_in(drop), ids=names_in(ids), separator=sep,
+        encoding=encoding,
+    )  # fmt: skip
     if table.y is None:
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
-    X, rows = table.X, None
+    X, y, rows = table.X, table.y, None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
-    if pool is not None:
+    facts = list(table.facts)
+    X, y, unlabeled, words = _labeled_rows(
+        X, y, labeled, target, has_pool=pool is not None
+    )
+    lines = [*table.caveats, *words]
+    estimator, values, used = build(model, grid, X, lines)
+    if pool is not None and table.schema is not None:
+        rows, caveats = open_pool_like(
+            pool, table.schema, separator=sep, encoding=encoding
+        )
+        lines += caveats
+    elif pool is not None:
         rows = open_pool(pool)
-        X = with_types_of(X, rows)
-    estimator, values, facts = build(model, grid, X)
+    elif unlabeled is not None:
+        rows = open_pool(unlabeled)
+    facts = [*used, *facts]
     plan = plan_search(
-        estimator, values, X, table.y, rows, certificate=certificate, deploy=deploy,
-        cv=cv, delta=delta, loss=parse_loss(loss, table.y), report=REPORT in loss,
+        estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
+        cv=cv, delta=delta, loss=parse_loss(loss, y), report=REPORT in loss,
         random_state=seed,
     )  # fmt: skip
+    notes(lines)  # not before: what is refused ends with one line
     try:
-        run_plan(plan, facts=facts, **options)
+        run_plan(plan, facts=facts, schema=table.schema, **options)
     except AllFitsFailedError:
         if ":" in model:
-            show_failure(model, estimator, values, X, table.y)
+            show_failure(model, estimator, values, X, y)
         raise
+
+
+def _labeled_rows(
+    X: Any, y: NDArray[Any], labeled: str, target: str | None, *, has_pool: bool
+) -> tuple[Any, NDArray[Any], Any, list[str]]:
+    """Return rows with a label, their labels, the other rows, and notes about these.
+
+    Rows whose target is empty are the pool where no other is given.
+    """
+    missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
+    if not missing.any():
+        return X, y, None, []
+    if missing.all():
+        raise ValueError(
+            f"{labeled!r} must have rows with a label, but every cell of {target!r} "
+            f"is empty; name the column of the labels by --target."
+        )
+    n_missing = int(missing.sum())
+    use = "are left out, since --pool names others" if has_pool else "are the pool"
+    note = f"{n_missing:,} of {len(y):,} rows have no label in {target!r}: they {use}"
+    known, others = np.flatnonzero(~missing), np.flatnonzero(missing)
+    labels = np.array(y[known].tolist())
+    return taken(X, known), labels, None if has_pool else taken(X, others), [note]
 
 
 def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:

@@ -317,7 +317,8 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
             raise TypeError(
                 f"{where} must be numeric, but column {column.name!r} holds "
                 f"{column.kind}; encode it as numbers, or search with a data frame "
-                f"`X`, a pipeline that encodes it, and this table itself as `pool`."
+                f"`X`, a pipeline that encodes it, and this table itself as `pool` "
+                f"(.parquet or another format that holds text)."
             )
 
 

@@ -32,7 +32,15 @@ from dsel.data.frames import (
 )
 from dsel.data.parquet import from_parquet, has_parquet
 from dsel.data.pool import POOL, Pool, in_blocks, in_slices
-from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, naming_file, read_table
+from dsel.data.tables import (
+    FORMATS,
+    NPY,
+    PARQUET,
+    is_text,
+    naming_file,
+    read_table,
+    reader_of,
+)
 from dsel.data.zarr_rows import from_zarr, open_zarr, place_of, stamped
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is told
@@ -53,8 +61,9 @@ def open_pool(
         A numpy array or memory map, a data frame of pandas, polars or Arrow, a scipy
         sparse matrix, a Dask array or data frame, a zarr array, a DataArray, the path
         or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
-        ones too), the path of an ``.npy``, npz or svmlight file, or a pool, which is
-        returned as it is.
+        ones too), the path of a text file (CSV and kin), a Feather, JSON lines,
+        ``.npy``, npz or svmlight file, which is read at once (``.npy`` is mapped), or a
+        pool, which is returned as it is.
         Two-dimensional; columns of data frames may have any type, all else is numeric.
         A Dask collection whose chunk lengths are unknown is read once to count them.
         Each of its chunks is computed by itself: what all chunks depend on, such as
@@ -139,17 +148,21 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             f"`pool` must be a pool that exists, but there is nothing at {location!r}."
         )
     options = options if "://" in place else {}
-    if lower.endswith(".npy") and "://" not in location:  # which tasks map themselves
+    if lower.endswith(NPY) and "://" not in location:  # which tasks map themselves
         with naming_file(place):
             array = np.load(place, mmap_mode="r", allow_pickle=False)
         rows, told = partial(_npy_rows, place), stamped(place, {})[0]
         where = f"`pool` {place!r}"
         return in_slices(rows, _checked(array), len(array), where=where, **told)
-    if lower.endswith((*NPZ, *SVMLIGHT)) and "://" not in location:
-        table = read_table(location)
-        return replace(_of_object(table.X), columns=table.columns)
     if lower.endswith(PARQUET):
         return from_parquet(place, options)
+    if "://" not in location:
+        is_file = os.path.isfile(location)
+        if is_text(location) or (is_file and lower.endswith(tuple(FORMATS))):
+            table = read_table(location)
+            return replace(_of_object(table.X), columns=table.columns)
+        if is_file:
+            reader_of(location)  # raises, and lists what is read
     try:
         array = open_zarr(place, location, options)
     except ValueError:

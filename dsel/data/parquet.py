@@ -10,10 +10,12 @@ from typing import Any, Final
 import fsspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import dataset
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
-from dsel.data.tables import PARQUET, naming_file, parquet_module
+from dsel.data.tables import PARQUET, naming_file
 from dsel.data.zarr_rows import stamped
 from dsel.errors import reaching
 
@@ -37,10 +39,6 @@ def from_parquet(
     location: str, options: Mapping[str, Any], columns: Sequence[str] | None = None
 ) -> Pool:
     """Return the rows of a Parquet file or folder; only footers are read."""
-    parquet_module()
-    import pyarrow as pa
-    from pyarrow import dataset
-
     fs, root = fsspec.core.url_to_fs(location, **options)
     with reaching(f"`pool` {location!r}"):
         paths = [root]
@@ -108,8 +106,6 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
 
     Categories are told by their values: labeled rows decide which categories there are.
     """
-    import pyarrow as pa
-
     first, joined = fragments[0].path, None
     for fragment in fragments:
         here, schema = fragment.path, fragment.physical_schema

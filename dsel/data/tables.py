@@ -1,28 +1,63 @@
-"""Tables from the usual files: in memory, or some rows at a time."""
+"""Tables from the usual files: in memory, or some rows at a time.
+
+One table of formats says which ending is read by what; text files are read by strict
+rules, and formats that have types keep them.
+"""
 
 import gzip
+import lzma
 import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import zarr
 from numpy.typing import NDArray
+from pyarrow import dataset, feather, parquet
 from scipy import sparse
 
+from dsel.checks import listed
 from dsel.data.frames import NUMERIC
+from dsel.data.kinds import (
+    ColumnScan,
+    Kind,
+    decimal_mark,
+    is_gap_word,
+    trim,
+    truth_words,
+    whole_labels,
+)
+from dsel.data.schema import (
+    ColumnSchema,
+    TableSchema,
+    categories_of,
+    convert_frame,
+    in_utc,
+    schema_of,
+    with_classes,
+)
+from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
 from dsel.data.zarr_rows import stored_columns
 from dsel.stores import BAD_HEADER, check_array
 
-CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
+TEXT_FILES: Final = tuple(
+    ending + more for more in ("", *COMPRESSED) for ending in _PLAIN_TEXT
+)
 PARQUET: Final = (".parquet", ".parq", ".pq")
+FEATHER: Final = (".feather", ".arrow")
+JSON_LINES: Final = (".jsonl",)
 NPZ: Final = (".npz",)
+NPY: Final = (".npy",)
 SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 
 UNREADABLE: Final = (
@@ -31,6 +66,7 @@ UNREADABLE: Final = (
     RuntimeError,  # of the decoders of zarr
     ValueError,
     gzip.BadGzipFile,
+    lzma.LZMAError,
     tokenize.TokenError,  # numpy, of a header
     zipfile.BadZipFile,
     zlib.error,
@@ -55,6 +91,18 @@ def naming_file(path: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Name the text file in an error that says only what is wrong with it."""
+    try:
+        yield
+    except (*UNREADABLE, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        text = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{path!r} cannot be read: {text}.") from error
+
+
 def feature_columns(
     columns: Sequence[str], target: str | None, where: str
 ) -> list[str]:
@@ -62,141 +110,690 @@ def feature_columns(
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {target!r}; it has "
-            f"{', '.join(columns[:20]) or 'no names'}."
+            f"{listed(list(columns), 20) or 'no names'}."
         )
     return [name for name in columns if name != target]
-
-
-def csv_columns(path: str, target: str | None) -> list[str]:
-    """Return the columns of a CSV or TSV file without the target."""
-    with naming_file(path):
-        head = _of_one_width(_read_csv(path, nrows=0))
-    columns = feature_columns(list(head.columns), target, repr(path))
-    if not columns:
-        raise ValueError(
-            f"`source` {path!r} must have columns beside {target!r}, got none; "
-            f"there is nothing to write."
-        )
-    return columns
-
-
-def csv_frames(
-    path: str, columns: Sequence[str], n_rows: int
-) -> Iterator[pd.DataFrame]:
-    """Read columns of a CSV or TSV file, however large, so many rows at a time."""
-    with naming_file(path), _read_csv(path, chunksize=n_rows) as reader:
-        for frame in reader:
-            if frame.empty:  # which pandas gives where there is nothing but a head
-                raise ValueError(
-                    f"`source` {path!r} must have rows, but has a head only; there is "
-                    f"nothing to write."
-                )
-            yield _of_one_width(frame)[list(columns)]
-
-
-def _read_csv(path: str, **options: Any) -> Any:
-    return pd.read_csv(path, sep="\t" if ".tsv" in path.lower() else ",", **options)
-
-
-def _of_one_width(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what pandas read of a file without the index that pandas wrote."""
-    # Where lines have one value more than the head, as those that end in a separator,
-    # pandas takes the first for an index, and every value moves by one column.
-    if len(frame) and not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError(
-            "its lines have one value more than its head; name every column in the "
-            "head, and end no line with a separator"
-        )
-    names = list(map(str, frame.columns))
-    has_index = names[:1] == ["Unnamed: 0"]  # so pandas calls no name
-    return frame.set_axis(names, axis=1).iloc[:, int(has_index) :]
-
-
-def parquet_module() -> Any:
-    """Return pyarrow's Parquet reader, or raise ImportError with the way to it."""
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files need pyarrow; pip install 'dsel[io]'."
-        ) from error
-    return parquet
 
 
 class Table(NamedTuple):
     """Rows, labels and column names of a file."""
 
     X: Any
-    """Features: numeric array or CSR; a data frame where a column of CSV or Parquet
-    holds something else."""
+    """Features: numeric array or CSR; a data frame where a column holds something
+    else, or the table was read by a schema."""
     y: NDArray[Any] | None
-    """Labels as written, or class names where the file has them; None without any."""
+    """Labels as written, or class names where the file has them; None of a row without
+    a label; None where the table has no labels."""
     columns: tuple[str, ...] | None = None
     """Names of the columns of `X`."""
+    schema: TableSchema | None = None
+    """Kinds of the columns, where they have names."""
+    ids: pd.DataFrame | None = None
+    """Columns that no model uses, as text."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """How the file was read: what, and the words."""
+    caveats: tuple[str, ...] = ()
+    """Lines about what may mean something else than it seems."""
 
 
-def read_table(path: str | Path, *, target: str | None = None) -> Table:
-    """Read a CSV, TSV, Parquet, npz, svmlight or zarr table into memory.
+class _Request(NamedTuple):
+    """What is asked of a table beside its path."""
 
-    npz files and zarr groups have arrays ``X`` and ``y``, or `target`, and may have
-    ``classes``, names of the codes in y, and ``feature_names``. Nothing is unpickled.
+    target: str | None
+    like: TableSchema | None
+    drop: tuple[str, ...]
+    ids: tuple[str, ...]
+    separator: str | None
+    encoding: str | None
+
+    def features(self, columns: Sequence[str], where: str) -> list[str]:
+        """Return the columns that become features; raise where one is not there."""
+        if self.like is not None:
+            if lacking := self.like.lacking(columns):
+                raise ValueError(
+                    f"{where} lacks the column{'s' * (len(lacking) > 1)} "
+                    f"{', '.join(map(repr, lacking[:10]))} of the labeled table; it "
+                    f"has {listed(list(columns), 20)}."
+                )
+            return list(self.like.names)
+        names = feature_columns(columns, self.target, where)
+        for option, given in (("--drop", self.drop), ("--id", self.ids)):
+            if lacking := [name for name in given if name not in columns]:
+                raise ValueError(
+                    f"{option} names {', '.join(map(repr, lacking))}, which is no "
+                    f"column of {where}; it has {listed(list(columns), 20)}."
+                )
+            if self.target in given:
+                raise ValueError(f"{option} names {self.target!r}, the target.")
+        left_out = {*self.drop, *self.ids}
+        found = [name for name in names if name not in left_out]
+        if not found:
+            beside = sorted({name for name in (self.target, *left_out) if name})
+            raise ValueError(
+                f"{where} must have columns beside {', '.join(map(repr, beside))}, "
+                f"got none; there is nothing to learn from."
+            )
+        return found
+
+    @property
+    def kept_ids(self) -> tuple[str, ...]:
+        return self.ids if self.like is None else self.like.ids
+
+
+def read_table(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    like: TableSchema | None = None,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> Table:
+    """Read a table of any format in `FORMATS`, or a zarr group, into memory.
+
+    Text files are read as text, and columns get kinds by strict rules over all of their
+    values; formats that have types keep them. npz files and zarr groups have arrays
+    ``X`` and ``y``, or `target`, and may have ``classes``, names of the codes in y, and
+    ``feature_names``. Nothing is unpickled.
+
+    Parameters
+    ----------
+    path
+        A file whose ending is in `FORMATS`, a folder of Parquet or of text files, or a
+        zarr group.
+    target
+        Column of the labels.
+    like
+        Schema of the labeled table, by which the columns are converted. Columns that it
+        does not have are left out.
+    drop
+        Columns that are left out.
+    ids
+        Columns that are read as text and are no features.
+    separator
+        Of text files; None takes the one that the header has.
+    encoding
+        Of text files; None is UTF-8, or UTF-16 by its mark.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is nothing at the path.
+    ValueError
+        Where the file cannot be read in full, or a value is not of the kind that `like`
+        says.
     """
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    lower = location.lower()
-    with naming_file(location):
-        if lower.endswith(CSV):
-            frame = _of_one_width(_read_csv(location))
-            return _of_frame(frame, target, location)
-        if lower.endswith(PARQUET):
-            frame = parquet_module().read_table(location).to_pandas()
-            return _of_frame(frame, target, location)
-        if lower.endswith(NPZ):
-            # numpy would leave a file open that is no archive.
-            with (
-                open(location, "rb") as file,
-                np.load(file, allow_pickle=False) as arrays,
-            ):
-                if "indptr" in arrays and target is None:
-                    return Table(sparse.load_npz(location).tocsr(), None)
-                return _of_arrays(arrays, target, location)
-        if lower.endswith(SVMLIGHT):
-            from sklearn.datasets import load_svmlight_file  # takes a while to import
+    asked = _Request(target, like, tuple(drop), tuple(ids), separator, encoding)
+    return reader_of(location)(location, asked)
 
-            if target is not None:
-                raise ValueError(
-                    f"`target` names no column of {location!r}, whose lines begin with "
-                    f"their label, got {target!r}; leave it out."
-                )
-            X, y = load_svmlight_file(location)
-            return Table(X, _as_integers(y))
+
+def reader_of(location: str) -> Callable[[str, _Request], Table]:
+    """Return what reads the file or folder at a place, by its ending."""
+    lower = location.lower().rstrip("/")
+    ending = max((e for e in FORMATS if lower.endswith(e)), key=len, default=None)
+    if ending is not None:
+        return FORMATS[ending]
+    if os.path.isdir(location):
+        if _files_in(location, PARQUET):
+            return _read_parquet
+        if _files_in(location, TEXT_FILES):
+            return _read_text
+        return _read_zarr
+    way = ""
+    if lower.endswith((".xlsx", ".xls", ".xlsm", ".ods")):
+        way = "; save the sheet as CSV UTF-8 in the spreadsheet program"
+    elif lower.endswith((".csv.", ".rds", ".rdata", ".sas7bdat", ".sav", ".dta")):
+        way = "; write it as CSV or Parquet there"
+    raise ValueError(
+        f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
+        f"Parquet or text files or a zarr group, got {location!r}{way}."
+    )
+
+
+def listed_formats() -> list[str]:
+    """Return the endings that are read, compressed text as one of them."""
+    plain = [ending for ending in FORMATS if not ending.endswith(COMPRESSED)]
+    return [*plain, *(f".csv{more}" for more in COMPRESSED)]
+
+
+def _files_in(folder: str, endings: tuple[str, ...]) -> list[str]:
+    """Return the files of a folder, hidden ones aside, that have such an ending."""
+    if not os.path.isdir(folder) or os.path.exists(f"{folder}/zarr.json"):
+        return []
+    names = [
+        name
+        for name in sorted(os.listdir(folder))
+        if name.lower().endswith(endings) and not name.startswith(("_", "."))
+    ]
+    return [os.path.join(folder, name) for name in names]
+
+
+# Text files
+
+
+class TextSource(NamedTuple):
+    """A text file, or a folder of them with the same columns, as one table."""
+
+    location: str
+    files: tuple[TextFile, ...]
+    like: TableSchema | None = None
+    """By which it is converted."""
+    drop: tuple[str, ...] = ()
+    """Columns that are left out."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, those of row numbers left out."""
+        return self.files[0].names
+
+    def batches(
+        self, names: Sequence[str], *, is_checked: bool = True, raw: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all files in order as text; those of `raw` untrimmed."""
+        for file in self.files:
+            with reading(file.path):
+                yield from file.batches(names, is_checked=is_checked, raw=raw)
+
+    @property
+    def row_number_names(self) -> tuple[str, ...]:
+        """Names of the leading columns that are left out."""
+        return self.files[0].header[: self.files[0].n_row_numbers]
+
+    def features(self, target: str | None) -> list[str]:
+        """Return the columns that are read, without the target."""
+        asked = _Request(target, self.like, self.drop, (), None, None)
+        return asked.features(self.names, repr(self.location))
+
+
+def is_text(location: str) -> bool:
+    """Whether there is a text file, or a folder of them."""
+    return os.path.exists(location) and (
+        location.lower().endswith(TEXT_FILES)
+        or (not _files_in(location, PARQUET) and bool(_files_in(location, TEXT_FILES)))
+    )
+
+
+def text_source(
+    location: str,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    like: TableSchema | None = None,
+    drop: Sequence[str] = (),
+) -> TextSource:
+    """Open a text file, or a folder of them; only headers are read.
+
+    Raises ValueError where files have different columns.
+    """
+    paths = _files_in(location, TEXT_FILES) or [location]
+    files = []
+    for path in paths:
+        with reading(path):
+            files.append(open_text(path, separator=separator, encoding=encoding))
+        lacking = {*files[0].names} ^ {*files[-1].names}
+        if lacking:
+            name = min(lacking)
+            has = files[0].path if name in files[0].names else path
+            lacks = path if has != path else files[0].path
+            raise ValueError(
+                f"{lacks!r} lacks the column {name!r} that {has!r} has; write all "
+                f"files with the same columns."
+            )
+    return TextSource(location, tuple(files), like, tuple(drop))
+
+
+def scan_columns(batches: Iterator[pa.RecordBatch]) -> dict[str, ColumnScan]:
+    """Return what the values of all columns look like, after one pass."""
+    scans: dict[str, ColumnScan] = {}
+    for batch in batches:
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            scans.setdefault(name, ColumnScan()).add(values)
+    return scans
+
+
+def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
+    """Return the decimal mark of a text table; ValueError where it has two."""
+    with reading(source.location):
+        return decimal_mark(scans, source.files[0].separator)
+
+
+def _read_text(location: str, asked: _Request) -> Table:
+    source = text_source(location, separator=asked.separator, encoding=asked.encoding)
+    names = asked.features(source.names, repr(location))
+    target = None if asked.like is not None else asked.target
+    read = [*names, *asked.kept_ids, *([] if target is None else [target])]
+    raw = () if target is None else (target,)
+    parts, nbytes = [], 0
+    for batch in source.batches(read, raw=raw):
+        nbytes += batch.nbytes
+        if nbytes > MOST_NBYTES:
+            raise ValueError(
+                f"{location!r} holds more than {MOST_NBYTES // 2**30} GiB of text, "
+                f"which is too much to be read at once; convert it by `dsel pool "
+                f"build`, or write Parquet."
+            )
+        parts.append(batch)
+    rows = pa.Table.from_batches(parts)
+    scans = {name: ColumnScan() for name in names}
+    for name, scan in scans.items():
+        for chunk in rows.column(name).chunks:
+            scan.add(chunk)
+    decimal = decimal_of(source, scans)
+    labels, classes = None, None
+    label_caveats: list[str] = []
+    if target is not None:
+        labels, label_caveats = _text_labels(rows.column(target), target)
+        classes = _classes(labels)
+    if asked.like is not None:
+        schema = asked.like
+    else:
+        columns = tuple(
+            ColumnSchema(name, scan.kind(decimal), truth_words(scan))
+            for name, scan in scans.items()
+        )
+        schema = TableSchema(
+            columns, target, classes, asked.ids, (*source.row_number_names, *asked.drop)
+        )
+    frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
+    ids = frame[list(schema.ids)] if schema.ids else None
+    X: Any = frame[names]
+    if asked.like is None:
+        schema = replace(
+            schema,
+            columns=tuple(
+                replace(column, categories=categories_of(X[column.name]))
+                if column.kind is Kind.TEXT
+                else column
+                for column in schema.columns
+            ),
+        )
+        if all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
+            X = X.to_numpy(dtype=np.float64)
+    caveats = [*label_caveats, *_text_caveats(source, asked, scans, schema)]
+    facts = _text_facts(source, asked, scans, schema, decimal)
+    return Table(X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats))
+
+
+MOST_LABELS: Final = 10_000
+"""Different labels of a table at most: more are measurements, names or texts."""
+
+
+def _text_labels(
+    values: pa.ChunkedArray, target: str
+) -> tuple[NDArray[Any], list[str]]:
+    """Return labels, None where the cell is empty, and caveats about them."""
+    raw = pc.value_counts(values.combine_chunks())
+    as_written = raw.field(0)
+    stripped = trim(as_written)
+    texts = stripped.drop_null().unique().to_pylist()
+    if len(texts) > MOST_LABELS:
+        raise ValueError(
+            f"`target` {target!r} must hold classes, got {len(texts):,} different "
+            f"labels in {len(values):,} rows, such as {texts[0][:40]!r}; name the "
+            f"column of the classes, or cut measurements into classes."
+        )
+    caveats = []
+    changed = pc.and_(pc.not_equal(as_written, stripped), pc.is_valid(stripped))
+    if pc.any(changed, min_count=0).as_py():
+        n_rows = pc.sum(raw.field(1).filter(changed)).as_py()
+        example = as_written.filter(changed)[0].as_py()
+        caveats.append(
+            f"{n_rows:,} labels have blanks around them, such as {example[:40]!r}, "
+            f"which do not count"
+        )
+    alike: dict[str, list[str]] = {}
+    for text in sorted(texts):
+        alike.setdefault("".join(text.split()).casefold(), []).append(text)
+    caveats += [
+        f"labels {' and '.join(repr(text[:40]) for text in group[:3])} differ by "
+        f"blanks or case only, and are {len(group)} classes"
+        for group in alike.values()
+        if len(group) > 1
+    ]
+    words = pa.array(texts, pa.string())
+    if gaps := sorted(words.filter(is_gap_word(words)).to_pylist()):
+        are = "is a class" if len(gaps) == 1 else "are classes"
+        caveats.append(
+            f"{' and '.join(map(repr, gaps))} {are}"
+            f" of {target!r}; a row without a label has an empty cell there"
+        )
+    whole = whole_labels(texts) if texts else None
+    as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
+    labels = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
+    if None in labels:
+        found = np.empty(len(labels), dtype=object)
+        found[:] = labels
+        return found, caveats
+    return np.array(labels), caveats
+
+
+def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
+    return tuple(sorted({label for label in labels.tolist() if label is not None}))
+
+
+def _text_caveats(
+    source: TextSource,
+    asked: _Request,
+    scans: Mapping[str, ColumnScan],
+    schema: TableSchema,
+) -> list[str]:
+    caveats = []
+    if numbers := source.row_number_names:
+        shown = " and ".join(map(repr, numbers))
+        caveats.append(f"column {shown} is left out: it has no name, as row numbers")
+    if source.names[:2] == ("0", "1"):
+        caveats.append(
+            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
+            f"them; if the first line is a row, write a header above it"
+        )
+    if asked.like is not None:
+        if asked.like.target in source.names:
+            caveats.append(
+                f"column {asked.like.target!r}, the target of the labeled table, is "
+                f"left out"
+            )
+        return caveats
+    for column in schema.columns:
+        scan = scans[column.name]
+        if column.kind is Kind.TEXT and (line := scan.looks_like(column.name)):
+            caveats.append(line)
+        if column.kind is Kind.WHOLE and scan.is_running and scan.n_rows > 1:
+            caveats.append(
+                f"column {column.name!r} holds running whole numbers, as row numbers "
+                f"are; leave it out by --drop {column.name}"
+            )
+    return caveats
+
+
+def _text_facts(
+    source: TextSource,
+    asked: _Request,
+    scans: Mapping[str, ColumnScan],
+    schema: TableSchema,
+    decimal: str,
+) -> list[tuple[str, str]]:
+    file = source.files[0]
+    sign = SHOWN.get(file.separator) or repr(file.separator)
+    form = f"{file.encoding.upper()}, separated by {sign}"
+    if decimal == ",":
+        form += ", decimal commas"
+    facts = [("read as", form)]
+    words: dict[str, int] = {}
+    with_gaps = []
+    for column in schema.columns:
+        scan = scans[column.name]
+        found = dict(scan.gap_words) if column.kind is not Kind.TEXT else {}
+        if scan.n_empty:
+            found["empty cells"] = scan.n_empty
+        for word, n in found.items():
+            words[word] = words.get(word, 0) + n
+        if found:
+            with_gaps.append(column.name)
+    if words:
+        shown = ", ".join(
+            f"{n:,} {word if word == 'empty cells' else repr(word)}"
+            for word, n in sorted(words.items(), key=lambda item: -item[1])
+        )
+        facts.append(("gaps", f"in {listed(with_gaps, 8)}: {shown}"))
+    if schema.dropped or schema.ids:
+        left = [name or "''" for name in schema.dropped]
+        left += [f"{name} (kept for predictions)" for name in schema.ids]
+        facts.append(("left out", listed(left, 8)))
+    return facts
+
+
+# Formats that have types
+
+
+def _read_parquet(location: str, asked: _Request) -> Table:
+    files = _files_in(location, PARQUET)
+    with naming_file(location):
+        if not files:
+            frame = parquet.read_table(location).to_pandas()
+        else:
+            _check_same_columns(files)
+            rows = dataset.dataset(files, format="parquet").to_table()
+            frame = rows.to_pandas()
+    return _of_frame(frame, asked, location)
+
+
+def _check_same_columns(files: Sequence[str]) -> None:
+    first = parquet.read_schema(files[0]).names
+    for file in files[1:]:
+        if lacking := {*first} ^ {*parquet.read_schema(file).names}:
+            name = min(lacking)
+            one, other = (file, files[0]) if name in first else (files[0], file)
+            raise ValueError(
+                f"{one!r} lacks the column {name!r} that {other!r} has; write all "
+                f"files with the same columns."
+            )
+
+
+def _read_feather(location: str, asked: _Request) -> Table:
+    with naming_file(location):
+        frame = feather.read_table(location).to_pandas()
+    return _of_frame(frame, asked, location)
+
+
+def _read_json_lines(location: str, asked: _Request) -> Table:
+    with naming_file(location):
+        frame = pd.read_json(
+            location, lines=True, convert_dates=False, dtype=False, precise_float=True
+        )
+    return _of_frame(frame, asked, location)
+
+
+def _read_npz(location: str, asked: _Request) -> Table:
+    # numpy would leave a file open that is no archive.
+    with (
+        naming_file(location),
+        open(location, "rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        if {"format", "shape"} <= {*arrays} and asked.target is None:
+            return Table(sparse.load_npz(location).tocsr(), None)
+        table = _of_arrays(arrays, asked.target, location)
+    return _with_schema(table, asked, location)
+
+
+def _read_npy(location: str, asked: _Request) -> Table:
+    _no_target(location, asked, "holds one array without labels")
+    with naming_file(location):
+        return Table(np.load(location, allow_pickle=False), None)
+
+
+def _read_svmlight(location: str, asked: _Request) -> Table:
+    from sklearn.datasets import load_svmlight_file  # takes a while to import
+
+    _no_target(location, asked, "has lines that begin with their label")
+    with naming_file(location):
+        X, y = load_svmlight_file(location)
+    return Table(X, _as_integers(y))
+
+
+def _no_target(location: str, asked: _Request, why: str) -> None:
+    if asked.target is not None:
+        raise ValueError(
+            f"`target` names no column of {location!r}, which {why}, got "
+            f"{asked.target!r}; leave it out."
+        )
+
+
+def _read_zarr(location: str, asked: _Request) -> Table:
+    with naming_file(location):
         try:
             group = zarr.open_group(location, mode="r")
             arrays = dict(group.arrays())
         except (FileNotFoundError, *BAD_HEADER) as error:
-            endings = ", ".join((*CSV, *PARQUET, *NPZ, *SVMLIGHT))
             raise ValueError(
-                f"`path` must end in one of {endings} or be a zarr group with X and y, "
-                f"got {location!r}."
+                f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
+                f"group with X and y, got {location!r}."
             ) from error
         for array in arrays.values():
             check_array(array)
-        table = _of_arrays(arrays, target, location)
+        table = _of_arrays(arrays, asked.target, location)
         names = table.columns or stored_columns(group.attrs, repr(location))
-        return table._replace(columns=names)
+    return _with_schema(table._replace(columns=names), asked, location)
 
 
-def _of_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
+FORMATS: Final[dict[str, Callable[[str, _Request], Table]]] = {
+    **dict.fromkeys(TEXT_FILES, _read_text),
+    **dict.fromkeys(PARQUET, _read_parquet),
+    **dict.fromkeys(FEATHER, _read_feather),
+    **dict.fromkeys(JSON_LINES, _read_json_lines),
+    **dict.fromkeys(NPZ, _read_npz),
+    **dict.fromkeys(NPY, _read_npy),
+    **dict.fromkeys(SVMLIGHT, _read_svmlight),
+    ".zarr": _read_zarr,
+}
+"""What reads a file, by its ending: the only list of formats."""
+
+
+def _of_frame(frame: pd.DataFrame, asked: _Request, path: str) -> Table:
+    """Return a table of a format that has types, which stay as they are."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = feature_columns(list(frame.columns), target, repr(path))
-    y = None if target is None else frame[target].to_numpy()
-    X: Any = frame[names]
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
+    names = asked.features(list(frame.columns), repr(path))
+    ids = frame[list(asked.kept_ids)].astype(str) if asked.kept_ids else None
+    if asked.like is not None:
+        X = convert_frame(frame, replace(asked.like, ids=()), where=repr(path))
+        return Table(X, None, tuple(names), asked.like, ids)
+    y = None if asked.target is None else _typed_labels(frame[asked.target])
+    X = frame[names]
+    # No format has a type for a column of nothing but gaps.
+    X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
+    X = in_utc(X)
+    schema = schema_of(X, target=asked.target)
+    if y is not None:
+        schema = with_classes(schema, y)
+    schema = replace(schema, ids=asked.ids, dropped=asked.drop)
+    facts = [("left out", listed([*asked.drop, *asked.ids], 8))]
     if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Table(X, y, tuple(names))
+    facts = facts if asked.drop or asked.ids else []
+    return Table(X, y, tuple(names), schema, ids, tuple(facts))
+
+
+def _typed_labels(values: pd.Series) -> NDArray[Any]:
+    """Return labels of a typed column; floats that are whole become integers."""
+    missing = values.isna().to_numpy()
+    if getattr(values.dtype, "kind", "O") == "f":
+        known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
+    else:
+        known = values[~missing].to_numpy()
+    if not missing.any():
+        return np.asarray(known)
+    labels = np.empty(len(values), dtype=object)
+    labels[~missing] = known.tolist()
+    return labels
+
+
+def _with_schema(table: Table, asked: _Request, path: str) -> Table:
+    """Return arrays with names of columns as the request wants them."""
+    has_names = table.columns is not None and table.X.ndim == 2
+    if not has_names or len(table.columns or ()) != table.X.shape[1]:
+        if asked.drop or asked.ids or asked.like is not None:
+            raise ValueError(
+                f"{path!r} has no names of columns, by which --drop, --id and a schema "
+                f"find them; add an array feature_names."
+            )
+        return table
+    frame = pd.DataFrame(table.X, columns=list(table.columns or ()))
+    if asked.drop or asked.ids or asked.like is not None:
+        found = _of_frame(frame, asked._replace(target=None), path)
+        schema, X, columns, ids = found.schema, found.X, found.columns, found.ids
+    else:
+        schema, X, columns, ids = schema_of(frame), table.X, table.columns, None
+    if schema is not None and table.y is not None and asked.like is None:
+        schema = with_classes(replace(schema, target=asked.target), table.y)
+    return Table(X, table.y, columns, schema, ids)
+
+
+def iter_frames(
+    path: str | Path,
+    like: TableSchema,
+    *,
+    n_rows: int,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Read a table of any size by a schema, so many rows at a time.
+
+    Yields data frames with the features of the schema in their order, then its ids as
+    text. Their indices count the rows of the file. Text files and Parquet are streamed,
+    other formats read at once.
+
+    Raises
+    ------
+    ValueError
+        Where a column is missing, or a value is not of its kind: with column, row and
+        value.
+    """
+    location = str(path)
+    if not os.path.exists(location):
+        raise FileNotFoundError(
+            f"`path` must be a table that exists, but there is nothing at {location!r}."
+        )
+    reader = reader_of(location)
+    asked = _Request(None, like, (), (), separator, encoding)
+    if reader is _read_text:
+        yield from _text_frames(location, asked, like, n_rows)
+        return
+    if reader is _read_parquet:
+        yield from _parquet_frames(location, asked, like, n_rows)
+        return
+    table = reader(location, asked)
+    frame = table.X if table.ids is None else table.X.join(table.ids)
+    for start in range(0, len(frame), n_rows):
+        yield frame.iloc[start : start + n_rows]
+
+
+def _text_frames(
+    location: str, asked: _Request, like: TableSchema, n_rows: int
+) -> Iterator[pd.DataFrame]:
+    source = text_source(location, separator=asked.separator, encoding=asked.encoding)
+    asked.features(source.names, repr(location))
+    numbers = [column.name for column in like.columns if column.kind.is_number]
+    decimal, names = ".", [*like.names, *like.ids]
+    if source.files[0].separator == ";" and numbers:
+        decimal = decimal_of(source, scan_columns(source.batches(numbers)))
+    first = 0
+    for batch in source.batches(names):
+        for start in range(0, batch.num_rows, n_rows):
+            rows = pa.Table.from_batches([batch.slice(start, n_rows)])
+            frame = like.convert_texts(
+                rows, decimal=decimal, first_row=first, where=repr(location)
+            )
+            yield frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
+            first += len(frame)
+
+
+def _parquet_frames(
+    location: str, asked: _Request, like: TableSchema, n_rows: int
+) -> Iterator[pd.DataFrame]:
+    files = _files_in(location, PARQUET)
+    with naming_file(location):
+        if files:
+            _check_same_columns(files)
+        rows = dataset.dataset(files or location, format="parquet")
+    names, first = [*like.names, *like.ids], 0
+    asked.features(rows.schema.names, repr(location))
+    for batch in rows.to_batches(columns=names, batch_size=n_rows):
+        frame = pa.Table.from_batches([batch]).to_pandas()
+        if not len(frame):
+            continue
+        typed = convert_frame(frame, like, first_row=first, where=repr(location))
+        typed = typed.astype(dict.fromkeys(like.ids, str))
+        yield typed.set_axis(pd.RangeIndex(first, first + len(typed)), axis=0)
+        first += len(typed)
 
 
 def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:

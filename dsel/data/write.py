@@ -1,37 +1,41 @@
 """Writing a pool to zarr, or a table of text to Parquet, larger than memory."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import dask
 import fsspec
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import zarr
 from dask.base import tokenize
 from numpy.typing import NDArray
+from pyarrow import parquet
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_integer, check_options, check_path, check_url
-from dsel.data.frames import NUMERIC, check_finite, check_numeric, frame_of
+from dsel.data.frames import NUMERIC, check_numeric
+from dsel.data.kinds import Bad, ColumnScan, Kind, convert
 from dsel.data.open import open_pool, rooted
 from dsel.data.pool import Pool
+from dsel.data.schema import ColumnSchema, TableSchema, check_converted
 from dsel.data.tables import (
-    CSV,
     NPZ,
     PARQUET,
-    csv_columns,
-    csv_frames,
+    TextSource,
+    decimal_of,
     feature_columns,
-    parquet_module,
+    is_text,
     read_table,
+    scan_columns,
+    text_source,
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.errors import writing
@@ -41,12 +45,13 @@ from dsel.stores import POOL, check_empty, check_outside, names_in
 
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
+TEXT_POOL: Final = b"dsel"
+"""Metadata of a Parquet pool that was a text file: the kinds of its columns."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
 """Bytes of a chunk: 20 to 100 MB read fastest. With its header it stays below the 32
 MiB that workers keep for the next chunk."""
 MOST_NBYTES: Final = 2**31 - 2**12
 """Bytes of a chunk at most: Blosc takes no more."""
-_PARQUET_ROWS: Final = 50_000
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
 
@@ -69,11 +74,15 @@ def write_pool(
     Parameters
     ----------
     source
-        The path of a CSV, TSV, Parquet or npz file, or whatever `open_pool` takes, but
-        no sparse rows. Only some chunks are in memory at once.
+        The path of a text file (CSV and kin) or of a folder of them, or whatever
+        `open_pool` takes, but no sparse rows. Only some chunks are in memory at once.
+        Text files are read twice: first for the kinds of all columns, then for their
+        values.
     path
-        Path or URL of the pool to write. A CSV or TSV file with columns of text goes
-        to a path that ends in ``.parquet``.
+        Path or URL of the pool to write. A text file with columns of text goes to a
+        path that ends in ``.parquet``; there a column is of numbers or dates only
+        where every value comes back as it was written, and else text, which
+        `dsel select` converts by the labeled table.
     target
         Column of labels of a table, which is left out.
     dtype
@@ -85,7 +94,7 @@ def write_pool(
         For fsspec, where `path` or `source` is a URL.
     client
         Dask client on which chunks of a pool are read and written; None is the
-        current one, else local threads. CSV files are read here, in order.
+        current one, else local threads. Text files are read here, in order.
     on_progress
         Called with the rows written and the number of all rows, None if unknown.
 
@@ -100,7 +109,7 @@ def write_pool(
     FileExistsError
         Where another pool is there already.
     TypeError
-        Where `dtype` is no type of numbers.
+        Where `dtype` is no type of numbers, or a zarr pool would have to hold text.
     ValueError
         Where a value is infinite or does not fit, rows are sparse, or the source
         cannot be read. Nothing is left at `path` then.
@@ -128,21 +137,24 @@ def write_pool(
     file = str(source) if isinstance(source, (str, Path)) else ""
     if file and "://" not in file and not os.path.exists(file):
         raise FileNotFoundError(f"`source` must exist, but nothing is at {source!r}.")
-    is_csv = file.lower().endswith(CSV)
+    if file and "://" not in file and is_text(file):
+        source = text_source(file)
+    is_csv = isinstance(source, TextSource)
     if path.lower().endswith(PARQUET):
         if not is_csv or "://" in path or dtype is not None or chunk_rows is not None:
             raise ValueError(
-                f"`path` may end in .parquet where `source` is a CSV or TSV file, the "
-                f"path is no URL, and `dtype` and `chunk_rows` are left out, got "
-                f"{path!r}; leave out the ending to write a zarr pool."
+                f"`path` may end in .parquet where `source` is a text file such as "
+                f"CSV, the path is no URL, and `dtype` and `chunk_rows` are left out, "
+                f"got {path!r}; leave out the ending to write a zarr pool."
             )
-        _write_parquet(file, target, path, report)
+        _write_parquet(source, target, path, report)
         return open_pool(path)
     if is_csv:
-        columns: Any = csv_columns(file, target)
+        columns: Any = source.features(target)
         n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
-        content = f"{stamped(file, {})[0]['name']} {columns}"
-        fill: Any = partial(_fill_from_csv, source=file, columns=columns)
+        stamps = [stamped(each.path, {})[0]["name"] for each in source.files]
+        content = f"{stamps} {columns} {source.like and source.like.to_json()}"
+        fill: Any = partial(_fill_from_text, source=source, columns=columns)
     else:
         pool = _opened(source, file, target, options)
         columns = None if pool.columns is None else list(pool.columns)
@@ -261,75 +273,173 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
             report(stop, pool.n_rows)
 
 
-def _finite_frames(
-    source: str, columns: list[str], n_rows: int, report: Progress
-) -> Iterator[pd.DataFrame]:
-    """Read a table once from its beginning; report what was written of it."""
-    done = 0
-    for frame in csv_frames(source, columns, n_rows):
-        here = np.arange(done, done + len(frame))
-        check_finite(frame_of(frame), "`source`", here, None, allow_nan=True)
-        done += len(frame)
-        yield frame
-        report(done, None)
+class _TextColumns(NamedTuple):
+    """What the first pass over a text table has found."""
+
+    columns: tuple[ColumnSchema, ...]
+    decimal: str
+    n_rows: int
+    with_gaps: frozenset[str]
+    """Names of columns in which some row has no value."""
+    is_own: bool
+    """Whether the kinds are those of this table, and not of a schema."""
+    examples: dict[str, str]
+    """Of columns of text a value that is no number, where one was seen."""
+
+    def shown(self, column: ColumnSchema) -> str:
+        """Return a value that is no number, or the kind, for a message."""
+        example = self.examples[column.name]
+        return repr(example) if example else str(column.kind)
 
 
-def _fill_from_csv(
-    array: Any, *, source: str, columns: list[str], report: Progress
+def _scanned(
+    source: TextSource, columns: Sequence[str], *, is_exact: bool
+) -> _TextColumns:
+    """Read a text table once for the kinds of its columns; raise where one is wrong."""
+    scans = scan_columns(source.batches(columns))
+    decimal = decimal_of(source, scans)
+    if source.like is None:
+        kind = ColumnScan.exact_kind if is_exact else ColumnScan.kind
+        kinds = tuple(
+            ColumnSchema(name, kind(scan, decimal)) for name, scan in scans.items()
+        )
+    else:
+        kinds = source.like.columns
+        suspicious = [c for c in kinds if not _is_sure(scans[c.name], c, decimal)]
+        _check_values(source, suspicious, decimal)
+    return _TextColumns(
+        kinds,
+        decimal,
+        next(iter(scans.values())).n_rows,
+        frozenset(n for n, scan in scans.items() if scan.n_rows > scan.n_values),
+        source.like is None,
+        {n: scan.examples.get("other", "") for n, scan in scans.items()},
+    )
+
+
+def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
+    """Whether the first pass has shown that every value is of the kind."""
+    kind = scan.kind(decimal)
+    if column.kind.is_number:
+        return kind.is_number or kind is Kind.GAPS
+    is_any = column.kind in (Kind.TEXT, Kind.GAPS, Kind.OTHER)
+    return is_any or (kind.is_time and kind is column.kind)
+
+
+def _check_values(
+    source: TextSource, columns: Sequence[ColumnSchema], decimal: str
 ) -> None:
-    for frame in _finite_frames(source, columns, array.chunks[0], report):
-        for name, dtype in frame.dtypes.items():
-            if getattr(dtype, "kind", "O") not in NUMERIC:
-                values = frame[name].dropna()
-                texts = values[pd.to_numeric(values, errors="coerce").isna()]
-                shown = texts.iloc[0] if len(texts) else values.iloc[0]
-                raise TypeError(
-                    f"`source` {source!r} must be numeric, but column {name!r} holds "
-                    f"{shown!r}; write it to a path that ends in .parquet, or encode "
-                    f"it as numbers."
-                )
-        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-        array.append(_held(rows, array.dtype))
+    """Raise ValueError that names the first wrong value of every column."""
+    wrong: dict[str, tuple[ColumnSchema, Bad | None]] = {}
+    first = 0
+    if not columns:
+        return
+    names = [column.name for column in columns]
+    for batch in source.batches(names, is_checked=False):
+        for column in columns:
+            values = batch.column(column.name)
+            typed, bad = convert(values, column.kind, decimal, column.words)
+            if typed is None and bad is not None:
+                there = column, bad._replace(row=first + bad.row)
+                wrong.setdefault(column.name, there)
+        first += batch.num_rows
+    check_converted(list(wrong.values()), f"the pool {source.location!r}", 0)
+
+
+def _fill_from_text(
+    array: Any, *, source: TextSource, columns: list[str], report: Progress
+) -> None:
+    found = _scanned(source, columns, is_exact=False)
+    are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
+    others = [each for each in found.columns if each.kind not in are_numbers]
+    if others:
+        shown = ", ".join(
+            f"column {each.name!r} holds {found.shown(each)}" for each in others[:5]
+        )
+        more = f" and {len(others) - 5} more" * (len(others) > 5)
+        raise TypeError(
+            f"`source` {source.location!r} must be numeric, but {shown}{more}; write "
+            f"it to a path that ends in .parquet, or encode it as numbers."
+        )
+    size, done = array.chunks[0], 0
+    waiting: list[NDArray[Any]] = []
+
+    def write(least: int) -> int:
+        written = 0
+        while waiting and (n := sum(map(len, waiting))) >= least:
+            rows = np.concatenate(waiting)
+            part, rest = rows[:size], rows[size:]
+            waiting[:] = [rest] if len(rest) else []
+            array.append(_held(part, array.dtype))
+            written += min(n, size)
+            report(done + written, found.n_rows)
+        return written
+
+    for batch in source.batches(columns, is_checked=False):
+        values = [
+            _as_floats(batch.column(each.name), each, found.decimal)
+            for each in found.columns
+        ]
+        waiting.append(np.column_stack(values))
+        done += write(size)
+    write(1)
+
+
+def _as_floats(
+    values: pa.Array, column: ColumnSchema, decimal: str
+) -> NDArray[np.float64]:
+    typed, _ = convert(values, column.kind, decimal, column.words)
+    assert typed is not None  # the first pass has seen every value
+    numbers = pc.cast(typed, pa.float64()) if column.kind is not Kind.TRUTH else typed
+    if column.kind is Kind.TRUTH:
+        numbers = pc.cast(pc.cast(typed, pa.int8()), pa.float64())
+    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _write_parquet(
-    source: str, target: str | None, path: str, report: Progress
+    source: TextSource, target: str | None, path: str, report: Progress
 ) -> None:
-    """Write a table as one Parquet file at once, of types that the first rows tell."""
-    parquet = parquet_module()
-    import pyarrow as pa
-
+    """Write a table as one Parquet file, at once under its name."""
     check_no_link(path, "path")
     if os.path.exists(path):
         raise FileExistsError(
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
-    columns = csv_columns(source, target)
-    frames = _finite_frames(source, columns, _PARQUET_ROWS, report)
-    first = next(frames)
-    types = {}
-    for field in pa.Schema.from_pandas(first, preserve_index=False):
-        types[field.name] = field.type
-        if pa.types.is_null(field.type):
-            types[field.name] = pa.string()
-        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-            types[field.name] = pa.float64()  # later rows may have gaps
-    schema = pa.schema(types)
-    try:
-        with (
-            whole_file(path, "path") as file,
-            parquet.ParquetWriter(file, schema) as writer,
-        ):
-            for frame in chain([first], frames):
-                writer.write_table(
-                    pa.Table.from_pandas(frame, schema, preserve_index=False)
-                )
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(
-            f"`source` must have one type in a column, but "
-            f"{' '.join(map(str, error.args))}."
-        ) from error
+    found = _scanned(source, source.features(target), is_exact=source.like is None)
+    fields = [
+        pa.field(column.name, _arrow_type(column, found)) for column in found.columns
+    ]
+    # It says that numbers and dates are those of a text file, and come back as text.
+    kept = TableSchema(found.columns, target, is_typed=False).to_json()
+    schema = pa.schema(fields, metadata={TEXT_POOL: kept.encode()})
+    done = 0
+    with (
+        whole_file(path, "path") as file,
+        parquet.ParquetWriter(file, schema) as writer,
+    ):
+        for batch in source.batches(schema.names, is_checked=False):
+            arrays = []
+            for column, field in zip(found.columns, fields, strict=True):
+                values = batch.column(column.name)
+                typed, _ = convert(values, column.kind, found.decimal, column.words)
+                arrays.append(pc.cast(typed, field.type))
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            done += batch.num_rows
+            report(done, found.n_rows)
+
+
+def _arrow_type(column: ColumnSchema, found: _TextColumns) -> pa.DataType:
+    if column.kind.is_number:
+        is_whole = column.kind is Kind.WHOLE and column.name not in found.with_gaps
+        # By a schema of whole numbers others may come, too.
+        return pa.int64() if is_whole and found.is_own else pa.float64()
+    if column.kind is Kind.TRUTH:
+        return pa.bool_()
+    if column.kind.is_time:
+        return pa.timestamp("us", "UTC" if column.kind is Kind.ZONED_TIMES else None)
+    return pa.string()
 
 
 def _number_type(dtype: Any) -> np.dtype[Any]:

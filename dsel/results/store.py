@@ -42,6 +42,8 @@ from dsel.results.place import (
 )
 from dsel.stores import BAD_HEADER, check_codecs
 
+SCHEMA: Final = "schema"
+"""Folder of the schema of the labeled table."""
 AS_JSON: Final = methodcaller("tolist")
 """Of numbers and arrays of numpy, for JSON."""
 LEAST_SECONDS: Final = 0.5
@@ -134,6 +136,40 @@ def open_results(
         return read_dataset(where, CUBE, final)
     except ValueError:  # it may have been replaced while it was read
         return read_dataset(where, CUBE, final)
+
+
+def save_schema(
+    place: str | os.PathLike[str],
+    schema: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Keep the schema of the labeled table beside results, as JSON text.
+
+    Of several the last one counts.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there are no results of dsel.
+    """
+    where = Place(place, storage_options=storage_options)
+    check_kept(where)
+    if load_schema(place, storage_options=storage_options) != schema:
+        where.write({f"{SCHEMA}/{stamp()}.json": seal(schema.encode())})
+
+
+def load_schema(
+    place: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None
+) -> str | None:
+    """Return the schema that `save_schema` kept; None where there is none."""
+    where = Place(place, storage_options=storage_options, name="place")
+    check_kept(where)
+    for name in reversed(where.files(SCHEMA)):
+        body = unseal(where.read(f"{SCHEMA}/{name}"))
+        if body is not None:  # and not torn
+            return body.decode()
+    return None
 
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:

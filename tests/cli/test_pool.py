@@ -1,4 +1,3 @@
-import sys
 from functools import partial
 
 import numpy as np
@@ -44,10 +43,3 @@ def test_build__leaves_out_an_index_that_pandas_saved(tmp_path, rng):
     result = run("build", tmp_path / "t.parquet", tmp_path / "p.zarr")
     assert "columns: a, b\n" in result.stdout
     assert (zarr.open_array(tmp_path / "p.zarr")[:] == frame.to_numpy()).all()
-
-
-def test_build__of_parquet_says_which_package_it_lacks(tmp_path, monkeypatch):
-    (tmp_path / "t.csv").write_text("a,b\n1,x\n")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    result = run("build", tmp_path / "t.csv", tmp_path / "t.parquet")
-    assert "Parquet files need pyarrow; pip install 'dsel[io]'" in result.stderr

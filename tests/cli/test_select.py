@@ -234,7 +234,7 @@ REFUSED = [
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
     (["--loss", "recall:maybe"], {}, 2, "'maybe', which is no class (no, yes)"),
-    (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "row 0 is "),
+    (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "one class only"),
     (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 1, "must be >= 0"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),

@@ -105,7 +105,7 @@ def given(split):
 V, T = ValueError, TypeError
 OPENED = [
     (lambda _: "memory://nowhere", V, "'memory.* is no pool"),
-    (lambda f: text_file(f, "notes.txt", "no"), V, "is no pool"),
+    (lambda f: text_file(f, "notes.txt", "no"), V, "notes.txt' cannot .* no rows"),
     (group_of_two, V, "found a, b; name one as"),
     (lambda f: with_head(f, also={"complete": False}), V, "not written to the end"),
     (lambda _: np.array([["a"]]), T, "`pool` must be numeric"),
@@ -213,11 +213,11 @@ WRITTEN = [
 ]  # fmt: skip
 FROM_CSV = [
     ("a,city\n1,Ulm\n", ".zarr", {}, T, r"'city' holds 'Ulm'; .* \.parquet"),
-    ("a,b\n", ".zarr", {}, V, "`source` '.*t.csv' must have rows, but has a head only"),
-    ("a\n1\n", ".zarr", {"target": "a"}, V, "`source` .* columns beside 'a', got none"),
-    ("a,b\n1,2\n3,-inf\n", ".zarr", {}, V, "row 1, column 'b' is -inf"),
-    ("a,b\nx,2\ny,-inf\n", ".parquet", {}, V, "`source` .*row 1, column 'b' is -inf"),
-    ("age\n" + "1\n" * 50_000 + "old\n", ".parquet", {}, T, "one type .*column age"),
+    ("a,b\n", ".zarr", {}, V, "t.csv' cannot be read: it has a header, but no rows"),
+    ("a\n1\n", ".zarr", {"target": "a"}, V, "t.csv' .* columns beside 'a', got none"),
+    ("a,b\n1,2\n3,-inf\n", ".zarr", {}, T, r"column 'b' holds '-inf'; .* \.parquet"),
+    ("a,b\n1,x\n3,y\n", ".zarr", {"target": "a"}, T, "column 'b' holds 'x'"),
+    ("a,b\n007,x\n3,y\n", ".zarr", {}, T, "'a' holds '007', column 'b' holds 'x'"),
     ("a\n1\n", ".parquet", {"dtype": "float32"}, V, "may end in .parquet where"),
 ]
 PLACES = [

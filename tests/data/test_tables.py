@@ -47,9 +47,10 @@ def test_read_table__takes(name, write, target, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_read_table__keeps_a_frame_where_a_column_is_no_number(tmp_path, ending):
-    path = tmp_path / f"t.{ending}"
-    getattr(FRAME, f"to_{ending}")(path, index=False)
-    pd.testing.assert_frame_equal(read_table(path).X, FRAME, check_dtype=False)
+    path, towns = tmp_path / f"t.{ending}", ["Ulm", "Bonn", "Bonn", "Kiel"]
+    frame = FRAME.assign(label=towns)
+    getattr(frame, f"to_{ending}")(path, index=False)
+    pd.testing.assert_frame_equal(read_table(path).X, frame, check_dtype=False)
 
 
 @pytest.mark.parametrize(

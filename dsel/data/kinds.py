@@ -1,0 +1,487 @@
+"""Kinds of the columns of a text table, by strict rules over whole columns.
+
+A column has a kind only where every value that is no gap follows the rule of that kind.
+Values are Arrow strings without blanks around them; an empty cell is null.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GAP_WORDS: Final = (
+    "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", ".", "#N/A",
+)  # fmt: skip
+"""What stands for a gap in columns of numbers, truth values and dates, as the empty
+cell does. In columns of text these are values."""
+TRUTH_PAIRS: Final = (
+    ("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"),
+)  # fmt: skip
+"""Words of truth values in any case, the true one first."""
+LARGEST_EXACT: Final = 2**53
+"""Beyond it float64 does not hold every whole number."""
+
+# RE2 has no look-ahead, so leading zeros are excluded by the alternatives.
+NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+COMMA_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*),[0-9]+(?:[eE][+-]?[0-9]+)?$"
+WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
+# Up to 15 digits survive the way through float64; zeros at the end do not.
+SHORT_DECIMAL: Final = r"^-?(?:0|[1-9][0-9]{0,7})\.(?:0|[0-9]{0,6}[1-9])$"
+_DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
+_ZONE: Final = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+DATE: Final = f"{_DAY}$"
+TIME: Final = f"{_DAY}(?:{_CLOCK})?$"
+ZONED: Final = f"{_DAY}{_CLOCK}{_ZONE}$"
+DAY_FIRST: Final = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T].*)?$"
+_GROUPS: Final = r"[0-9]{1,3}(?:[,. '\x{a0}\x{202f}][0-9]{3})+(?:[.,][0-9]+)?"
+_PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+LIKE_NUMBER: Final = (
+    rf"^[+-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
+    r" ?(?:%|[$€£¥]|[A-Za-z°µ²³/]{1,4})?$|^[+-]?(?:inf|Inf|INF|Infinity|infinity)$"
+)
+"""Numbers with thousands separators, units, signs of currencies or a decimal comma."""
+_LEADING_ZERO: Final = r"^-?0[0-9]"
+
+
+class Kind(StrEnum):
+    """Kinds of the values of a column."""
+
+    WHOLE = "whole numbers"
+    NUMBERS = "numbers"
+    TRUTH = "true/false"
+    DATES = "dates"
+    TIMES = "dates and times"
+    ZONED_TIMES = "times with a zone"
+    TEXT = "text"
+    GAPS = "nothing but gaps"
+    OTHER = "other values"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values are numbers."""
+        return self in (Kind.WHOLE, Kind.NUMBERS)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the values are dates or times."""
+        return self in (Kind.DATES, Kind.TIMES, Kind.ZONED_TIMES)
+
+
+class Bad(NamedTuple):
+    """A value that is not of the kind of its column."""
+
+    row: int
+    value: str
+
+
+def trim(values: pa.Array) -> pa.Array:
+    """Return texts without blanks around them; empty ones become null."""
+    # The trimming of Unicode takes twelve times as long, and few columns need it.
+    # It is decided by value, so that no row depends on the batch that it comes in.
+    trimmed = pc.ascii_trim_whitespace(values)
+    if not pc.all(pc.string_is_ascii(trimmed), min_count=0).as_py():
+        trimmed = pc.utf8_trim_whitespace(trimmed)
+    lengths = pc.min_max(pc.binary_length(trimmed))
+    if lengths["min"].as_py() == 0:
+        empty = pc.equal(trimmed, "")
+        trimmed = pc.if_else(empty, pa.scalar(None, trimmed.type), trimmed)
+    return trimmed
+
+
+def matches(values: pa.Array, pattern: str) -> pa.Array:
+    """Return which values match a pattern; null where there is no value."""
+    return pc.match_substring_regex(values, pattern)
+
+
+def _all(mask: pa.Array) -> bool:
+    return bool(pc.all(mask, min_count=0).as_py())
+
+
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask, min_count=0).as_py())
+
+
+def is_gap_word(values: pa.Array) -> pa.Array:
+    """Return which values are words for a gap; false where there is no value."""
+    return pc.is_in(values, value_set=pa.array(GAP_WORDS, pa.string()))
+
+
+def parse_times(values: pa.Array, *, zoned: bool) -> pa.Array:
+    """Return texts of the right form as timestamps, or raise ArrowInvalid."""
+    # Arrow takes no blank before a zone, as R and Python's str() write none, but SQL.
+    texts = pc.replace_substring_regex(values, r" ([Z+-])", r"\1") if zoned else values
+    return pc.cast(texts, pa.timestamp("us", "UTC" if zoned else None))
+
+
+def parse_numbers(values: pa.Array, decimal: str = ".") -> pa.Array:
+    """Return texts of the right form as float64."""
+    if decimal == ",":
+        values = pc.replace_substring(values, ",", ".")
+    return pc.cast(values, pa.float64())
+
+
+class ColumnScan:
+    """What is known of a column after some batches; see `kind`.
+
+    One is filled batch by batch, so that a table of any size takes one pass. Nothing is
+    decided before the last batch: codes may change late.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.n_empty = 0
+        self.gap_words: Counter[str] = Counter()
+        self.n_numbers = 0  # with a point or none
+        self.n_with_point = 0
+        self.n_commas = 0  # decimal commas
+        self.n_exact = 0  # numbers that come back as they were written
+        self.n_whole = 0
+        self.n_too_large = 0
+        self.n_like_numbers = 0
+        self.n_leading_zeros = 0
+        self.n_dates = 0
+        self.n_times = 0
+        self.n_zoned = 0
+        self.n_day_first = 0
+        self.examples: dict[str, str] = {}
+        self.truth_words: set[str] | None = set()
+        self.is_running = True
+        self._last: int | None = None
+
+    @property
+    def n_values(self) -> int:
+        """Cells that are neither empty nor a gap word."""
+        return self.n_rows - self.n_empty - sum(self.gap_words.values())
+
+    def add(self, values: pa.Array) -> None:
+        """Take note of some values, trimmed, with empty cells as null."""
+        self.n_rows += len(values)
+        self.n_empty += values.null_count
+        known = values.drop_null() if values.null_count else values
+        is_number = matches(known, NUMBER)
+        if not _all(is_number):
+            others = known.filter(pc.invert(is_number))
+            known = known.filter(is_number)
+            self.is_running = False
+            self._add_others(others)
+        elif values.null_count:
+            self.is_running = False
+        if len(known):
+            self._add_numbers(known)
+
+    def _add_numbers(self, known: pa.Array) -> None:
+        self.n_numbers += len(known)
+        with_point = matches(known, "[.eE]")
+        n_with_point = pc.sum(with_point).as_py()
+        self.n_with_point += n_with_point
+        if n_with_point:
+            self.is_running = False
+            decimals = known if n_with_point == len(known) else known.filter(with_point)
+            self._add_decimals(decimals)
+            known = known.filter(pc.invert(with_point))
+        if not len(known):
+            return
+        self.n_whole += len(known)
+        # Of up to 15 digits every whole number is held by float64.
+        if pc.max(pc.binary_length(known)).as_py() > 15:
+            sizes = [abs(int(text)) for text in known.to_pylist() if len(text) > 15]
+            self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
+            if self.n_too_large:
+                self.is_running = False
+        if self.is_running:
+            whole = pc.cast(known, pa.int64()).to_numpy()
+            steps = np.diff(
+                whole, prepend=whole[0] - 1 if self._last is None else self._last
+            )
+            self.is_running = bool((steps == 1).all())
+            self._last = int(whole[-1])
+        minus_zeros = pc.sum(pc.equal(known, "-0")).as_py() or 0
+        self.n_exact += len(known) - minus_zeros
+
+    def _add_decimals(self, decimals: pa.Array) -> None:
+        long = pc.max(pc.binary_length(decimals)).as_py() > 300
+        if long or _any(matches(decimals, "[eE]")):
+            infinite = pc.invert(pc.is_finite(parse_numbers(decimals)))
+            self.n_too_large += pc.sum(infinite).as_py()
+        is_short = matches(decimals, SHORT_DECIMAL)
+        self.n_exact += pc.sum(is_short).as_py()
+        if not _all(is_short):
+            rest = decimals.filter(pc.invert(is_short))
+            back = pc.cast(parse_numbers(rest), pa.string())
+            self.n_exact += pc.sum(pc.equal(rest, back)).as_py()
+
+    def _add_others(self, others: pa.Array) -> None:
+        """Take note of values that are no numbers with a decimal point."""
+        counted = pc.value_counts(others)
+        values, counts = counted.field(0), counted.field(1)
+        gaps = is_gap_word(values)
+        for word, count in zip(
+            values.filter(gaps).to_pylist(),
+            counts.filter(gaps).to_pylist(),
+            strict=True,
+        ):
+            self.gap_words[word] += count
+        keep = pc.invert(gaps)
+        values, counts = values.filter(keep), counts.filter(keep)
+        if not len(values):
+            return
+
+        def n_matching(pattern: str, name: str = "") -> int:
+            mask = matches(values, pattern)
+            if name and name not in self.examples and _any(mask):
+                self.examples[name] = values.filter(mask)[0].as_py()
+            return int(pc.sum(counts.filter(mask)).as_py() or 0)
+
+        self.examples.setdefault("other", values[0].as_py())
+        self.n_commas += n_matching(COMMA_NUMBER, "comma")
+        self.n_like_numbers += n_matching(LIKE_NUMBER, "like")
+        self.n_leading_zeros += n_matching(_LEADING_ZERO)
+        self.n_day_first += n_matching(DAY_FIRST, "day first")
+        self._add_times(values, counts)
+        if self.truth_words is not None:
+            words = set(pc.utf8_lower(values).unique().slice(0, 9).to_pylist())
+            self.truth_words |= words
+            if len(self.truth_words) > 2:
+                self.truth_words = None
+
+    def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
+        looks = matches(values, _DAY)
+        if not _any(looks):
+            return
+        values, counts = values.filter(looks), counts.filter(looks)
+        is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
+        for mask, zoned in ((is_time, False), (is_zoned, True)):
+            texts, times = values.filter(mask), counts.filter(mask)
+            if not len(texts):
+                continue
+            bad = times_that_are_none(texts, zoned=zoned)
+            if len(bad):
+                self.examples.setdefault("no day", texts[int(bad[0])].as_py())
+            weights = times.to_numpy(zero_copy_only=False).copy()
+            weights[bad] = 0
+            if zoned:
+                self.n_zoned += int(weights.sum())
+            else:
+                are_days = matches(texts, DATE).to_numpy(zero_copy_only=False)
+                self.n_times += int(weights.sum())
+                self.n_dates += int(weights[are_days].sum())
+
+    def kind(self, decimal: str = ".") -> Kind:
+        """Return the kind of the column, where numbers have that decimal mark."""
+        n = self.n_values
+        if not n:
+            return Kind.GAPS
+        n_numbers = self.n_whole + self.n_commas if decimal == "," else self.n_numbers
+        if n_numbers == n and not self.n_too_large:
+            is_whole = self.n_whole == n
+            return Kind.WHOLE if is_whole else Kind.NUMBERS
+        if not self.n_numbers and self.truth_words:
+            pair = {tuple(pair) for pair in TRUTH_PAIRS if self.truth_words == {*pair}}
+            if pair:
+                return Kind.TRUTH
+        if self.n_zoned == n:
+            return Kind.ZONED_TIMES
+        if self.n_times == n:
+            return Kind.DATES if self.n_dates == n else Kind.TIMES
+        return Kind.TEXT
+
+    def exact_kind(self, decimal: str = ".") -> Kind:
+        """Return the kind if every value comes back as it was written, else text."""
+        kind = self.kind(decimal)
+        are_exact = not self.gap_words and (
+            kind in (Kind.DATES, Kind.GAPS)
+            or (kind.is_number and decimal == "." and self.n_exact == self.n_values)
+        )
+        return kind if are_exact else Kind.TEXT
+
+    def looks_like(self, name: str) -> str | None:
+        """Return a line about a text column that looks like something else, or None."""
+        n = self.n_values
+        if not n:
+            return None
+        if 2 * self.n_day_first > n:
+            example = self.examples["day first"]
+            return (
+                f"column {name!r} is read as text: it looks like dates, day first "
+                f"({example!r}); write YYYY-MM-DD"
+            )
+        if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
+            return (
+                f"column {name!r} is read as text: it looks like dates, but "
+                f"{self.examples['no day']!r} is none"
+            )
+        if self.n_times and self.n_zoned and self.n_times + self.n_zoned == n:
+            return (
+                f"column {name!r} is read as text: some of its times have a zone and "
+                f"some have none; write all of them in one form"
+            )
+        if 2 * (self.n_times + self.n_zoned) > n:
+            other = self.examples["other"]
+            return (
+                f"column {name!r} is read as text: it looks like dates, but not all "
+                f"of its values are, such as {other!r}"
+            )
+        if self.n_too_large:
+            return (
+                f"column {name!r} is read as text: its numbers are too large to be "
+                f"held exactly"
+            )
+        n_like = self.n_numbers + self.n_like_numbers
+        if self.n_like_numbers and not self.n_leading_zeros and 2 * n_like > n:
+            share = 100 * n_like / n
+            shown = "all" if n_like == n else f"{min(round(share), 99)}%"
+            return (
+                f"column {name!r} is read as text: {shown} of its values are numbers "
+                f"written as text, such as {self.examples['like']!r}"
+            )
+        if self.n_numbers and not self.n_leading_zeros and 2 * self.n_numbers > n:
+            share = min(round(100 * self.n_numbers / n), 99)
+            return (
+                f"column {name!r} is read as text: {share}% of its values are numbers, "
+                f"but not {self.examples['other']!r}"
+            )
+        return None
+
+
+def times_that_are_none(texts: pa.Array, *, zoned: bool) -> Any:
+    """Return the places of texts that have the form of a time but name no day."""
+    outside = matches(texts, "^0000-")
+    if not _any(outside):
+        try:
+            parse_times(texts, zoned=zoned)
+            return np.empty(0, np.int64)
+        except pa.ArrowInvalid:  # which says one of them only, so they are tried alone
+            pass
+    bad = []
+    for place in range(len(texts)):
+        try:
+            if texts[place].as_py().startswith("0000-"):
+                raise pa.ArrowInvalid
+            parse_times(texts.slice(place, 1), zoned=zoned)
+        except pa.ArrowInvalid:
+            bad.append(place)
+    return np.array(bad, dtype=np.int64)
+
+
+def convert(
+    values: pa.Array,
+    kind: Kind,
+    decimal: str = ".",
+    words: tuple[str, str] | None = None,
+) -> tuple[pa.Array | None, Bad | None]:
+    """Return values as Arrow holds their kind, or the first one that is not of it.
+
+    `words` are those of truth values, the true one first; None takes any pair.
+    """
+    if kind in (Kind.TEXT, Kind.OTHER):
+        return values, None
+    texts = values
+    gaps = is_gap_word(texts)
+    if _any(gaps):
+        texts = pc.if_else(gaps, pa.scalar(None, pa.string()), texts)
+    if kind is Kind.GAPS:  # no model uses such a column, so values do not matter
+        return pa.nulls(len(texts)), None
+    if kind is Kind.TRUTH:
+        return _truths(texts, words)
+    if kind.is_number:
+        right = matches(texts, NUMBER)
+        if decimal == ",":
+            right = pc.or_(matches(texts, WHOLE), matches(texts, COMMA_NUMBER))
+        if not _all(right):
+            return None, _first(texts, pc.invert(right))
+        numbers = parse_numbers(texts, decimal)
+        # Whole numbers beyond 2**53 would be others.
+        wrong = pc.invert(pc.is_finite(numbers))
+        large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
+        if _any(large):
+            wrong = pc.or_(wrong, pc.and_(large, pc.invert(matches(texts, "[.,eE]"))))
+        if _any(wrong):
+            return None, _first(texts, wrong)
+        return numbers, None
+    zoned = kind is Kind.ZONED_TIMES
+    right = matches(texts, ZONED if zoned else TIME)
+    if not _all(right):
+        return None, _first(texts, pc.invert(right))
+    if len(bad_days := times_that_are_none(texts.drop_null(), zoned=zoned)):
+        value = texts.drop_null()[int(bad_days[0])].as_py()
+        return None, _first(texts, pc.equal(texts, value))
+    return parse_times(texts, zoned=zoned), None
+
+
+def _truths(
+    texts: pa.Array, words: tuple[str, str] | None
+) -> tuple[pa.Array | None, Bad | None]:
+    lower = pc.utf8_lower(texts)
+    pairs = TRUTH_PAIRS if words is None else (words,)
+    for yes, no in pairs:
+        is_true, is_false = pc.equal(lower, yes), pc.equal(lower, no)
+        right = pc.or_(is_true, is_false)
+        if _all(right):
+            return is_true, None
+    every = [word for pair in pairs for word in pair]
+    wrong = pc.invert(pc.is_in(lower, value_set=pa.array(every)))
+    bad = _first(texts, pc.and_(wrong, pc.is_valid(texts)))
+    return None, bad or _first(texts, pc.invert(right))  # words of several pairs
+
+
+def _first(texts: pa.Array, wrong: pa.Array) -> Bad | None:
+    place = pc.index(wrong, True).as_py()
+    return None if place < 0 else Bad(place, texts[place].as_py())
+
+
+def truth_words(scan: ColumnScan) -> tuple[str, str] | None:
+    """Return the pair of words of a column of truth values, the true one first."""
+    return next((pair for pair in TRUTH_PAIRS if scan.truth_words == {*pair}), None)
+
+
+def decimal_mark(scans: Mapping[str, ColumnScan], separator: str) -> str:
+    """Return the decimal mark of a file, or raise ValueError where it has both."""
+    if separator != ";":
+        return "."
+
+    def columns(is_one: Callable[[ColumnScan], bool]) -> Iterator[str]:
+        return (name for name, scan in scans.items() if scan.n_values and is_one(scan))
+
+    by_comma = next(
+        columns(lambda s: bool(s.n_commas) and s.n_whole + s.n_commas == s.n_values),
+        None,
+    )
+    by_point = next(
+        columns(lambda s: bool(s.n_with_point) and s.n_numbers == s.n_values), None
+    )
+    if by_comma is None:
+        return "."
+    if by_point is None:
+        return ","
+    raise ValueError(
+        f"its column {by_comma!r} has decimal commas "
+        f"({scans[by_comma].examples['comma']!r}) and its column {by_point!r} decimal "
+        f"points, so that one of them separates thousands; write one decimal mark"
+    )
+
+
+_PLAIN_LABEL: Final = re.compile(r"(?:0|-?[1-9][0-9]*)(\.0)?")
+
+
+def whole_labels(texts: list[str]) -> list[int] | None:
+    """Return labels as integers where each is the plain form of one, else None.
+
+    Examples
+    --------
+    >>> whole_labels(["7", "12"]), whole_labels(["7.0", "0.0"])
+    ([7, 12], [7, 0])
+    >>> whole_labels(["7", "007"]), whole_labels(["7", "7.0"]), whole_labels(["-0"])
+    (None, None, None)
+    """
+    found = [_PLAIN_LABEL.fullmatch(text) for text in texts]
+    # Both forms in one column would make one class of two texts.
+    if not all(found) or len({match[1] for match in found if match}) != 1:
+        return None
+    numbers = [int(text.removesuffix(".0")) for text in texts]
+    return numbers if all(abs(number) < 2**63 for number in numbers) else None

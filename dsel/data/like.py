@@ -1,0 +1,259 @@
+"""A pool in the kinds of the labeled table: converted block by block, checked before.
+
+Text in the pool becomes numbers, truth values or times where the labeled table has
+them. All wrong columns are told at once, before anything is fitted.
+"""
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from dask.base import tokenize
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
+from dsel.data.kinds import Bad, Kind, convert, trim
+from dsel.data.open import open_pool
+from dsel.data.pool import Pool
+from dsel.data.schema import (
+    ColumnSchema,
+    TableSchema,
+    check_converted,
+    convert_frame,
+)
+from dsel.data.tables import PARQUET, is_text, read_table
+from dsel.data.write import TEXT_POOL
+
+_EMPTY: Mapping[Kind, str] = {
+    Kind.WHOLE: "float64",
+    Kind.NUMBERS: "float64",
+    Kind.TRUTH: "bool",
+    Kind.DATES: "datetime64[us]",
+    Kind.TIMES: "datetime64[us]",
+    Kind.ZONED_TIMES: "datetime64[us, UTC]",
+}
+"""Types of the columns that texts are converted to."""
+
+
+def open_pool_like(
+    location: str,
+    schema: TableSchema,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    client: Any = None,
+) -> tuple[Pool, tuple[str, ...]]:
+    """Open a pool in the kinds of a labeled table; return it, and caveats.
+
+    A text file is read at once. Of any other pool the columns of text that become
+    something else are read once, to see that every value does.
+
+    Raises
+    ------
+    TypeError
+        Where a column holds what cannot be converted, such as lists.
+    ValueError
+        Where columns are missing, or values are not of their kind: with column, row
+        and value, for all columns at once.
+    """
+    if "://" not in location and is_text(location):
+        table = read_table(
+            location, like=schema, separator=separator, encoding=encoding
+        )
+        return open_pool(table.X), table.caveats
+    pool = open_pool(location)
+    columns = pool.columns or ()
+    caveats: tuple[str, ...] = ()
+    if schema.target in columns:
+        caveats = (
+            f"column {schema.target!r} of the pool, the target of the labeled table, "
+            f"is left out",
+        )
+    if not columns or not schema.columns:
+        return pool, caveats
+    if lacking := [name for name in schema.names if name not in columns]:
+        raise ValueError(
+            f"{pool.where} lacks the column{'s' * (len(lacking) > 1)} "
+            f"{', '.join(map(repr, lacking[:10]))} of the labeled table; it has "
+            f"{', '.join(columns[:20])}. Rename columns, or leave them out by --drop."
+        )
+    pool = pool.with_columns(schema.names)
+    if pool.frames is None:
+        return pool, caveats
+    written = _text_kinds(location)
+    _check_kinds(pool, schema, written)
+    _check_texts(pool, schema, client)
+    return _converted(pool, schema, written), caveats
+
+
+def _text_kinds(location: str) -> dict[str, Kind]:
+    """Return the kinds of the columns of a pool that was written from a text file.
+
+    There every number and date comes back as it was written, so they can be text again.
+    """
+    if not location.lower().endswith(PARQUET) or not os.path.isfile(location):
+        return {}
+    text = (parquet.read_schema(location).metadata or {}).get(TEXT_POOL)
+    if text is None:
+        return {}
+    return {
+        each.name: each.kind for each in TableSchema.from_json(text.decode()).columns
+    }
+
+
+def _is_time(kind: str) -> bool:
+    return kind == "date" or (kind.startswith("time") and kind != "time of day")
+
+
+def _check_kinds(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> None:
+    """Raise where the types of columns tell that they cannot be converted."""
+    assert pool.frames is not None
+    wrong = []
+    for column, stored in zip(schema.columns, pool.frames.columns, strict=True):
+        has_zone = stored.kind.startswith("time in zone")
+        if column.kind.is_time and _is_time(stored.kind):
+            if has_zone != (column.kind is Kind.ZONED_TIMES):
+                one, other = "the labeled table", "the pool"
+                zoned, local = (other, one) if has_zone else (one, other)
+                wrong.append(
+                    f"the times of column {column.name!r} have a zone in {zoned} and "
+                    f"no zone in {local}"
+                )
+        elif (
+            column.kind is Kind.TEXT
+            and stored.kind == NUMBER
+            and column.name not in written
+        ):
+            wrong.append(
+                f"column {column.name!r} holds text in the labeled table and numbers "
+                f"in the pool; build the pool from its text file, `dsel pool build "
+                f"--like` the labeled table"
+            )
+    if wrong:
+        raise ValueError(f"{'. '.join(wrong[:5])}. Write both in one way.")
+
+
+def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
+    """Return the columns of text in the pool that become something else."""
+    assert pool.frames is not None
+    any_kind = (Kind.TEXT, Kind.OTHER, Kind.GAPS)
+    pairs = zip(schema.columns, pool.frames.columns, strict=True)
+    return [
+        column
+        for column, stored in pairs
+        if stored.kind == TEXT and column.kind not in any_kind
+    ]
+
+
+def _check_texts(pool: Pool, schema: TableSchema, client: Any) -> None:
+    """Read the texts that are to be converted; raise with all wrong columns."""
+    columns = _to_check(schema, pool)
+    if not columns:
+        return
+    # Whatever the pool has there: what becomes of it is another pool.
+    texts = pool.with_columns([column.name for column in columns])
+
+    def first_bad(X: Any, rows: NDArray[np.int64]) -> dict[str, Bad]:
+        bad = {}
+        for column in columns:
+            values = trim(_as_texts(native(X)[column.name]))
+            typed, wrong = convert(values, column.kind, ".", column.words)
+            if typed is None and wrong is not None:
+                bad[column.name] = Bad(int(rows[wrong.row]), wrong.value)
+        return bad
+
+    def earlier(a: dict[str, Bad], b: dict[str, Bad]) -> dict[str, Bad]:
+        return {**b, **a}  # blocks are combined in order
+
+    found = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
+    wrong = [(column, found[column.name]) for column in columns if column.name in found]
+    check_converted(wrong, "the pool", 0)
+
+
+def _as_texts(values: pd.Series) -> pa.Array:
+    return pa.array(values, pa.string(), from_pandas=True)
+
+
+def _converted(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> Pool:
+    """Return the pool with a task more for each block, which converts it."""
+    assert pool.frames is not None
+    changes = {column.name: _EMPTY[column.kind] for column in _to_check(schema, pool)}
+    back = [
+        column.name
+        for column, stored in zip(schema.columns, pool.frames.columns, strict=True)
+        if column.kind is Kind.TEXT
+        and stored.kind in (NUMBER, "date", "time")
+        and column.name in written
+    ]
+    changes |= dict.fromkeys(back, "str")
+    is_text = any(column.kind is Kind.TEXT for column in schema.columns)
+    if not changes and (schema.is_typed or not is_text):
+        return pool
+    empty = pool.frames.empty.astype(changes)
+    known = {column.name: column for column in columns_of(empty)}
+    columns = tuple(
+        replace(stored, kind=TEXT if stored.name in back else known[stored.name].kind)
+        if stored.name in changes
+        else stored
+        for stored in pool.frames.columns
+    )
+    kinds = [
+        replace(column, kind=NUMBER if column.dtype == "float64" else column.kind)
+        for column in columns
+    ]
+    frames = FrameSchema(empty, tuple(kinds))
+    name = f"like-{uuid.uuid4().hex}"
+    tasks = {
+        (name, n): (partial(_block_like, schema, written, int(start)), key)
+        for n, (key, start) in enumerate(
+            zip(pool.keys, pool.boundaries[:-1], strict=True)
+        )
+    }
+    return replace(
+        pool,
+        graph={**pool.graph, **tasks},
+        keys=tuple(tasks),
+        frames=frames,
+        stored_dtype=frames.dtype,
+        name=pool.name and f"{pool.name}-{tokenize(schema.to_json(), written)}",
+        read=None,
+    )
+
+
+def _block_like(
+    schema: TableSchema, written: Mapping[str, Kind], first: int, rows: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the rows of a block in the kinds of the labeled table."""
+    texts = {
+        column.name: _written_text(rows[column.name], written[column.name])
+        for column in schema.columns
+        if column.kind is Kind.TEXT
+        and column.name in written
+        and rows[column.name].dtype.kind in "iufM"
+    }
+    return convert_frame(
+        rows.assign(**texts) if texts else rows,
+        replace(schema, ids=()),
+        first_row=first,
+        where="the pool",
+    )
+
+
+def _written_text(values: pd.Series, kind: Kind) -> pd.Series:
+    """Return numbers or dates as the text file had them."""
+    known = values.notna()
+    texts = pd.Series([None] * len(values), index=values.index, dtype=object)
+    if kind is Kind.WHOLE:
+        texts[known] = values[known].astype("int64").astype(str)
+    elif kind is Kind.DATES:
+        texts[known] = values[known].dt.strftime("%Y-%m-%d")
+    else:
+        texts[known] = values[known].map(repr)
+    return texts

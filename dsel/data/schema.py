@@ -1,0 +1,260 @@
+"""The schema of a labeled table: by it every other table is read.
+
+A pool, or a table to predict, has the kinds of the labeled table, whatever its own
+values look like; a value that is not of that kind is an error that names it.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
+from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
+
+FORMAT: Final = 1
+"""Version of the file; raised whenever an older reader could misread a newer one."""
+MOST_CATEGORIES: Final = 1000
+"""Different values of a text column that are kept."""
+_FILE_KIND: Final = "dsel table schema"
+_MOST_SHOWN: Final = 5
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """Name and kind of a column."""
+
+    name: str
+    kind: Kind
+    words: tuple[str, str] | None = None
+    """Of truth values in text, the true one first; None where any pair is right."""
+    categories: tuple[str, ...] | None = None
+    """Different values of a text column in order; None where there are too many."""
+
+    @property
+    def noun(self) -> str:
+        """What its values are, for messages."""
+        if self.kind is Kind.TRUTH and self.words:
+            return " and ".join(map(repr, self.words))
+        return str(self.kind)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """How the columns of a table are read, and which classes its labels have.
+
+    `dsel select` keeps its JSON with the results (`save_schema` and `load_schema` of
+    `dsel.results.store`); `read_table` and `iter_frames` of `dsel.data.tables` take it
+    as `like` and convert other tables by it.
+
+    Examples
+    --------
+    >>> schema = TableSchema((ColumnSchema("age", Kind.WHOLE),), target="label")
+    >>> TableSchema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    """The features, in their order."""
+    target: str | None = None
+    """Column of the labels, which other tables need not have."""
+    classes: tuple[Any, ...] | None = None
+    """Labels in sorted order: texts, whole numbers or truth values."""
+    ids: tuple[str, ...] = ()
+    """Columns that no model uses and predictions keep, read as text."""
+    dropped: tuple[str, ...] = ()
+    """Columns that are left out."""
+    gap_words: tuple[str, ...] = GAP_WORDS
+    """What stands for a gap in text files, in addition to the empty cell."""
+    is_typed: bool = False
+    """Whether it comes from a format that has types, where "" is a value."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self.columns)
+
+    def to_json(self) -> str:
+        """Return the schema as JSON with its kind and version."""
+        content = asdict(self) | {"kind": _FILE_KIND, "version": FORMAT}
+        return json.dumps(content, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TableSchema":
+        """Return the schema that `to_json` wrote; ValueError where it is none."""
+        try:
+            content = json.loads(text)
+            kind, version = content.pop("kind"), content.pop("version")
+            if kind != _FILE_KIND:
+                raise ValueError
+            if version != FORMAT:
+                raise ValueError(
+                    f"the schema was written in version {version} of its format, and "
+                    f"this dsel reads version {FORMAT}; install the dsel that wrote it"
+                )
+            columns = tuple(
+                ColumnSchema(
+                    column["name"],
+                    Kind(column["kind"]),
+                    _tuple(column["words"]),
+                    _tuple(column["categories"]),
+                )
+                for column in content.pop("columns")
+            )
+            lists = ("classes", "ids", "dropped", "gap_words")
+            content |= {name: _tuple(content[name]) for name in lists}
+            return cls(columns, **content)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            why = str(error) if "version" in str(error) else "the schema is damaged"
+            raise ValueError(f"{why}; run `dsel select` again to write it.") from error
+
+    def lacking(self, names: Iterable[str]) -> list[str]:
+        """Return the features and ids that are not among the names."""
+        there = set(names)
+        return [name for name in (*self.names, *self.ids) if name not in there]
+
+    def convert_texts(
+        self, table: pa.Table, *, decimal: str = ".", first_row: int = 0, where: str
+    ) -> pd.DataFrame:
+        """Return columns of text, as text files have them, in the kinds of the schema.
+
+        Raises ValueError that names the first wrong value of every wrong column.
+        """
+        found, wrong = {}, []
+        for column in self.columns:
+            values = table.column(column.name).combine_chunks()
+            typed, bad = convert(values, column.kind, decimal, column.words)
+            if typed is None:
+                wrong.append((column, bad))
+            else:
+                found[column.name] = to_pandas(typed, column.kind)
+        check_converted(wrong, where, first_row)
+        found |= {name: table.column(name).to_pandas() for name in self.ids}
+        # At once: pandas would put column by column beside each other.
+        return pd.DataFrame(found, copy=False)
+
+
+def _tuple(values: Any) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def check_converted(
+    wrong: Sequence[tuple[ColumnSchema, Bad | None]], where: str, first_row: int
+) -> None:
+    """Raise ValueError where columns have values that are not of their kind."""
+    if not wrong:
+        return
+    parts = [
+        f"column {column.name!r} of {where} has {bad.value!r} in row "
+        f"{first_row + bad.row}; it holds {column.noun}"
+        for column, bad in wrong
+        if bad is not None
+    ]
+    more = f" (and {len(parts) - _MOST_SHOWN} more columns)" * (
+        len(parts) > _MOST_SHOWN
+    )
+    raise ValueError(
+        f"{'. '.join(parts[:_MOST_SHOWN])}{more}. Correct the values, write the empty "
+        f"cell for a gap, or leave the columns out by --drop."
+    )
+
+
+def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
+    """Return the values of a column as a frame of pandas has them."""
+    if kind is Kind.GAPS:
+        return pd.Series([None] * len(values), dtype=object)
+    if kind.is_number:
+        if kind is Kind.WHOLE and not values.null_count:
+            values = pc.cast(values, pa.int64())
+        return pd.Series(values.to_numpy(zero_copy_only=False), copy=False)
+    return values.to_pandas()
+
+
+def schema_of(
+    frame: pd.DataFrame, *, target: str | None = None, is_typed: bool = True
+) -> TableSchema:
+    """Return the schema of a data frame: its types say what the kinds are."""
+    columns = []
+    for column in columns_of(frame):
+        values = frame[column.name]
+        kind, categories = Kind.OTHER, None
+        if column.kind == NUMBER:
+            kind = Kind.WHOLE if values.dtype.kind in "iu" else Kind.NUMBERS
+        elif column.kind == TRUTH:
+            kind = Kind.TRUTH
+        elif column.kind == NOTHING:
+            kind = Kind.GAPS
+        elif column.kind == "date":
+            kind = Kind.DATES
+        elif column.kind.startswith("time in zone"):
+            kind = Kind.ZONED_TIMES
+        elif column.kind == "time":
+            kind = Kind.TIMES
+        elif column.kind == TEXT:
+            kind, categories = Kind.TEXT, categories_of(values)
+        columns.append(ColumnSchema(column.name, kind, categories=categories))
+    return TableSchema(tuple(columns), target=target, is_typed=is_typed)
+
+
+def categories_of(values: pd.Series) -> tuple[str, ...] | None:
+    """Return the different texts of a column in order; None of too many."""
+    unique = values.dropna().unique()
+    if len(unique) > MOST_CATEGORIES:
+        return None
+    return tuple(sorted(map(str, unique)))
+
+
+def with_classes(schema: TableSchema, y: Any) -> TableSchema:
+    """Return the schema with the classes of some labels, of which some may be gaps."""
+    labels = pd.Series(y).dropna().unique()
+    return replace(schema, classes=tuple(np.sort(labels).tolist()))
+
+
+def convert_frame(
+    frame: pd.DataFrame, schema: TableSchema, *, first_row: int = 0, where: str
+) -> pd.DataFrame:
+    """Return a frame of a typed format in the kinds of a schema.
+
+    Texts become what the schema says, as they do in text files; all else keeps its
+    type, and is compared where columns are.
+    """
+    found, wrong = {}, []
+    frame = in_utc(frame)
+    for column in schema.columns:
+        values = frame[column.name]
+        if column.kind in (Kind.OTHER, Kind.GAPS) or not _is_text(values):
+            found[column.name] = values
+            continue
+        if column.kind is Kind.TEXT and schema.is_typed:
+            found[column.name] = values
+            continue
+        texts = trim(pa.array(values, pa.string(), from_pandas=True))
+        typed, bad = convert(texts, column.kind, ".", column.words)
+        if typed is None:
+            wrong.append((column, bad))
+        else:
+            found[column.name] = to_pandas(typed, column.kind).set_axis(values.index)
+    check_converted(wrong, where, first_row)
+    ids = {name: frame[name] for name in schema.ids if name in frame}
+    return pd.DataFrame(found | ids, copy=False)
+
+
+def in_utc(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose times with a zone are those of UTC."""
+    zoned = {
+        name: values.dt.tz_convert("UTC")
+        for name, values in frame.items()
+        if isinstance(values.dtype, pd.DatetimeTZDtype)
+    }
+    return frame.assign(**zoned) if zoned else frame
+
+
+def _is_text(values: pd.Series) -> bool:
+    if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
+        return False
+    return columns_of(values.to_frame("values"))[0].kind == TEXT

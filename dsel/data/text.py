@@ -1,0 +1,540 @@
+"""Text tables (CSV and kin), read as text: no library guesses types, gaps or dates.
+
+A file is a stream of Arrow batches whose columns are strings without blanks around
+them. Whatever could shift or drop a value (a short line, an open quote, a wrong
+encoding, a file that is being written) ends in one line with the number of the line.
+"""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from dsel.data.kinds import NUMBER, trim
+
+SEPARATORS: Final = (",", ";", "\t", "|")
+SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
+COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zip", ".zst")
+BLOCK_NBYTES: Final = 2**23
+"""Text that is parsed at once; no line may be longer."""
+MOST_NBYTES: Final = 2**31
+"""Text that is read into memory at most."""
+_READ_NBYTES: Final = 2**20
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")
+"""Names of columns in which pandas and R write the numbers or names of rows."""
+_QUOTE: Final = ord('"')
+
+
+@dataclass(frozen=True)
+class TextFile:
+    r"""A text table of which the header has been read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/t.csv", "w") as file:
+    ...         n = file.write("age; town\n41; Ulm\n")
+    ...     file = open_text(f"{folder}/t.csv")
+    ...     file.separator, [batch.to_pydict() for batch in file.batches()]
+    (';', [{'age': ['41'], 'town': ['Ulm']}])
+    """
+
+    path: str
+    separator: str
+    encoding: str
+    header: tuple[str, ...]
+    """Names of all columns as the file has them, without blanks around them."""
+    n_row_numbers: int
+    """Leading columns without a name, which hold numbers or names of rows."""
+    header_lines: int
+    """Lines of the file before its first row."""
+    is_quiet_end: bool
+    """Whether the last name is empty, as in lines that end in a separator."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        stop = len(self.header) - self.is_quiet_end
+        return self.header[self.n_row_numbers : stop]
+
+    def batches(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        is_checked: bool = True,
+        raw: Sequence[str] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, as strings; a cell without a value is null.
+
+        The first reading of a file checks quotes and widths of lines; later ones may
+        leave that out, and then a file that has changed is refused. Columns of `raw`
+        keep their blanks.
+        """
+        wanted = self.names if names is None else tuple(names)
+        places = {name: place for place, name in enumerate(self.header)}
+        columns = [f"c{places[name]}" for name in wanted]
+        last = f"c{len(self.header) - 1}"
+        read = [*columns, last] if self.is_quiet_end else columns
+        every = [f"c{place}" for place in range(len(self.header))]
+        stamp = file_stamp(self.path)
+        with ExitStack() as stack:
+            stream = stack.enter_context(
+                _Utf8Stream(self.path, self.encoding, is_checked=is_checked)
+            )
+            stream.skip_lines(self.header_lines)
+            n_rows = 0
+            try:
+                for batch in self._parsed(stream, every, read):
+                    if self.is_quiet_end:
+                        self._check_end(batch.column(len(columns)), n_rows)
+                    n_rows += batch.num_rows
+                    arrays = [
+                        batch.column(k) if name in raw else trim(batch.column(k))
+                        for k, name in enumerate(wanted)
+                    ]
+                    if len(self.header) == 1:
+                        self._check_empty_lines(batch.column(0))
+                    yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
+            except (pa.ArrowInvalid, UnicodeError) as error:
+                raise self._explained(error) from error
+            if is_checked and stream.is_doubtful:
+                self._check_lines()
+        if file_stamp(self.path) != stamp:
+            raise ValueError(
+                "it has changed while it was read; wait until it is written"
+            )
+        if not n_rows:
+            raise ValueError("it has a header, but no rows")
+
+    def _parsed(
+        self, stream: io.RawIOBase, every: Sequence[str], read: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            reader = arrow_csv.open_csv(
+                stream,
+                arrow_csv.ReadOptions(
+                    column_names=list(every), block_size=BLOCK_NBYTES
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=self.separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(every) > 1,
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(every, pa.string()),
+                    include_columns=list(read),
+                    # In a file of one column an empty line is null, and "" is not.
+                    strings_can_be_null=len(every) == 1,
+                    quoted_strings_can_be_null=False,
+                    null_values=[""],
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" in str(error):
+                return
+            raise
+        yield from reader
+
+    def _check_end(self, values: pa.Array, first: int) -> None:
+        bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
+        if bad >= 0:
+            raise ValueError(
+                f"its last column has no name, but row {first + bad} has "
+                f"{values[bad].as_py()!r} there; name the column in the header"
+            )
+
+    def _check_empty_lines(self, values: pa.Array) -> None:
+        if values.null_count:
+            raise ValueError(
+                "it has one column and lines that are empty, which may be gaps or "
+                'nothing at all; write NA or "" for a gap, and remove other such lines'
+            )
+
+    def _explained(self, error: Exception) -> Exception:
+        """Return the error that names the line."""
+        text = str(error)
+        if isinstance(error, UnicodeError) or "UTF8" in text:
+            return ValueError(undecodable(self.path, self.encoding))
+        if "straddl" in text:
+            return ValueError(
+                f"it has a line of more than {BLOCK_NBYTES // 2**20} MiB, or a quote "
+                f"that is not closed"
+            )
+        try:
+            self._check_lines()
+        except ValueError as found:
+            return found
+        return ValueError(" ".join(text.split()))
+
+    def _check_lines(self) -> None:
+        """Raise ValueError for the first line that is not as the header says.
+
+        Python's reader is slow and strict; it is asked only where something is wrong.
+        """
+        expected, row = len(self.header), 0
+        limit = csv.field_size_limit(2**31 - 1)
+        try:
+            with _Utf8Stream(self.path, self.encoding, is_checked=False) as stream:
+                stream.skip_lines(self.header_lines)
+                text = io.TextIOWrapper(
+                    io.BufferedReader(stream), encoding="utf-8", newline=""
+                )
+                lines = csv.reader(text, delimiter=self.separator, strict=True)
+                start = self.header_lines + 1
+                try:
+                    for row, values in enumerate(lines):  # noqa: B007
+                        if values and len(values) != expected:
+                            n = len(values)
+                            raise ValueError(
+                                f"its line {start} has {n} value{'s' * (n != 1)}, but "
+                                f"the header has {expected}; every line must have as "
+                                f"many as the head names"
+                            )
+                        start = self.header_lines + lines.line_num + 1
+                except csv.Error as error:
+                    raise ValueError(
+                        f"its line {start} has a quote that is not closed, or goes on "
+                        f"behind it ({error}); quotes in a value are doubled"
+                    ) from error
+        finally:
+            csv.field_size_limit(limit)
+
+
+def open_text(
+    path: str, *, separator: str | None = None, encoding: str | None = None
+) -> TextFile:
+    """Read the header of a text table, and find its encoding and its separator.
+
+    Errors say what is wrong with the file, and leave its name to the caller.
+
+    Raises
+    ------
+    ValueError
+        Where it is empty, has no header, names a column twice, is not of the encoding,
+        or may be separated in several ways.
+    """
+    found = _encoding(path, encoding)
+    with _Utf8Stream(path, found, is_checked=False) as stream:
+        try:
+            first, n_lines = stream.first_record()
+            declared = re.fullmatch(r'"?sep=(.)"?', first.strip(), re.IGNORECASE)
+            if declared:  # Excel's way to say it
+                separator = separator or declared[1]
+                first, n_more = stream.first_record()
+                n_lines += n_more
+        except UnicodeError as error:
+            raise ValueError(undecodable(path, found)) from error
+    if "\0" in first:
+        raise ValueError(
+            "it holds zero bytes; it is no text, or name its encoding by --encoding, "
+            "such as utf-16-le"
+        )
+    if not first.strip():
+        raise ValueError("it is empty")
+    separator = _separator(path, first, separator)
+    header = _header(first, separator)
+    # Row names without a head of their own come first; R and pandas write ''.
+    n_row_numbers = 0
+    while n_row_numbers < len(header) and _ROW_NUMBERS.fullmatch(header[n_row_numbers]):
+        n_row_numbers += 1
+    if n_row_numbers == len(header):
+        raise ValueError("its columns have no names; name them in the first line")
+    is_quiet_end = header[-1] == ""
+    names = header[n_row_numbers : len(header) - is_quiet_end]
+    _check_header(names, n_row_numbers)
+    return TextFile(
+        path, separator, found, tuple(header), n_row_numbers, n_lines, is_quiet_end
+    )
+
+
+def _header(first: str, separator: str) -> list[str]:
+    try:
+        record = next(csv.reader(io.StringIO(first, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise ValueError(f"its header cannot be read ({error})") from error
+    return [name.strip() for name in record]
+
+
+def _check_header(names: Sequence[str], n_before: int) -> None:
+    for place, name in enumerate(names, n_before + 1):
+        if not name:
+            raise ValueError(f"its column {place} has no name; name it in the header")
+    running = list(map(str, range(len(names))))
+    # What pandas writes for columns without a name.
+    if list(names) != running and all(re.match(NUMBER, name) for name in names):
+        raise ValueError(
+            f"it has no header: the first line is {','.join(names)[:60]}; write the "
+            f"names of the columns into the first line"
+        )
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(f"its column name {twice[0]!r} is there twice; rename one")
+
+
+def _separator(path: str, first: str, separator: str | None) -> str:
+    if separator is not None:
+        named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
+        separator = named.get(separator.lower(), separator)
+        if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
+            raise ValueError(
+                f"--sep must be one sign, such as ';' or tab, got {separator!r}"
+            )
+        return separator
+    outside = re.sub(r'"(?:[^"]|"")*"', "", first)
+    found = [sign for sign in SEPARATORS if sign in outside]
+    if ".tsv" in path.lower() and "\t" in found:
+        return "\t"
+    if len(found) > 1:
+        signs = " and ".join(SHOWN[sign] for sign in found)
+        raise ValueError(
+            f"its header has {signs}, so that its separator is not clear: "
+            f"{first.strip()[:60]!r}; name it by --sep"
+        )
+    return found[0] if found else ","
+
+
+def _encoding(path: str, encoding: str | None) -> str:
+    if encoding is not None:
+        try:
+            info = codecs.lookup(encoding)
+            "".encode(encoding)
+        except (LookupError, ValueError) as error:
+            raise ValueError(
+                f"--encoding {encoding!r} is not known; write utf-8, latin-1, cp1252 "
+                f"or another one of Python's"
+            ) from error
+        return str(info.name)
+    with open_binary(path) as file:
+        start = file.read(4)
+    return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
+
+
+def open_binary(path: str) -> Any:
+    """Open a file for reading bytes, decompressed by the ending of its name."""
+    lower = path.lower()
+    if lower.endswith(".gz"):
+        return gzip.open(path)
+    if lower.endswith(".bz2"):
+        return bz2.open(path)
+    if lower.endswith(".xz"):
+        return lzma.open(path)
+    if lower.endswith(".zst"):
+        # Its file is closed with it.
+        return pa.CompressedInputStream(pa.OSFile(path), "zstd")
+    if lower.endswith(".zip"):
+        return _ZipMember(path)
+    return open(path, "rb")
+
+
+class _ZipMember(io.RawIOBase):
+    """The one file of a zip archive."""
+
+    def __init__(self, path: str) -> None:
+        self._archive = zipfile.ZipFile(path)
+        files = [info for info in self._archive.infolist() if not info.is_dir()]
+        files = [info for info in files if not info.filename.startswith("__MACOSX/")]
+        if len(files) != 1:
+            shown = ", ".join(info.filename for info in files[:5]) or "none"
+            self._archive.close()
+            raise ValueError(f"it must hold one file, got {len(files)}: {shown}")
+        self._file = self._archive.open(files[0])
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._file.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._archive.close()
+        super().close()
+
+
+class _Utf8Stream(io.RawIOBase):
+    """The bytes of a text file in UTF-8 without its mark, checked while they pass.
+
+    Zero bytes are refused. `is_doubtful` becomes true where a quote does not stand
+    at the beginning or end of a value: Arrow takes such lines in some way, which may
+    join lines.
+    """
+
+    def __init__(self, path: str, encoding: str, *, is_checked: bool) -> None:
+        self._file = open_binary(path)
+        self._is_first = True
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._is_utf8 = encoding == "utf-8"
+        self._is_checked = is_checked
+        self._buffer = b""
+        self._is_open_quote = False
+        self._last = ord("\n")
+        self._was_quote = False  # the last byte closed a quote, or doubles one
+        self.is_doubtful = False
+        self._n_lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def _more(self) -> bytes:
+        """Return some more bytes; none at the end."""
+        while True:
+            raw = bytes(self._file.read(_READ_NBYTES))
+            text = raw
+            # Columns that nobody reads are looked at, too: Arrow decodes no others.
+            if not self._is_utf8:
+                text = self._decoder.decode(raw, final=not raw).encode("utf-8")
+            elif not raw.isascii() or self._decoder.getstate()[0] or not raw:
+                self._decoder.decode(raw, final=not raw)
+            if self._is_first and text:
+                text = text.removeprefix(codecs.BOM_UTF8)
+                self._is_first = False
+            if text or not raw:
+                break
+        if b"\0" in text:
+            raise ValueError("it holds zero bytes; is it a text file?")
+        return text
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._buffer:
+            self._buffer = self._more()
+            if self._is_checked:
+                self._check_quotes(self._buffer)
+        part, self._buffer = self._buffer[: len(buffer)], self._buffer[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def first_record(self) -> tuple[str, int]:
+        """Return the first line that is not empty, and the number of lines read.
+
+        A name in quotes may go on in the next line.
+        """
+        lines: list[bytes] = []
+        n_lines = 0
+        while line := self._line():
+            n_lines += 1
+            if lines or line.strip():
+                lines.append(line)
+            # A lone quote is a sign like any other, such as that of inches.
+            if lines and b"".join(lines).count(b'"') % 2 == 0:
+                break
+        else:
+            if len(lines) > 1:
+                lines, n_lines = lines[:1], n_lines - len(lines) + 1
+        return b"".join(lines).decode("utf-8"), n_lines
+
+    def skip_lines(self, n_lines: int) -> None:
+        """Leave out so many lines."""
+        for _ in range(n_lines):
+            self._line()
+        if self._is_checked:
+            self._check_quotes(self._buffer)
+
+    def _line(self) -> bytes:
+        parts: list[bytes] = []
+        while True:
+            if not self._buffer:
+                self._buffer = self._more()
+                if not self._buffer:
+                    return b"".join(parts)
+            match = re.search(rb"\r\n|\n|\r", self._buffer)
+            if match and match.end() == len(self._buffer) and match[0] == b"\r":
+                more = self._more()  # the \n of \r\n may come next
+                if more:
+                    self._buffer += more
+                    continue
+            if match:
+                parts.append(self._buffer[: match.end()])
+                self._buffer = self._buffer[match.end() :]
+                return b"".join(parts)
+            parts.append(self._buffer)
+            self._buffer = b""
+
+    def _check_quotes(self, content: bytes) -> None:
+        """Look whether every quote opens or closes a whole value.
+
+        Quotes alternate; one that opens stands behind a separator or line end, one that
+        closes before one, or both beside another quote, where it is doubled.
+        """
+        if self.is_doubtful:
+            return
+        if not content:
+            self.is_doubtful = self._is_open_quote
+            return
+        if self._was_quote and content[0] not in b'",;\t|\r\n':
+            self.is_doubtful = True
+        codes = np.frombuffer(content, np.uint8)
+        places = np.flatnonzero(codes == _QUOTE)
+        if len(places):
+            opens = (np.arange(len(places)) % 2 == 0) ^ self._is_open_quote
+            before = np.where(places > 0, codes[places - 1], self._last)
+            inside = places < len(codes) - 1
+            after = np.where(inside, codes[np.minimum(places + 1, len(codes) - 1)], 10)
+            right = np.where(opens, _IS_EDGE[before], _IS_EDGE[after])
+            self.is_doubtful |= not bool(right.all())
+            self._is_open_quote ^= bool(len(places) % 2)
+        self._last = int(codes[-1])
+        self._was_quote = self._last == _QUOTE and not self._is_open_quote
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+_IS_EDGE: Final = np.zeros(256, dtype=np.bool_)
+_IS_EDGE[list(b'",;\t|\r\n')] = True
+"""Signs beside which a quote opens or closes a value."""
+
+
+def undecodable(path: str, encoding: str) -> str:
+    """Return the line that names the first byte that is not of an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    n_lines, before = 1, b""
+    with open_binary(path) as file:
+        while True:
+            raw = bytes(file.read(_READ_NBYTES))
+            try:
+                decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:
+                # What the decoder kept of the last block stands before this one.
+                content, place = error.object, error.start
+                n_lines += bytes(content)[:place].count(b"\n")
+                byte = bytes(content)[place]
+                way = "latin-1 or cp1252" if encoding == "utf-8" else "another one"
+                return (
+                    f"it is no {encoding.upper()}: byte 0x{byte:02x} in line "
+                    f"{n_lines}; name its encoding by --encoding, such as {way}"
+                )
+            if not raw:
+                return f"it is no {encoding.upper()}; name its encoding by --encoding"
+            n_lines += (before + raw).count(b"\n") - before.count(b"\n")
+
+
+def file_stamp(path: str) -> tuple[int, int]:
+    """Return what changes when a file is written: its size and its time."""
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
