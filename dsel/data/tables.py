@@ -248,7 +248,7 @@ def reader_of(location: str) -> Callable[[str, _Request], Table]:
     way = ""
     if lower.endswith((".xlsx", ".xls", ".xlsm", ".ods")):
         way = "; save the sheet as CSV UTF-8 in the spreadsheet program"
-    elif lower.endswith((".csv.", ".rds", ".rdata", ".sas7bdat", ".sav", ".dta")):
+    elif lower.endswith((".rds", ".rdata", ".sas7bdat", ".dta")):
         way = "; write it as CSV or Parquet there"
     raise ValueError(
         f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
