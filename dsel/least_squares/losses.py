@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.checks import check_choice
+from dsel.checks import check_choice, check_integer
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results.cube import GridAxes, make_cube
@@ -144,7 +144,7 @@ def make_loss_cube(
 
 
 def select_least_squares(
-    results: xr.Dataset, criterion: str | None = None
+    results: xr.Dataset, criterion: str | None = None, *, fold: int | None = None
 ) -> LossChoice:
     """Choose width and regularization from the cube of a least-squares search.
 
@@ -154,6 +154,9 @@ def select_least_squares(
         Cube of a `LeastSquaresSearch`.
     criterion
         Name of an estimate in the cube; None means the first, by which was searched.
+    fold
+        Number of a fold, by whose held-out rows alone is chosen: how the choice varies
+        over folds says how much of it is chance. None chooses by `criterion`.
 
     Returns
     -------
@@ -164,13 +167,40 @@ def select_least_squares(
     Raises
     ------
     ValueError
-        Where the cube lacks the estimate.
+        Where the cube lacks the estimate or the fold.
     AllFitsFailedError
         Where no estimate is finite.
+
+    Examples
+    --------
+    >>> from dsel.least_squares import LeastSquaresSearch
+    >>> X = np.linspace(-3, 3, 40)[:, np.newaxis]
+    >>> search = LeastSquaresSearch([0.3, 3.0], [1e-6, 1e-3], cv=4, random_state=0)
+    >>> cube = search.fit(X, np.sin(4 * X[:, 0])).results_
+    >>> [select_least_squares(cube, fold=j).params["width"] for j in range(4)]
+    [0.3, 0.3, 0.3, 0.3]
     """
     present = [str(name) for name in results[names.CRITERION].values]
-    name = check_choice(criterion or present[0], "criterion", present)
-    estimate = results[names.ESTIMATE].sel({names.CRITERION: name}).fillna(np.inf)
+    if fold is None:
+        name = check_choice(criterion or present[0], "criterion", present)
+        estimate = results[names.ESTIMATE].sel({names.CRITERION: name})
+    else:
+        if criterion is not None:
+            raise ValueError(
+                f"`fold` chooses by the held-out rows of one fold, got criterion="
+                f"{criterion!r}, too; leave one of them out."
+            )
+        if "kfold" not in present:  # the only fold is then all rows
+            raise ValueError(
+                f"`fold` must be a fold of the search, which has none, got {fold!r}; "
+                f"search with cv=5."
+            )
+        last = results.sizes[names.FOLD] - 1
+        number = check_integer(fold, "fold", at_least=0, at_most=last)
+        name = f"fold {number}"
+        estimate = _fold_means(results).isel({names.FOLD: number}, drop=True)
+        estimate = estimate.where(results[names.STATUS] == names.STATUS_DONE)
+    estimate = estimate.fillna(np.inf)
     axes = names.WIDTH, names.REGULARIZATION
     estimate = estimate.transpose(*axes, missing_dims="ignore")
     values = estimate.values.ravel()

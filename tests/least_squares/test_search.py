@@ -122,6 +122,40 @@ def test_select_least_squares__ties_go_to_the_smoothest_model(estimates, chosen)
         select_least_squares(cube, "extra_sample")
 
 
+def test_select_least_squares__by_one_fold_reads_its_rows_alone(rng):
+    X = rng.uniform(-3, 3, (60, 1))
+    y = np.sin(3 * X[:, 0]) + 0.3 * rng.standard_normal(60)
+    search = LeastSquaresSearch([0.3, 1.0], [1e-3, 0.1], cv=5, random_state=0)
+    cube = search.fit(X, y).results_
+    for fold in range(5):
+        losses = (cube.fold_loss_sum / cube.fold_rows).isel(fold=fold)
+        best = losses.isel(losses.argmin(("width", "regularization")))
+        choice = select_least_squares(cube, fold=fold)
+        assert choice.estimate == pytest.approx(float(best))
+        assert choice.params == {
+            "width": float(best.width), "regularization": float(best.regularization)
+        }  # fmt: skip
+    means = [select_least_squares(cube, fold=j).estimate for j in range(5)]
+    assert len(set(means)) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fold": 9}, r"`fold` must be in \[0, 4\]"),
+        ({"fold": 0, "criterion": "loo"}, "leave one of them out"),
+    ],
+)
+def test_select_least_squares__refuses_folds_that_are_none(options, words, rng):
+    X = rng.uniform(-3, 3, (20, 1))
+    search = LeastSquaresSearch([1.0], [0.1], cv=5).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=words):
+        select_least_squares(search.results_, **options)
+    alone = LeastSquaresSearch([1.0], [0.1], cv=None).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="which has none"):
+        select_least_squares(alone.results_, fold=0)
+
+
 def test_fit__regularizations_that_cannot_be_used_are_recorded(table):
     X, y = table
     twice = np.concatenate([X, X]), np.concatenate([y, y])
