@@ -8,17 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from textwrap import shorten
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
+from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, Tags, get_tags
 
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
+from dsel.families.kinds import is_classifier
 from dsel.families.prefixes import first_step
 from dsel.results.cube import is_list, product_grids
 
@@ -93,26 +96,114 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
             )
         for number, each in enumerate(grid):
             _check_classifier(each, f"param_grid[{number}]")
-        return tuple(Candidate(at, {}, clone(each)) for at, each in enumerate(grid))
+        return tuple(
+            Candidate(number, {}, _copied(each, f"param_grid[{number}]"))
+            for number, each in enumerate(grid)
+        )
     _check_classifier(estimator, "estimator")
-    known = estimator.get_params(deep=True)
     if not all(product_grids(grid)):
         raise ValueError(
             f"`param_grid` must set at least one parameter, got {grid!r}; for one "
             f"candidate as it is pass estimator=None and [estimator]."
         )
     settings = list(ParameterGrid(grid))
-    for name in sorted({name for params in settings for name in params}):
-        if name not in known and name.partition("__")[0] not in known:
-            near = ", ".join(sorted(name for name in known if "__" not in name))
+    candidates = []
+    for number, params in enumerate(settings):
+        # A copy of its own, since what the grid holds may be changed after this.
+        kept, model = _copied(params, "param_grid"), _with_params(estimator, params)
+        _check_classifier(model, "estimator")
+        candidates.append(Candidate(number, kept, model))
+    return tuple(candidates)
+
+
+def remarks_on_parameters(estimator: Any, candidates: Iterable[Candidate]) -> list[str]:
+    """Return a remark for each parameter that only `set_params` knows.
+
+    Learners of other libraries take aliases and options that `get_params` does not
+    list; some take any name, so that a misspelled one has no effect.
+    """
+    if estimator is None:
+        return []
+    known, told = estimator.get_params(deep=True), dict[str, str]()
+    for candidate in candidates:
+        for name in candidate.params.keys() - known.keys() - told.keys():
+            # What it belongs to may come from the grid, too.
+            rest = {k: v for k, v in candidate.params.items() if k != name}
+            owner, last = _owner(_with_params(estimator, rest), name, {})
+            if last not in owner.get_params(deep=True):
+                told[name] = type(owner).__name__
+    return [
+        f"`{name}` is not listed by get_params of {owner}; it was set as set_params "
+        f"takes it"
+        for name, owner in sorted(told.items())
+    ]
+
+
+def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """Return a clone of an estimator with clones of these values set.
+
+    This is the only place where parameters of the grid are set. An estimator among the
+    values is cloned for each candidate, at any depth, as scikit-learn does: else
+    candidates would share it, and change the caller's.
+    """
+    model = _copied(estimator, "estimator")
+    values, known = _copied(params, "param_grid"), model.get_params(deep=True)
+    try:
+        model.set_params(**values)
+        unlisted = sorted(values.keys() - known.keys())
+        # Every fit is of a clone, which gets what get_params lists.
+        listed = clone(model).get_params(deep=True) if unlisted else {}
+    except Exception as error:  # learners of other libraries have errors of their own
+        for name in sorted(params):
+            owner, last = _owner(estimator, name, params)
+            has = owner.get_params(deep=True)
+            if last not in has:
+                near = ", ".join(sorted(each for each in has if "__" not in each))
+                raise ValueError(
+                    f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; "
+                    f"it has {near or 'no parameters'}."
+                ) from error
+        raise ValueError(
+            f"`param_grid` sets {shorten(str(params), 60)}, which "
+            f"{type(estimator).__name__} refuses: {shorten(str(error), 200)}"
+        ) from error
+    for name in unlisted:
+        if name not in listed:
+            owner, _ = _owner(model, name, {})
             raise ValueError(
-                f"`param_grid` sets {name!r}, which {type(estimator).__name__} lacks; "
-                f"it has {near}."
+                f"`param_grid` sets {name!r}, which set_params of "
+                f"{type(owner).__name__} takes, but a clone of it has lost it; list "
+                f"it in get_params."
             )
-    return tuple(
-        Candidate(number, params, clone(estimator).set_params(**params))
-        for number, params in enumerate(settings)
-    )
+    return model
+
+
+def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the object that a parameter belongs to, and its last name there.
+
+    Estimators of `params` take the place of the estimator's own parts. Where a part
+    is lacking, it is the last name.
+    """
+    *parts, last = name.split("__")
+    for depth, part in enumerate(parts, start=1):
+        known = estimator.get_params(deep=True)
+        inner = params.get("__".join(parts[:depth]), known.get(part))
+        if isinstance(inner, type) or not hasattr(inner, "get_params"):
+            return estimator, part
+        estimator = inner
+    return estimator, last
+
+
+def _copied(value: Any, name: str) -> Any:
+    """Return a clone: of estimators unfitted, of all else a copy, at any depth."""
+    try:
+        return clone(value, safe=False)
+    except Exception as error:  # whatever a class of the user's raises
+        raise TypeError(
+            f"`{name}` must hold what can be copied for each candidate, as "
+            f"sklearn.base.clone does, got {shorten(repr(value), 100)}: "
+            f"{shorten(str(error), 200)}"
+        ) from error
 
 
 def takes_nan(estimators: Iterable[Any]) -> bool:
@@ -144,17 +235,11 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"`{name}` must be an unfitted scikit-learn classifier such as `SVC()`, "
             f"got {estimator!r}."
         )
+    _check_parts(estimator, name)
     if not is_classifier(estimator):
-        why, last = "the bounds are about wrong labels", estimator
-        while hasattr(last, "steps"):
-            last = last.steps[-1][1]
-        if get_tags(estimator).estimator_type is None and hasattr(estimator, "predict"):
-            why = (
-                f"its class does not say first that it is one: write "
-                f"class {type(last).__name__}(ClassifierMixin, BaseEstimator)"
-            )
         raise TypeError(
-            f"`{name}` must be a classifier, got {type(estimator).__name__}; {why}."
+            f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
+            f"bounds are about wrong labels."
         )
 
 
@@ -170,6 +255,53 @@ def with_learner_tags(tags: Tags, estimator: Any) -> Tags:
     tags.input_tags.sparse = inner.input_tags.sparse
     tags.input_tags.positive_only = inner.input_tags.positive_only
     return tags
+
+
+def _check_parts(estimator: Any, name: str) -> None:
+    """Raise where a part can work in no fit, whatever the rows are."""
+    parts = [*estimator.get_params(deep=True).values()]
+    for part in (each for each in (estimator, *parts) if not isinstance(each, type)):
+        if isinstance(part, Pipeline):
+            _check_steps(part, name)
+        if getattr(part, "refit", True) is False and hasattr(part, "fit"):
+            raise ValueError(
+                f"`{name}` holds {type(part).__name__}(refit=False), which cannot "
+                f"predict; leave `refit` out."
+            )
+        cv = getattr(part, "cv", None) if hasattr(part, "fit") else None
+        cv = getattr(cv, "cv", cv)  # scikit-learn's wrapper of a list
+        is_list = isinstance(cv, Iterable) and not isinstance(cv, str)
+        if is_list or isinstance(cv, PredefinedSplit):
+            kind = type(cv).__name__
+            raise ValueError(
+                f"`{name}` holds {type(part).__name__}(cv=...) with row numbers of all "
+                f"labeled rows ({kind}), but it is fitted on fewer of them; give its "
+                f"`cv` as a number or as a splitter such as StratifiedKFold(5)."
+            )
+
+
+def _check_steps(pipeline: Pipeline, name: str) -> None:
+    """Raise where a step before the last one is none that the pipeline can call."""
+    # That of imbalanced-learn, or a class made of it.
+    takes_samplers = any(
+        base.__module__.startswith("imblearn.") for base in type(pipeline).__mro__
+    )
+    for step, transformer in pipeline.steps[:-1]:
+        is_left_out = transformer is None or isinstance(transformer, str)
+        if is_left_out or hasattr(transformer, "transform"):
+            continue
+        kind = type(transformer).__name__
+        if not hasattr(transformer, "fit_resample"):
+            raise TypeError(
+                f"`{name}` has the step {step!r} ({kind}) before its last one, which "
+                f"is no transformer: it has no `transform`."
+            )
+        if not takes_samplers:
+            raise TypeError(
+                f"`{name}` has the step {step!r} ({kind}), a sampler, which "
+                f"scikit-learn's Pipeline cannot use; build it with "
+                f"imblearn.pipeline.Pipeline instead, with the same steps."
+            )
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:

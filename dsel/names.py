@@ -114,6 +114,8 @@ OUTER_DUPLICATE_ANSWERS: Final = "outer_duplicate_answers"
 ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"
 N_SPLITS: Final = "n_splits"
+INTEGERS: Final = "integers"
+"""Attribute of a parameter's coordinate of floats: those that were given as int."""
 
 # The bound planner.
 CERTIFICATE: Final = "certificate"

@@ -1,4 +1,4 @@
-"""Two candidates share a path only if they are the same, in every process."""
+"""Candidates are what the grid says, each with estimators and a key of its own."""
 
 import os
 import subprocess
@@ -8,15 +8,23 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import dsel
 from dsel.candidates import candidate_key, candidate_texts
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
+from dsel.nonconformity import NonconformityClassifier
+from dsel.search import predict_pool, read_rows
 
 LONG = np.arange(5000.0)
 TWO = ([[0.0], [1.0]], [0, 1])
@@ -113,3 +121,215 @@ def test_exact_text__changes_with_a_module_of_ones_own(tmp_path):
         (tmp_path / "own_module.py").write_text(source)
         found.add(text_of(script, **changed))
     assert len(found) == 2
+
+
+X, Y = make_classification(150, 6, n_informative=4, flip_y=0.1, random_state=0)
+SPLITS = list(KFold(3, shuffle=True, random_state=0).split(X))
+TREE = DecisionTreeClassifier(random_state=0)
+SCALED = Pipeline([("scale", StandardScaler()), ("clf", SVC())])
+DEPTHS = [1, 3, 8]
+
+
+def errors_of(search):
+    """Return the errors of each candidate on each fold."""
+    errors = search.results_["fold_errors"].transpose(..., "fold").values
+    return errors.reshape(-1, len(SPLITS)).astype(int).tolist()
+
+
+def searched(estimator, grid, **options):
+    return dsel.SemiSupervisedSearchCV(
+        estimator, grid, cv=SPLITS, prune=False, random_state=0, n_jobs=1, **options
+    ).fit(X, Y)
+
+
+def errors_by_scikit_learn(estimator, grid):
+    """Return the same, by the loop that `GridSearchCV` makes."""
+    errors = []
+    for params in ParameterGrid(grid):
+        errors.append([])
+        for train, test in SPLITS:
+            model = clone(estimator).set_params(**clone(params, safe=False))
+            predicted = model.fit(X[train], Y[train]).predict(X[test])
+            errors[-1].append(int((predicted != Y[test]).sum()))
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (SCALED, {"clf": [TREE], "clf__max_depth": DEPTHS}),
+        (SCALED, [{"clf": [TREE], "clf__max_depth": [n]} for n in DEPTHS]),
+        (SCALED, [{"clf": [TREE], "clf__max_depth": DEPTHS}, {"clf": [TREE, SVC()]}]),
+        (SCALED, {"scale": ["passthrough", StandardScaler()], "clf__C": [0.1, 1]}),
+        (SCALED, {"steps": [[("a", TREE)], [("b", StandardScaler()), ("c", TREE)]]}),
+        (
+            BaggingClassifier(SVC(), n_estimators=3, random_state=0),
+            {"estimator": [TREE], "estimator__max_depth": DEPTHS},
+        ),
+        (
+            BaggingClassifier(SCALED, n_estimators=3, random_state=0),
+            {"estimator__clf": [TREE], "estimator__clf__max_depth": DEPTHS},
+        ),
+        (
+            VotingClassifier([("a", TREE), ("b", SVC())]),
+            {"estimators": [[("a", TREE), ("b", TREE)]], "a__max_depth": DEPTHS},
+        ),
+        (
+            make_pipeline(ColumnTransformer([("s", StandardScaler(), [0, 1])]), TREE),
+            {
+                "columntransformer__transformers": [
+                    [("s", SCALED[0], [0, 1, 2])],
+                    [("t", "passthrough", [3, 4])],
+                ],
+                "decisiontreeclassifier__max_depth": [1, 1.0, 4][::2],
+            },
+        ),
+        (TREE, {"max_features": [1, 1.0, None, "sqrt"], "max_depth": [2, 2]}),
+    ],
+    ids=str,
+)
+def test_estimators_of_a_grid__are_cloned_for_each_candidate(estimator, grid):
+    before = repr([estimator, grid, TREE.get_params()])
+    search = searched(estimator, grid)
+    assert errors_of(search) == errors_by_scikit_learn(estimator, grid)
+    assert repr([estimator, grid, TREE.get_params()]) == before
+    assert not hasattr(TREE, "tree_")
+    deployed = search.best_estimator_.get_params(deep=True)
+    for name, value in search.best_params_.items():
+        if not hasattr(value, "get_params") and not isinstance(value, list):
+            assert repr(deployed[name]) == repr(value)
+    assert repr(dsel.select(search.results_).params) == repr(search.choice_.params)
+
+
+def test_estimators_of_a_list__are_cloned_where_one_stands_twice():
+    meta = BaggingClassifier(TREE, n_estimators=2, random_state=0)
+    search = searched(None, [meta, meta, TREE])
+    errors = errors_of(search)
+    assert errors[0] == errors[1]
+    assert not hasattr(meta, "estimators_")
+    assert not hasattr(TREE, "tree_")
+
+
+def test_nonconformity_classifier__clones_estimators_of_its_grid():
+    grid = {"clf": [TREE], "clf__max_depth": DEPTHS}
+    model = NonconformityClassifier(SCALED, grid, random_state=0).fit(X, Y)
+    depths = [each[-1].max_depth for each in model.models_.models()]
+    assert depths == [each["clf__max_depth"] for each in model.params_] == DEPTHS
+    assert TREE.max_depth is None
+
+
+def test_certify_selection__leaves_the_procedure_and_its_grid_as_they_are():
+    grid = {"clf": [TREE], "clf__max_depth": DEPTHS}
+    procedure = GridSearchCV(SCALED, grid, cv=3)
+    outcome = dsel.certify_selection(procedure, X, Y, cv=3, random_state=0)
+    assert outcome.model.best_estimator_[-1].max_depth in DEPTHS
+    assert TREE.max_depth is None
+    assert not hasattr(procedure, "best_params_")
+
+
+def test_plan__is_not_changed_with_what_the_grid_holds():
+    tree = DecisionTreeClassifier(random_state=0)
+    plan = dsel.plan_search(
+        SCALED, {"clf": [tree], "clf__max_depth": DEPTHS}, X, Y, prune=False, cv=3,
+        random_state=0,
+    )  # fmt: skip
+    tree.set_params(min_samples_leaf=70)
+    assert plan.model(2)[-1].min_samples_leaf == 1
+    kept = [c.params["clf"] for group in plan.work.groups for c in group.candidates]
+    assert {each.min_samples_leaf for each in kept} == {1}
+
+
+class Hidden(ClassifierMixin, BaseEstimator):
+    """Takes an alias of its parameter, as learners of other libraries do."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def get_params(self, deep=True):
+        return dict(self.options)
+
+    def set_params(self, **params):
+        self.options.update(params)
+        return self
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        depth = self.options.get("depth")
+        self.tree_ = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+@pytest.mark.parametrize("prefix", ["", "hidden__", "estimator__"])
+def test_parameter__that_only_set_params_knows_is_taken_with_a_remark(prefix):
+    outer = {
+        "": Hidden(),
+        "hidden__": make_pipeline(StandardScaler(), Hidden()),
+        "estimator__": BaggingClassifier(Hidden(), n_estimators=2, random_state=0),
+    }
+    grid = {f"{prefix}depth": [1, 8]}
+    search = searched(outer[prefix], grid)
+    assert errors_of(search) == errors_by_scikit_learn(outer[prefix], grid)
+    told = f"`{prefix}depth` is not listed by get_params of Hidden; it was set as"
+    assert sum(told in remark for remark in search.choice_.remarks) == 1
+    assert told in " ".join(str(search.plan_).split())
+    assert told not in " ".join(
+        searched(Hidden(depth=3), {"depth": [1]}).choice_.remarks
+    )
+
+
+@pytest.mark.parametrize(
+    ("package", "learner", "name"),
+    [
+        ("catboost", "CatBoostClassifier", "depth"),
+        ("lightgbm", "LGBMClassifier", "num_iterations"),
+        ("xgboost", "XGBClassifier", "eta"),
+    ],
+)
+def test_aliases__of_other_libraries_are_taken(package, learner, name):
+    kind = getattr(pytest.importorskip(package), learner)
+    options = {"allow_writing_files": False} if package == "catboost" else {}
+    quiet = {"verbosity": 0} if package == "xgboost" else {"verbose": -1}
+    quiet = {"verbose": 0} if package == "catboost" else quiet
+    model = (
+        kind(n_estimators=3, random_state=0, n_jobs=1, **quiet, **options)
+        if (package != "catboost")
+        else kind(iterations=3, random_seed=0, thread_count=1, **quiet, **options)
+    )
+    grid = {name: [0.1, 0.9] if name == "eta" else [2, 4]}
+    search = searched(model, grid)
+    assert errors_of(search) == errors_by_scikit_learn(model, grid)
+    assert any(f"`{name}` is not listed" in each for each in search.choice_.remarks)
+
+
+class Late(BaseEstimator, ClassifierMixin):
+    """Names its mixin last, as most code does."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Late(),
+        make_pipeline(StandardScaler(), Late()),
+        GridSearchCV(Late(), {}, cv=2),
+        make_pipeline(StandardScaler(), GridSearchCV(make_pipeline(Late()), {}, cv=2)),
+        BaggingClassifier(Late(), n_estimators=2, random_state=0),
+    ],
+    ids=str,
+)
+def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path):
+    outcome = dsel.certify_selection(estimator, X, Y, cv=3, random_state=0)
+    assert outcome.certificate.certified
+    predict_pool(outcome.model, X, tmp_path / "labels")
+    parts = [values for _, values in read_rows(tmp_path / "labels", "label")]
+    codes = np.concatenate(parts)
+    assert outcome.model.classes_[codes].tolist() == outcome.model.predict(X).tolist()

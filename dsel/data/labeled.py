@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from numbers import Real
 from textwrap import shorten
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ from dsel.data.pool import Pool
 
 MOST_SINGLE: Final = 50
 """Classes that may have less than two rows each, on average."""
+EMPTY: Final = ("", "<NA>")
+MISSING: Final = ("nan", "NaN", "None", "NaT")
+"""What `astype(str)` makes of missing labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +92,6 @@ def labeled_rows(
             f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
             "into classes, use `LeastSquaresSearch` for regression, or label more rows "
             "of each class."
-        )
-    # Of a missing label numpy and pandas make the text "nan". -1 is scikit-learn's
-    # mark of rows without a label; -1 and +1 alone are two classes.
-    marks: Any = classes[:1] if len(classes) > 2 and classes[0] == -1 else []
-    if classes.dtype.kind == "U":
-        marks = [text for text in classes if text.strip() in ("", "nan", "<NA>")]
-    if len(marks):
-        raise ValueError(
-            f"`y` holds {str(marks[0])!r}, as a missing label is written; leave these "
-            f"rows out of `X` and `y` and pass them as `pool`. Where it is a class, "
-            f"name it otherwise."
         )
     return LabeledRows(features, codes, classes, names)
 
@@ -182,6 +175,7 @@ def check_labels(y: Any) -> NDArray[Any]:
             f"{labels[missing[0]]}; rows without a label belong into the pool."
         )
     if labels.dtype.kind == "O":
+        _check_marks(labels, y)
         kind = infer_dtype(labels)
         if kind.startswith("mixed") and kind != "mixed-integer-float":
             others = (x for x in labels if type(x) is not type(labels[0]))
@@ -199,7 +193,48 @@ def check_labels(y: Any) -> NDArray[Any]:
             "cut them into classes, or use `LeastSquaresSearch` for regression. "
             f"{error}"
         ) from error
+    _check_marks(labels, y)
     return labels
+
+
+def _check_marks(labels: NDArray[Any], y: Any) -> None:
+    """Raise ValueError where a label is how rows without a label are written.
+
+    Of a missing label numpy and pandas make texts such as "nan" and "None". A column of
+    categories says what its classes are, so there these are classes: what reads tables,
+    and knows which labels were missing, passes one. scikit-learn's mark is -1, which
+    is a class beside one other number only.
+    """
+    if labels.dtype.kind == "O":
+        found = {each for each in labels.tolist() if isinstance(each, str | Real)}
+    else:
+        found = set(np.unique(labels).tolist())
+    is_categorical = isinstance(getattr(y, "dtype", None), pd.CategoricalDtype)
+    missing = EMPTY if is_categorical else (*EMPTY, *MISSING)
+    texts = [each for each in found if isinstance(each, str)]
+    marks: list[Any] = [text for text in texts if text.strip() in missing]
+    if len(found) > 2 or not all(map(_is_number, found)):
+        marks += [each for each in found if str(each).strip() in ("-1", "-1.0")]
+    if not marks:
+        return
+    mark = min(marks, key=str)
+    why, way_out = "as a missing label is written", "name it otherwise"
+    if str(mark).strip().startswith("-1"):
+        why = "which marks rows without a label"
+    elif str(mark).strip() in MISSING:
+        way_out = "pass pandas.Series(y, dtype='category')"
+    raise ValueError(
+        f"`y` holds {mark!r}, {why}; leave these rows out of `X` and `y` and pass them "
+        f"as `pool`. Where it is a class, {way_out}."
+    )
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        float(label)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def check_unmasked(y: Any) -> None:

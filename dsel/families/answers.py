@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import nbytes_of
@@ -27,13 +26,13 @@ ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Predict, one label a row, and turn labels into class codes; see `codes_of`."""
-    answers = column_or_1d(model.predict(unchangeable(X)))
-    if len(answers) != X.shape[0]:
+    answers = np.asarray(model.predict(unchangeable(X)))
+    if answers.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
             f"`predict` of {type(model).__name__} must answer each row with one label, "
-            f"got {len(answers)} labels for {X.shape[0]} rows."
+            f"got labels of shape {answers.shape} for {X.shape[0]} rows."
         )
-    return codes_of(answers, classes)
+    return codes_of(answers.ravel(), classes)
 
 
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:

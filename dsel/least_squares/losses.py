@@ -117,8 +117,8 @@ def make_loss_cube(
     axes = GridAxes(
         {names.WIDTH: len(widths), names.REGULARIZATION: len(regularizations)},
         {
-            names.WIDTH: (names.WIDTH, np.array(widths)),
-            names.REGULARIZATION: (names.REGULARIZATION, regularizations),
+            names.WIDTH: (names.WIDTH, np.array(widths), {}),
+            names.REGULARIZATION: (names.REGULARIZATION, regularizations, {}),
         },
     )
     cube = make_cube(axes, {names.FOLD: len(folds) or 1}, values, attributes=attributes)

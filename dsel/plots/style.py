@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
+import xarray as xr
+
+from dsel.results.values import read_coordinate, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +37,28 @@ def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
     return ax
 
 
+def show_as_written(ax: "Axes") -> None:
+    """Make texts of axes plain: matplotlib reads mathematics between two dollars.
+
+    Names of parameters, columns and classes may hold any sign. The numbers along a
+    logarithmic axis are matplotlib's own, and stay what they are.
+    """
+    from matplotlib.text import Text
+
+    axes = (ax.xaxis, ax.yaxis)
+    powers = [
+        label
+        for axis in axes
+        if axis.get_scale() == "log"
+        for label in axis.get_ticklabels(which="both")
+    ]
+    for text in ax.findobj(Text):
+        if not any(text is label for label in powers):
+            text.set_parse_math(False)
+
+
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes as all figures are."""
+    """Style axes as all figures are, when all of their texts are there."""
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
@@ -47,6 +68,7 @@ def tidy(ax: "Axes", *, title: str) -> None:
     legend = ax.get_legend()
     for text in legend.get_texts() if legend else ():
         text.set_color(INK)
+    show_as_written(ax)
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:
@@ -54,17 +76,14 @@ def in_hundreds(rate: float, _: Any = None) -> str:
     return f"{100 * rate:g}"
 
 
-def value_labels(values: NDArray[Any]) -> list[str]:
+def value_labels(coordinate: xr.DataArray) -> list[str]:
     """Return how the values of a parameter are written along an axis.
 
     Examples
     --------
-    >>> value_labels(np.array([0.25, 1.0, 4.0])), value_labels(np.array([0.1, 10.0]))
-    (['$2^{-2}$', '$2^{0}$', '$2^{2}$'], ['0.1', '10'])
+    >>> value_labels(xr.DataArray([0.25, 1.0])), value_labels(xr.DataArray([1, 8]))
+    (['0.25', '1.0'], ['1', '8'])
     """
-    if values.dtype.kind != "f":
-        return [str(value) for value in values]
-    halves, powers = np.frexp(values)
-    if len(values) > 2 and np.all(halves == 0.5):  # powers of two
-        return [f"$2^{{{power - 1}}}$" for power in powers]
-    return [f"{value:g}" for value in values]
+    if coordinate.dtype.kind in "OUT":
+        return [str(label) for label in coordinate.values]  # what `sel` takes
+    return [value_text(v) for v in read_coordinate(coordinate, may_lack=False)]

@@ -17,6 +17,7 @@ from dsel.plots.style import (
     ON_PALE,
     in_hundreds,
     new_axes,
+    show_as_written,
     tidy,
     value_labels,
 )
@@ -115,12 +116,12 @@ def plot_surface(
             each.transpose(rows, columns).values for each in (plane, dropped)
         )
         _draw_map(values, hatched, (place.get(rows), place.get(columns)), ax, label)
-        y_labels = value_labels(results[rows].values)
+        y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(rows)
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
     ax.set_xlabel(columns + note)
-    labels = value_labels(results[columns].values)
+    labels = value_labels(results[columns])
     step = -(-len(labels) // max(2, 72 // (max(map(len, labels)) + 2)))
     ax.set_xticks(range(0, len(labels), step), labels[::step])
     tidy(ax, title=title)
@@ -193,6 +194,7 @@ def _draw_map(
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     bar.set_label(label, color=INK)
+    show_as_written(bar.ax)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
     if isinstance(norm, LogNorm):

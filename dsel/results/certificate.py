@@ -6,7 +6,7 @@ An upper limit rounds up, so that what is shown is a bound, too.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
@@ -25,6 +25,7 @@ from dsel.results.texts import (
     floor_percent,
     in_percent,
 )
+from dsel.results.values import decode_params, encode_params, value_text
 
 T = TypeVar("T")
 Fact = tuple[str, ...]
@@ -395,7 +396,7 @@ class Choice(Told):
     ...     "all_rows": Certificate(0.1777, 0.05, "nested", "all_rows"),
     ... }
     >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635))
-    Chosen: C=8
+    Chosen: C=8.0
     Error at most 15.1 % (95 % sure): the model of four fifths of the labels
     at most 17.8 %: the model of all labels, likely the better one
     A held-out fifth would give about 16.4 %
@@ -422,6 +423,20 @@ class Choice(Told):
     """What the grid sets for the candidate of each deployment."""
     reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
     """The certified report of each deployment, where the plan declared it."""
+
+    def to_json(self) -> str:
+        """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
+        params_of = {name: encode_params(each) for name, each in self.params_of.items()}
+        return records.to_json(
+            replace(self, params=encode_params(self.params), params_of=params_of)
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what `to_json` wrote; parameters as `read_label` reads them."""
+        choice = super().from_json(text)
+        params_of = {k: decode_params(each) for k, each in choice.params_of.items()}
+        return replace(choice, params=decode_params(choice.params), params_of=params_of)
 
     def report(self, deploy: str | None = None) -> CertifiedReport:
         """Return the certified report of a deployment, by default what is handed over.
@@ -485,17 +500,14 @@ class Choice(Told):
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Return what a candidate sets as one line, as every text and figure has it.
+    """Return what a candidate sets as one line that can be pasted into Python.
 
     Examples
     --------
     >>> params_text({"C": 0.5, "kernel": "rbf"}), params_text({})
-    ('C=0.5, kernel=rbf', 'the only candidate')
+    ("C=0.5, kernel='rbf'", 'the only candidate')
     """
-    shown = (
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in params.items()
-    )
+    shown = (f"{name}={value_text(value)}" for name, value in params.items())
     return ", ".join(shown) or "the only candidate"
 
 

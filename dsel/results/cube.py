@@ -6,13 +6,10 @@ reader takes what was not counted, NaN, for a count.
 """
 
 import json
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from math import nan, prod
-from numbers import Real
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,14 +21,11 @@ from dsel import names
 from dsel.arrays import as_plain
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
+from dsel.results.values import UNSET, coordinate_of, value_text
 from dsel.runtime.versions import installed_versions
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
-UNSET: Final = object()
-"""Stands where a candidate does not set a parameter that others set."""
-
-
 LACKING: Final = {names.LABEL_TERM, names.DISAGREEMENT_TERM} | {
     each.name for each in names.VARIABLES if each.kind in ("text", "seconds")
 }
@@ -43,8 +37,8 @@ class GridAxes(NamedTuple):
 
     sizes: Mapping[str, int]
     """One dimension per parameter, sorted by parameter, or ``candidate`` alone."""
-    coords: Mapping[str, tuple[str, NDArray[Any]]]
-    """Dimension and values of each coordinate; odd values stand as text."""
+    coords: Mapping[str, tuple[str, NDArray[Any], Mapping[str, Any]]]
+    """Dimension, values and attributes of each coordinate; see `coordinate_of`."""
     candidates: tuple[Mapping[str, Any], ...] = ()
     """What each candidate sets, numbers as those of Python."""
 
@@ -86,14 +80,19 @@ def grid_axes(grid: Any) -> GridAxes:
         for each in ParameterGrid(list(grids))
     )
     if len(grids) == 1 and parameters and not are_estimators:
-        values = {dim: _coordinate(grids[0][p]) for p, dim in dims.items()}
-        sizes = {dim: len(each) for dim, each in values.items()}
-        coords = {dim: (dim, each) for dim, each in values.items()}
+        sizes = {dim: len(grids[0][p]) for p, dim in dims.items()}
+        coords = {
+            dim: (dim, *coordinate_of(grids[0][p], is_axis=True))
+            for p, dim in dims.items()
+        }
         return GridAxes(sizes, coords, candidates)
     columns: dict[str, Sequence[Any]] = {names.CANDIDATE: range(len(candidates))}
     for parameter, dim in dims.items():
         columns[dim] = [each.get(parameter, UNSET) for each in candidates]
-    along = {name: (names.CANDIDATE, _coordinate(v)) for name, v in columns.items()}
+    along = {
+        name: (names.CANDIDATE, *coordinate_of(values, is_axis=False))
+        for name, values in columns.items()
+    }
     if are_estimators and len(candidates) == 1:
         candidates = ({},)  # the only one sets nothing
     return GridAxes({names.CANDIDATE: len(candidates)}, along, candidates)
@@ -105,7 +104,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     if not is_list(grids) or not all(isinstance(each, Mapping) for each in grids):
         raise TypeError(
             f"`param_grid` must be a dict of parameter values, a list of such dicts or "
-            f"a list of estimators, got {as_text(grid):.60}."
+            f"a list of estimators, got {value_text(grid):.60}."
         )
     if not len(grids):
         raise ValueError("`param_grid` is empty; give at least one candidate.")
@@ -120,14 +119,6 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
                 raise ValueError(
                     f"`param_grid` gives {parameter!r} no values; give at least one."
                 )
-            # Equal values would take a share of delta each.
-            simple = (v for v in values if v is None or isinstance(v, (str, Real)))
-            for text, n in Counter(repr(as_plain(value)) for value in simple).items():
-                if n > 1:
-                    raise ValueError(
-                        f"`param_grid` gives {parameter!r} the value {text} {n} times; "
-                        f"give each value once."
-                    )
     return tuple(grids)
 
 
@@ -136,27 +127,6 @@ def is_list(values: Any) -> bool:
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     return isinstance(values, Sequence) and not isinstance(values, str)
-
-
-def as_text(value: Any) -> str:
-    """Return a parameter value as one line of text that no address makes vary."""
-    if isinstance(value, str):
-        return str(value)
-    if hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(as_plain(value)).split()))
-
-
-def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
-    """Return numbers or booleans where all values are some, else texts."""
-    plain = [as_plain(value) for value in values]
-    kinds = {type(value) for value in plain if value is not UNSET}
-    if (kinds == {bool} and UNSET not in plain) or kinds <= {int, float}:
-        array = np.array([nan if value is UNSET else value for value in plain])
-        if array.dtype.kind in "bif":  # and no integer is too large
-            return array
-    texts = ["" if value is UNSET else as_text(value) for value in plain]
-    return np.array(texts, dtype=object)
 
 
 def make_cube(

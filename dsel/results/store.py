@@ -7,13 +7,15 @@ its files. What is final is written last, and once.
 
 import json
 import os
+import re
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from operator import methodcaller
 from typing import Any, Final
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -175,6 +177,7 @@ def load_schema(
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     """Write a Dataset under a stamp that is returned; it counts when all is there."""
     loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
+    loaded = _renamed(loaded, _stored_name)
     # In memory first: xarray asks for one thing after the other, some hundred times.
     loaded.drop_encoding().to_zarr(
         MemoryStore(files),
@@ -238,7 +241,26 @@ def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
     opened: xr.Dataset = xr.open_zarr(
         store, consolidated=False, chunks=None, zarr_format=3
     )
-    return _with_texts(opened.load().drop_encoding())
+    return _renamed(_with_texts(opened.load().drop_encoding()), unquote)
+
+
+def _stored_name(name: str) -> str:
+    """Return a name that zarr, netCDF and file systems take; `unquote` gives it back.
+
+    A slash in a name, as in that of a pipeline's step, would begin a zarr group.
+    """
+    quoted = re.sub(
+        r'[%/\\:*?"<>|\x00-\x1f]', lambda sign: f"%{ord(sign[0]):02X}", name
+    )
+    # Names of dots are folders, and zarr keeps what begins with two lines for itself.
+    is_special = not quoted.strip(".") or quoted.startswith(("__", "zarr.json"))
+    return f"%{ord(quoted[0]):02X}{quoted[1:]}" if is_special and quoted else quoted
+
+
+def _renamed(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.Dataset:
+    names_of = {*dataset.dims, *dataset.variables}
+    changed = {name: rename(str(name)) for name in names_of}
+    return dataset.rename({old: new for old, new in changed.items() if old != new})
 
 
 def _with_texts(dataset: xr.Dataset) -> xr.Dataset:

@@ -1,6 +1,7 @@
 """Candidates as people read them: parameters, labels, and tables with one row each."""
 
 from hashlib import blake2b
+from math import nan
 from numbers import Real
 from typing import Any, Final
 
@@ -11,36 +12,61 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.results.cube import GridAxes, candidate_dims, evidence
+from dsel.results.values import UNSET, read_coordinate
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
 
 
 def parameters(cube: xr.Dataset) -> pd.DataFrame:
-    """Return what each candidate sets, as the cube shows it: a column for each.
+    """Return what each candidate sets, in the types that the grid gave: a column each.
 
-    A parameter of which one value was selected, as `isel` leaves it, is one, too.
+    A parameter of which one value was selected, as `isel` leaves it, is one, too. NaN
+    stands where a candidate of a list does not set one.
     """
-    dims = candidate_dims(cube)
-    table = cube[names.STATUS].to_dataframe(dim_order=list(dims)).reset_index()
-    shown = (set(table.columns) - names.RESERVED) | set(dims)
-    table.index.name = names.CANDIDATE
-    return table[sorted(shown - {names.CANDIDATE})]
+    columns = {}
+    for name, values in _values_by_column(cube).items():
+        shown = [nan if value is UNSET else value for value in values]
+        column = pd.Series(shown, dtype=object)
+        # Of 1 and 1.0 pandas would make two floats.
+        is_one_type = len({type(value) for value in values if value is not UNSET}) <= 1
+        columns[name] = column.infer_objects() if is_one_type else column
+    index = pd.RangeIndex(cube[names.STATUS].size, name=names.CANDIDATE)
+    return pd.DataFrame(columns, index=index)
 
 
 def all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
-    """Return the parameters of every candidate as the cube shows them, in order.
+    """Return the parameters of every candidate, in order, as the grid gave them.
 
-    Numbers, strings and booleans come back as they were, other values as their text.
+    Numbers, strings, None and what else Python can read come back as they were, other
+    values, such as estimators, as their text.
     """
-    table = parameters(cube)
-    bare = {name: name.removeprefix("param_") for name in table.columns}
-    table = table.rename(columns={d: n for d, n in bare.items() if n in names.RESERVED})
-    keep_unset = names.CANDIDATE not in cube.coords
+    columns = _values_by_column(cube)
+    bare = {name: name.removeprefix("param_") for name in columns}
+    given = {
+        bare[name] if bare[name] in names.RESERVED else name: values
+        for name, values in columns.items()
+    }
     return [
-        {n: v for n, v in row.items() if keep_unset or not (v == "" or v != v)}  # NaN
-        for row in table.to_dict("index").values()
+        {name: given[name][n] for name in sorted(given) if given[name][n] is not UNSET}
+        for n in range(cube[names.STATUS].size)
     ]
+
+
+def _values_by_column(cube: xr.Dataset) -> dict[str, list[Any]]:
+    """Return the values of each parameter, one for each candidate."""
+    dims, status = candidate_dims(cube), cube[names.STATUS]
+    may_lack = names.CANDIDATE in cube.coords
+    shown = (set(map(str, status.coords)) - names.RESERVED) | set(dims)
+    columns = {}
+    for name in sorted(shown - {names.CANDIDATE}):
+        coordinate = cube[name]
+        values = read_coordinate(coordinate, may_lack=may_lack)
+        flat = np.fromiter(values, dtype=object, count=len(values))
+        shown_along = xr.DataArray(flat.reshape(coordinate.shape), dims=coordinate.dims)
+        whole = shown_along.broadcast_like(status.drop_vars(status.coords))
+        columns[name] = whole.transpose(*dims).values.ravel().tolist()
+    return columns
 
 
 def content_token(cube: xr.Dataset) -> str:
@@ -79,8 +105,9 @@ def cv_results(
         found[f"mean_{name}_time"] = np.ma.filled(made.mean(axis=1), np.nan)
         found[f"std_{name}_time"] = np.ma.filled(made.std(axis=1), np.nan)
     for name in sorted({name for each in given for name in each}):
-        values = [each.get(name, 0) for each in given]
-        is_plain = all(isinstance(value, Real) for value in values)
+        values = [each.get(name) for each in given]
+        # One type of numbers: an array of 1 and 1.0 would make them equal.
+        is_plain = len({*map(type, values)}) == 1 and isinstance(values[0], Real)
         kind = np.array(values).dtype if is_plain else object
         # Masked where a candidate does not set it.
         found[f"param_{name}"] = np.ma.masked_array(

@@ -4,7 +4,7 @@ The table is what the driver knows; records are how a store keeps it. A record n
 candidates by their keys, and the split, or the rows of the span.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -173,6 +173,27 @@ class CountTable:
             for each in self.comparisons
         )
 
+    @property
+    def unpredicting(self) -> NDArray[np.bool_]:
+        """Candidates whose `predict` raised wherever it was tried, (n_candidates,).
+
+        One that raises on some rows errs there. One that never answers has no error:
+        a bound of 100% would be a riddle where a message says what is wrong.
+        """
+        found = np.zeros(self.n_candidates, bool)
+        for number, status in enumerate(self.fit_status):
+            splits = np.flatnonzero(status == FIT_DONE).tolist()
+            found[number] = bool(splits) and all(
+                cannot_predict(
+                    self.messages.get((number, split), ""),
+                    self.errors[number, split],
+                    [len(rows) for rows in self.layout.splits[split].tests],
+                )
+                for split in splits
+                if any(map(len, self.layout.splits[split].tests))
+            )
+        return found
+
     def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
         """Return for each candidate what its first fit with a message says, or ""."""
         texts = np.full(self.n_candidates, "", dtype=object)
@@ -227,6 +248,21 @@ class CountTable:
                 scored[:, np.newaxis], spent, np.nan
             )
         return evidence
+
+
+def has_stopped(message: str) -> bool:
+    """Return whether a fit was done, but stopped before it converged."""
+    return "ConvergenceWarning" in message or "The solver stopped" in message
+
+
+def cannot_predict(message: str, errors: Iterable[int], n_rows: Iterable[int]) -> bool:
+    """Return whether `predict` of a fitted model raised on each part of its test rows.
+
+    Fits that were done have a message where they stopped early or `predict` raised;
+    then all rows of the part are errors.
+    """
+    are_errors = all(e == n for e, n in zip(errors, n_rows, strict=False) if n)
+    return bool(message) and not has_stopped(message) and are_errors
 
 
 def fit_key(table: CountTable, number: int, split: int) -> str:

@@ -40,7 +40,12 @@ from dsel.errors import (
 from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.losses import ClassCounts, PoolCounts
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+from dsel.results.certificate import (
+    ALL_ROWS,
+    ONE_FOLD,
+    CertifiedReport,
+    params_text,
+)
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.place import CUBE, PAIRS
@@ -57,7 +62,7 @@ from dsel.search.assumptions import (
     objections_to_fitting_rows,
     with_pool_facts,
 )
-from dsel.search.counts import CountTable, replay
+from dsel.search.counts import CountTable, cannot_predict, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts
 from dsel.search.keep_models import check_estimators, keep_models, trusted_types
@@ -319,7 +324,7 @@ class _Run:
             driver = self.driver(executor, race)
             driver.run()
             evidence = race.evidence(driver.table)
-            self._check_failures(evidence)
+            self._check_failures(evidence, driver.table.unpredicting)
             cube = self._cube(evidence, facts)
             choice = choose(cube, self.plan.criterion.name)
             remarks = (*self.plan.row_remarks, *choice.remarks)
@@ -393,7 +398,7 @@ class _Run:
         driver = self.driver(executor, race)
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
-        self._check_failures(evidence)
+        self._check_failures(evidence, driver.table.unpredicting)
         chosen = race.choices(driver.table)
         last = self.last_step(chosen, facts.equal_rows, driver.progress())
         for number, why in last.stopped.items():
@@ -467,6 +472,7 @@ class _Run:
         errors = layout.fold_rows
         models, messages, fitted = {}, [], {}
         stopped: dict[int, str] = {}
+        unpredicting: dict[int, str] = {}
         for job in jobs:
             (group, *_), split, [number] = made[job], job.split, job.candidates
             if group.counts.status[0, 0] != FIT_DONE:
@@ -481,8 +487,17 @@ class _Run:
             models[split] = group.model(number, split)
             if split < k:
                 errors[split] = group.counts.test_errors[0, 0]
-        if not any(split < k for split in models):
+                told, rows = told or "", layout.fold_rows[split]
+                if cannot_predict(told, [errors[split]], [rows]):
+                    unpredicting[split] = f"{layout.folds[split].name}: {told}"
+        of_folds = [split for split in models if split < k]
+        if not of_folds:
             raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
+        if len(unpredicting) == len(of_folds):
+            raise AllFitsFailedError(
+                f"what was chosen cannot predict; `predict` raised on all rows: "
+                f"{unpredicting[of_folds[0]]}"
+            )
         evidence = {names.OUTER_ERRORS: errors}
         if work.by_class is not None:
             tables = [made[job][2] for job in jobs[:k]]
@@ -583,9 +598,19 @@ class _Run:
         )  # fmt: skip
         return with_terms(cube, plan.criterion, plan.delta)
 
-    def _check_failures(self, evidence: Mapping[str, Any]) -> None:
+    def _check_failures(
+        self, evidence: Mapping[str, Any], unpredicting: NDArray[np.bool_]
+    ) -> None:
         plan = self.plan
-        failed = np.flatnonzero(evidence[names.STATUS] == names.STATUS_FAILED)
+        has_failed = evidence[names.STATUS] == names.STATUS_FAILED
+        failed = np.flatnonzero(has_failed)
+        if unpredicting.any() and (has_failed | unpredicting).all():
+            number = int(np.argmax(unpredicting))
+            raise AllFitsFailedError(
+                f"no candidate can predict; `predict` of candidate {number} "
+                f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
+                f"{evidence[names.MESSAGE][number]}"
+            )
         if not len(failed):
             return
         number = int(failed[0])

@@ -26,6 +26,7 @@ from dsel.candidates import (
     check_text,
     drawn,
     make_candidates,
+    remarks_on_parameters,
     takes_nan,
 )
 from dsel.checks import check_choice, check_delta, check_integer, listed
@@ -52,8 +53,9 @@ from dsel.results.certificate import (
     Assumption,
     full_list,
 )
-from dsel.results.cube import GridAxes, as_text, grid_axes
+from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import shortened, wrapped
+from dsel.results.values import value_label
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
@@ -522,7 +524,10 @@ def plan_search(
         ),
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
-        row_remarks=remarks_on_rows(labeled, layout),
+        row_remarks=(
+            *remarks_on_parameters(estimator, candidates),
+            *remarks_on_rows(labeled, layout),
+        ),
         assumptions=full_list(known, has_pool=counted is not None),
         identity={
             "estimator": _short_hash(exact_text(estimator)),
@@ -691,7 +696,7 @@ def _groups(
                 candidate_key(family.name, each, texts[each.number]) for each in members
             )
             first, *others = (
-                [f"{name}={as_text(value)}" for name, value in each.params.items()]
+                [f"{name}={value_label(value)}" for name, value in each.params.items()]
                 for each in members
             )
             label = ",".join(text for text in first if all(text in o for o in others))

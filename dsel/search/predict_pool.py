@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
 from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of, with_columns
 from dsel.data.open import open_pool
+from dsel.families.kinds import is_classifier
 from dsel.results.rows import write_rows
 
 PREDICTED_ROWS: Final = 2**14

@@ -19,6 +19,7 @@ from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
 from dsel.results.cube import evidence, with_criteria
 from dsel.results.tables import all_params, content_token
+from dsel.search.counts import has_stopped
 from dsel.search.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
@@ -272,15 +273,13 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
     messages = np.full(has_failed.shape, "", object)
     if names.MESSAGE in cube:
         messages = cube[names.MESSAGE].values.ravel()
-    has_stopped = np.array(
-        ["ConvergenceWarning" in t or "The solver stopped" in t for t in messages], bool
-    )
-    has_raised = (messages != "") & ~has_stopped & ~has_failed
+    stopped = np.array([has_stopped(message) for message in messages], bool)
+    has_raised = (messages != "") & ~stopped & ~has_failed
     unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
     for found, text in (
         (has_failed, "{} failed"),
         (has_raised, "{} raised in `predict`, so rows count as errors: see `message`"),
-        (has_stopped, "fits of {} " + unscaled),
+        (stopped, "fits of {} " + unscaled),
     ):
         if n := int(found.sum()):
             remarks.append(text.format(f"{n} candidate{'s' * (n > 1)}"))

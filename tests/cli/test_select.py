@@ -178,7 +178,7 @@ def test_select__takes_sparse_rows(tmp_path, rng):
 
 def test_demo__says_what_was_chosen_and_what_is_guaranteed():
     lines = run("demo", "--quiet").output.splitlines()
-    assert lines[0] == "Chosen: C=2, gamma=0.000976562"
+    assert lines[0] == "Chosen: C=2.0, gamma=0.0009765625"
     assert lines[1].startswith("Error at most 4.4 % (95 % sure)")
     assert lines[-1].startswith("Observed 1.1 % on the pool's true labels")
 

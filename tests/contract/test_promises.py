@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -79,3 +80,68 @@ def test_select__certifies_what_the_plan_declared_and_nothing_else(asked, rows, 
     found = dsel.select(run.results.isel(max_depth=rows), **asked).certificate
     assert found.certified == (not why)
     assert why in "".join(found.reasons[:1])
+
+
+class Unable(ClassifierMixin, BaseEstimator):
+    """Learns, and answers in a way that is of no use."""
+
+    def __init__(self, way="raises", most=0):
+        self.way = way
+        self.most = most
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.first_ = X[0]
+        return self
+
+    def predict(self, X):
+        if self.way == "raises" or (self.way == "some" and X[0, 20] > self.most):
+            raise RuntimeError("it has no answer")
+        labels = np.full(len(X), self.classes_[0])
+        return {"two": np.c_[labels, labels], "few": labels[1:]}.get(self.way, labels)
+
+
+RUNS_OF_UNABLE = {
+    "certify_selection": lambda model, **rows: dsel.certify_selection(
+        model, X, Y, rows.get("pool"), cv=3, random_state=0
+    ),
+    "search": lambda model, **rows: dsel.SemiSupervisedSearchCV(
+        model, {"most": [0, 1, 2]}, random_state=0, n_jobs=1
+    ).fit(X, Y, **rows),
+    "cv_bound": lambda model, **rows: dsel.SemiSupervisedSearchCV(
+        model, {"most": [0, 1]}, random_state=0, n_jobs=1, certificate="cv_bound"
+    ).fit(X, Y, pool=POOL),
+    "estimate": lambda model, **rows: dsel.plan_search(
+        model, {"most": [0, 1]}, X, Y, criterion="cv_error", random_state=0
+    ).run(n_jobs=1),
+    "covalidate": lambda model, **rows: dsel.covalidate(
+        model, {"most": [0, 1]}, X, Y, POOL, repeats=2
+    ),
+}
+
+
+@pytest.mark.parametrize("run", RUNS_OF_UNABLE)
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("raises", "it has no answer"),
+        ("two", "answer each row with one label, got labels of shape"),
+        ("few", "answer each row with one label, got labels of shape"),
+    ],
+)
+def test_model__that_predicts_nowhere_is_an_error_with_its_reason(run, way, words):
+    for rows in ({}, {"pool": POOL}):
+        # Where every candidate is counted on the pool, the pool says it.
+        kinds = dsel.errors.AllFitsFailedError, ValueError
+        with pytest.raises(kinds, match=f"predict.*{words}"):
+            RUNS_OF_UNABLE[run](Unable(way), **rows)
+
+
+def test_model__whose_predict_raises_on_some_folds_errs_there():
+    order = np.argsort(X[:, 20])
+    most = X[order[len(X) // 2], 20]
+    outcome = dsel.certify_selection(Unable("some", most), X, Y, cv=5, random_state=1)
+    errors, rows = outcome.results["outer_errors"], outcome.results["fold_rows"]
+    assert 0 < int((errors == rows).sum()) < 5
+    assert outcome.certificate.certified
+    assert any("raised in `predict`" in each for each in outcome.choice.remarks)

@@ -7,9 +7,15 @@ import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    StratifiedKFold,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,20 +31,41 @@ X, Y, POOL = runs.digits(60)
 POOL = POOL[:100]
 GRID = {"C": [1.0, 8.0]}
 FIFTH = np.arange(64) == 5
+FOLDS = list(StratifiedKFold(2).split(X, Y))
 SPREAD = {"C": loguniform(0.1, 9)}
 COLOURS = pd.DataFrame({"size": X[:, 2], "colour": "red"})
 SEARCH = dsel.SemiSupervisedSearchCV
-ORDER_OF_BASES = "class Late(ClassifierMixin, BaseEstimator)"
 
 
-class Late(BaseEstimator, ClassifierMixin):
-    """Names its mixin last, so that scikit-learn does not see it."""
+class Forgetful(ClassifierMixin, BaseEstimator):
+    """Takes a parameter that its clones do not have."""
+
+    def set_params(self, **params):
+        self.depth = params.pop("depth", 1)
+        return super().set_params(**params)
 
     def fit(self, X, y):
         return self
 
     def predict(self, X):
         return np.zeros(len(X))
+
+
+class Sampler(BaseEstimator):
+    """Makes rows, as SMOTE does."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+    def fit(self, X, y):
+        return self
+
+
+class Uncopied(ClassifierMixin, BaseEstimator):
+    """Changes a parameter in its constructor, so that `clone` refuses it."""
+
+    def __init__(self, size=()):
+        self.size = list(size)
 
 
 def frame(rows, letter):
@@ -130,8 +157,32 @@ PLANS = [
     ({"estimator": 3}, TypeError, "`estimator` unfitted 3"),
     ({"estimator": LogisticRegression}, TypeError, "unfitted LogisticRegression"),
     ({"estimator": SVR()}, TypeError, "`estimator` classifier SVR wrong labels"),
-    ({"estimator": Late()}, TypeError, ORDER_OF_BASES),
-    ({"estimator": make_pipeline(StandardScaler(), Late())}, TypeError, ORDER_OF_BASES),
+    ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svc__c": [1]}},
+     ValueError, "'svc__c' SVC C gamma"),
+    ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svm__C": [1]}},
+     ValueError, "'svm__C' Pipeline standardscaler svc"),
+    ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVR()]}}, TypeError,
+     "`estimator` classifier Pipeline"),
+    ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid":
+      {"svc": [LogisticRegression()], "svc__gamma": [1]}}, ValueError,
+     "'svc__gamma' LogisticRegression C max_iter"),
+    ({"estimator": Forgetful(), "grid": {"depth": [1, 2]}}, ValueError,
+     "'depth' Forgetful clone get_params"),
+    ({"grid": {"C": [1.0], "class_weight": [(n for n in range(3))]}}, TypeError,
+     "`param_grid` copied clone class_weight generator"),
+    ({"estimator": Uncopied(), "grid": {"size": [1]}}, TypeError,
+     "`estimator` copied clone Uncopied constructor"),
+    ({"estimator": make_pipeline(Sampler(), SVC()), "grid": {"svc__C": [1]}}, TypeError,
+     "'sampler' Sampler imblearn.pipeline.Pipeline"),
+    ({"estimator": BaggingClassifier(make_pipeline(Sampler(), SVC())),
+      "grid": {"n_estimators": [2]}}, TypeError, "'sampler' imblearn.pipeline"),
+    ({"estimator": make_pipeline(StandardScaler(), SVC()),
+      "grid": {"standardscaler": [Sampler()]}}, TypeError, "Sampler imblearn.pipeline"),
+    ({"estimator": make_pipeline(SVC(), SVC()), "grid": {"svc-1__C": [1]}}, TypeError,
+     "'svc-1' SVC transformer transform"),
+    ({"estimator": CalibratedClassifierCV(SVC(), cv=FOLDS),
+      "grid": {"ensemble": [True]}}, ValueError,
+     "CalibratedClassifierCV list fewer number StratifiedKFold(5)"),
     ({"estimator": NuSVC(kernel="precomputed"), "grid": {"nu": [0.1]}}, ValueError,
      "NuSVC kernel values"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svc__C": [1.0]},
@@ -214,6 +265,10 @@ def needs_row_0(rows, labels):
     return SVC().fit(rows, labels)
 
 
+def certify_grid(**options):
+    return dsel.certify_selection(GridSearchCV(SVC(), GRID, **options), X, Y)
+
+
 def predicted(rows, other):
     return SEARCH(SVC(), GRID, random_state=0).fit(rows, Y).predict(other)
 
@@ -241,6 +296,11 @@ OTHERS = [
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError, "cv"),
     (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`procedure` function"),
+    (lambda _: certify_grid(cv=FOLDS), ValueError, "GridSearchCV list `cv` number"),
+    (lambda _: certify_grid(cv=iter(FOLDS)), ValueError, "GridSearchCV `cv` number"),
+    (lambda _: certify_grid(cv=PredefinedSplit(np.arange(60) % 3)), ValueError,
+     "GridSearchCV PredefinedSplit `cv` number StratifiedKFold(5)"),
+    (lambda _: certify_grid(refit=False), ValueError, "GridSearchCV(refit=False)"),
     (lambda _: dsel.certify_selection(needs_row_0, X, Y, on_failure="raise"),
      RuntimeError, "row 0 is not there"),
     (lambda _: dsel.plan_bound(0, 9, n_candidates=3, error=0.1), ValueError,

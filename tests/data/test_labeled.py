@@ -34,6 +34,23 @@ def test_labeled_rows__codes_labels_in_sorted_order(y, classes):
     assert rows.classes.dtype == np.array(classes).dtype
 
 
+@pytest.mark.parametrize(
+    "y",
+    [
+        [-1, 1, -1, 1],
+        [-1.0, 1.0, 1.0, -1.0],
+        ["-1", "1", "1", "-1"],
+        ["NA", "null", "N/A", "NA"],
+        pd.Series(["None", "NA", "nan", "NaT"], dtype="category"),
+        pl.Series(["NA", "null", "a", "b"]),
+    ],
+    ids=str,
+)
+def test_labeled_rows__takes_classes_that_look_missing_and_are_not(y):
+    rows = labeled_rows(X, y)
+    assert rows.classes[rows.y].tolist() == list(y)
+
+
 def test_labeled_rows__entries_of_one_place_are_summed():
     entries = [1.0, 2.0, 5.0], [0, 0, 1], [0, 2, 3]
     given = sparse.csr_matrix(entries, shape=(2, 2))

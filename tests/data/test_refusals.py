@@ -147,7 +147,19 @@ LABELS = [
     (list("ab") + ["nan", "b"], V, "as a missing label is written"),
     (["a", "b", "", "b"], V, "as a missing label is written"),
     (np.ma.array([0, 1, 1, 0], mask=[0, 0, 1, 0]), V, "`y` .* row 2 is masked"),
-    ([0, 1, -1, 0], V, "pass them as `pool`"),
+    ([0, 1, -1, 0], V, "`y` holds -1, which marks rows without .*pass them as `pool`"),
+    (np.array([-1, "a", 1, "a"], object), V, "holds -1, which marks rows without a la"),
+    (np.array([-1.0, "a", "b", "a"], object), V, "holds -1.0, which marks rows with"),
+    (["-1", "a", "b", "a"], V, "holds '-1', which marks rows without a label; leave"),
+    (["-1", "a", "a", "a"], V, "holds '-1', which marks rows without a label"),
+    (["-1", "0", "1", "0"], V, "holds '-1', which marks rows without a label"),
+    (pd.Series(["-1", "a", "b", "a"], dtype="category"), V, "holds '-1', which marks"),
+    *[
+        (as_labels(["a", "b", text, "a"]), V,
+         f"holds '{text}', as a missing label is .*pandas.Series.y, dtype='category'")
+        for text in ("nan", "NaN", "None", "NaT")
+        for as_labels in (list, np.array, lambda y: np.array(y, object), pd.Series)
+    ],
 ]  # fmt: skip
 ROWS = [
     (lambda: labeled_rows([["red"], ["blue"]], [0, 1]), V,

@@ -37,7 +37,7 @@ LINES = [
     ({"held_out_fifth": 0.14, "candidates": {"one_fold": 3, "all_rows": 5},
       "params_of": {"one_fold": {"C": 8.0}, "all_rows": {"C": 2.0}}},
      [f"Error at most 15.1 % (95 % sure): {ONE}",
-      f"at most 17.8 %: {ALL} (C=2), likely the better one",
+      f"at most 17.8 %: {ALL} (C=2.0), likely the better one",
       "A held-out fifth would give about 14.0 %, the smallest number: it does as "
       "well"]),
     ({"certificates": {"all_rows": certificate(deploy="all_rows")},
@@ -49,7 +49,7 @@ LINES = [
 @pytest.mark.parametrize(("fields", "lines"), LINES)
 def test_choice__is_a_few_lines(fields, lines):
     made = make_choice(**fields)
-    assert str(made).splitlines() == ["Chosen: C=8, gamma=0.1", *lines]
+    assert str(made).splitlines() == ["Chosen: C=8.0, gamma=0.1", *lines]
     bound = made.certificates[made.deploy].bound
     assert (made.bound, made.delta) == (bound, 0.05)
     for shown in (made, made.certificate):

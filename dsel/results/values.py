@@ -1,0 +1,191 @@
+"""Parameter values as text: exact, with their type, and no two of them alike.
+
+A label is what the cube shows of a value along a parameter, and a reader gets the value
+back from the label alone. So labels survive whatever is done with a cube. A label is
+Python: ``1``, ``1.0`` and ``'1'`` are three settings, ``scale`` is short for
+``'scale'``. Behind ``  # 2`` stands the second value that is written in this way.
+"""
+
+import re
+from ast import literal_eval
+from collections.abc import Hashable, Mapping, Sequence
+from math import inf, nan
+from typing import Any, Final
+from warnings import catch_warnings
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import as_plain
+from dsel.data.identity import exact_text
+
+UNSET: Final = object()
+"""Stands where a candidate does not set a parameter that others set."""
+BARE: Final = re.compile(r"\w[\w +-]*")
+"""Strings that need no quotes, unless they are Python for another value."""
+_FLOATS: Final = {"nan": nan, "inf": inf, "-inf": -inf}
+
+
+class ValueText(str):
+    """The text of a value that no text gives back, such as an estimator.
+
+    Its `repr` has no quotes, so that a candidate looks the same from a cube.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter value as one line of Python, which no address makes vary.
+
+    Examples
+    --------
+    >>> value_text(1), value_text(1.0), value_text("1"), value_text(np.float64(2**-10))
+    ('1', '1.0', "'1'", '0.0009765625')
+    """
+    value = as_plain(value)
+    if isinstance(value, ValueText):
+        return str(value)
+    if isinstance(value, str):
+        return repr(str(value))
+    if hasattr(value, "__qualname__"):
+        return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
+    text = repr(value)
+    if _literal(text) is not UNSET:
+        return text  # texts in it may hold anything
+    return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
+
+
+def value_label(value: Any) -> str:
+    """Return a value as its text, without quotes where these are not needed.
+
+    Examples
+    --------
+    >>> value_label("scale"), value_label("None"), value_label(None)
+    ('scale', "'None'", 'None')
+    """
+    text = value_text(value)
+    if isinstance(value, str) and not isinstance(value, ValueText):
+        bare = str(value)
+        is_bare = BARE.fullmatch(bare) and _literal(bare) is UNSET
+        return bare if is_bare else text
+    # Else an object that is printed as one word would be read as this word.
+    return f"<{text}>" if _literal(text) is UNSET and BARE.fullmatch(text) else text
+
+
+def read_label(label: str) -> Any:
+    """Return the value of a label; of what is no literal a `ValueText`.
+
+    Examples
+    --------
+    >>> read_label("scale"), read_label("1.0"), read_label("1  # 2"), read_label("'1'")
+    ('scale', 1.0, 1, '1')
+    """
+    text = re.sub(r"  # \d+$", "", label)
+    value = _literal(text)
+    if value is not UNSET:
+        return value
+    return text if BARE.fullmatch(text) else ValueText(text)
+
+
+def coordinate_of(
+    values: Sequence[Any], *, is_axis: bool
+) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Return a parameter's values as a coordinate, and attributes that restore types.
+
+    Numbers or booleans stay what they are, all other values become labels. Along an
+    axis of the grid labels are unique. Where candidates are listed, values that equal
+    each other share a label, and NaN or "" is where a candidate sets nothing.
+    """
+    plain = [as_plain(value) for value in values]
+    is_unset = [value is UNSET for value in plain]
+    kinds = {type(value) for value in plain if value is not UNSET}
+    if (kinds == {bool} and not any(is_unset)) or kinds <= {int, float}:
+        numbers = [nan if value is UNSET else value for value in plain]
+        array = np.array(numbers)
+        is_exact = array.dtype.kind in "bif" and all(
+            a == b or (a != a and b != b)
+            for a, b in zip(array.tolist(), numbers, strict=True)
+        )
+        of_kind: list[set[Any]] = [
+            {value for value in plain if type(value) is kind} for kind in (int, float)
+        ]
+        # Labels tell what one array of numbers cannot: 1 from 1.0, a value that is
+        # listed twice, NaN from nothing.
+        is_told = is_exact and not (of_kind[0] & of_kind[1])
+        if is_axis:
+            is_told = is_told and len(np.unique(array)) == len(array)
+        elif array.dtype.kind != "b":
+            is_told = is_told and sum(np.isnan(array)) == sum(is_unset)
+        if is_told:
+            integers = sorted(map(float, of_kind[0])) if array.dtype.kind == "f" else []
+            return array, {names.INTEGERS: integers} if integers else {}
+    return np.array(_labels(plain, is_axis), dtype=object), {}
+
+
+def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
+    """Return the values of a parameter's coordinate, flat, in the types they had.
+
+    `may_lack` says that NaN and "" are of candidates that do not set it: `UNSET`.
+    """
+    values: list[Any] = np.ravel(coordinate.values).tolist()
+    if coordinate.dtype.kind == "f":
+        whole = np.atleast_1d(coordinate.attrs.get(names.INTEGERS, [])).tolist()
+        integers = set(whole)
+        values = [int(value) if value in integers else value for value in values]
+        return [UNSET if may_lack and v != v else v for v in values]
+    if coordinate.dtype.kind in "OUT":
+        # The label of an empty string has quotes.
+        return [
+            (read_label(label) if label else UNSET) if isinstance(label, str) else label
+            for label in values
+        ]
+    return values
+
+
+def encode_params(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return a candidate's parameters as JSON can hold them, types and all."""
+    return {name: value_label(value) for name, value in params.items()}
+
+
+def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `encode_params` was given; numbers of older files stay numbers."""
+    return {
+        name: read_label(value) if isinstance(value, str) else value
+        for name, value in params.items()
+    }
+
+
+def _labels(values: Sequence[Any], is_axis: bool) -> list[str]:
+    """Return a label for each value, "" for none."""
+    keys: dict[str, dict[Hashable, int]] = {}
+    labels = []
+    for place, value in enumerate(values):
+        if value is UNSET:
+            labels.append("")
+            continue
+        text = value_label(value)
+        key: Hashable = place
+        if not is_axis:
+            key = text if _literal(text) is not UNSET else exact_text(value)
+        same = keys.setdefault(text, {})
+        number = same.setdefault(key, len(same) + 1)
+        labels.append(text if number == 1 else f"{text}  # {number}")
+    return labels
+
+
+def _literal(text: str) -> Any:
+    """Return the value that a text is the `repr` of, `UNSET` where it is of none."""
+    if text in _FLOATS:
+        return _FLOATS[text]
+    try:
+        with catch_warnings(action="ignore"):
+            value = literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return UNSET
+    return value if repr(value) == text else UNSET
