@@ -42,6 +42,7 @@ class CountTable:
         # The declared loss on both parts, where errors do not rank the candidates.
         self.losses = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
+        self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; tokens tell each model from another fit's.
         self.tokens: dict[tuple[int, int], str] = {}
@@ -77,6 +78,10 @@ class CountTable:
         self.fit_seconds[key] = entry["seconds"]
         self.tokens[key] = token
         self.messages[key] = entry["message"]
+        n_rows = map(len, self.layout.splits[split].tests)
+        self.answered[key] = not cannot_predict(
+            entry["message"], self.errors[key], n_rows
+        )
 
     def fail(self, number: int, split: int, message: str) -> None:
         """Record that a fit failed."""
@@ -124,9 +129,14 @@ class CountTable:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Candidates of which a fit failed, (n_candidates,); nested: of each search."""
-        found = (self.fit_status == FIT_FAILED) & self.in_order
-        return np.asarray(found.any(axis=1))
+        """Candidates of which a fit failed, (n_candidates,); nested: of each search.
+
+        One that answers on no fold has failed, too: it is not tried on the pool.
+        """
+        found = ((self.fit_status == FIT_FAILED) & self.in_order).any(axis=1)
+        if not self.layout.is_nested:
+            found |= self.fitted & self.unpredicting
+        return np.asarray(found)
 
     @property
     def fitted(self) -> NDArray[np.bool_]:
@@ -180,19 +190,9 @@ class CountTable:
         One that raises on some rows errs there. One that never answers has no error:
         a bound of 100% would be a riddle where a message says what is wrong.
         """
-        found = np.zeros(self.n_candidates, bool)
-        for number, status in enumerate(self.fit_status):
-            splits = np.flatnonzero(status == FIT_DONE).tolist()
-            found[number] = bool(splits) and all(
-                cannot_predict(
-                    self.messages.get((number, split), ""),
-                    self.errors[number, split],
-                    [len(rows) for rows in self.layout.splits[split].tests],
-                )
-                for split in splits
-                if any(map(len, self.layout.splits[split].tests))
-            )
-        return found
+        is_tested = [any(map(len, split.tests)) for split in self.layout.splits]
+        tested = (self.fit_status == FIT_DONE) & np.array(is_tested, bool)
+        return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
     def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
         """Return for each candidate what its first fit with a message says, or ""."""

@@ -193,7 +193,11 @@ class Fitting:
         # Each fold that is not back yet is expected to add what each known one added.
         # Of those of which nothing is known, who waits for fewer folds comes first.
         n_known = np.maximum((~unknown).sum(axis=1), 1)
-        likely = lower + waiting * (lower - self.floor) / n_known
+        # Of failed ones the limit is infinite, and nothing is waited for.
+        growth = np.subtract(
+            lower, self.floor, out=np.zeros_like(lower), where=np.isfinite(lower)
+        )
+        likely = lower + waiting * growth / n_known
         order = np.lexsort((numbers, waiting[numbers], likely[numbers]))
         full, k = self.table.layout.full, self.table.layout.n_folds
         for number in numbers[order]:

@@ -131,9 +131,7 @@ RUNS_OF_UNABLE = {
 )
 def test_model__that_predicts_nowhere_is_an_error_with_its_reason(run, way, words):
     for rows in ({}, {"pool": POOL}):
-        # Where every candidate is counted on the pool, the pool says it.
-        kinds = dsel.errors.AllFitsFailedError, ValueError
-        with pytest.raises(kinds, match=f"predict.*{words}"):
+        with pytest.raises(dsel.errors.AllFitsFailedError, match=f"predict.*{words}"):
             RUNS_OF_UNABLE[run](Unable(way), **rows)
 
 
@@ -145,3 +143,12 @@ def test_model__whose_predict_raises_on_some_folds_errs_there():
     assert 0 < int((errors == rows).sum()) < 5
     assert outcome.certificate.certified
     assert any("raised in `predict`" in each for each in outcome.choice.remarks)
+
+
+def test_candidate__that_predicts_nowhere_does_not_end_a_search_on_the_pool():
+    grid = [TREES[0], Unable()]
+    with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
+        run = run_search(None, grid, X, Y, POOL, certificate="cv_bound", cv=3)
+    assert run.results["status"].values.tolist() == [0, 2]
+    assert "it has no answer" in run.results["message"].values[1]
+    assert run.choice.candidate == 0
