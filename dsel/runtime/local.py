@@ -7,12 +7,14 @@ take over when it lasts.
 
 import logging
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 import time
 import uuid
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS: Final = 1.0  # about what a process takes to begin
 IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
+WATCH_SECONDS: Final = 1.0
+"""How often a process looks whether the one that started it is there."""
 DIED: Final = (
     "a process of this machine ended while it ran a task, most often for lack of "
     f"memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
@@ -47,6 +51,7 @@ DIED: Final = (
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
+_ends_with_this_process = False
 _received: Final[dict[str, Packed]] = {}
 """In such a process: what the run has put, by its key."""
 
@@ -192,6 +197,8 @@ class LocalExecutor:
         """Wait for running threads, end running processes, cancel what is queued."""
         if any(not self._futures[key].done() for key in self._on_processes):
             end_processes(self.n_slots)
+        for future in self._coming:  # to processes that have not begun
+            future.cancel()
         self._alone.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()
@@ -200,18 +207,38 @@ class LocalExecutor:
 
 def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
     """Start a call in one of `n` processes; those that have ended begin again."""
+    is_first = not _pools
     if (pool := _pools.get(n)) is None:
-        # What Ctrl-C ends is decided by the process that started them.
         pool = _pools.setdefault(n, ProcessPoolExecutor(
-            n, timeout=IDLE_SECONDS, initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
+            n, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),)
         ))  # fmt: skip
     try:
         future: Future[Any] = pool.submit(function, *arguments)
     except BrokenExecutor:
         end_processes(n)  # so that the next run begins others
         raise
+    if is_first:
+        _end_with_this_process()
     return future
+
+
+def _end_with_this_process() -> None:
+    """End all processes before this one waits for them to begin, as loky has it do.
+
+    A process that is beginning takes seconds, much longer on a machine that is busy.
+    Hooks of `atexit` come too late, after threads were waited for; those of threads
+    run the last one first, and loky adds its own with the first call of its first pool.
+    """
+    global _ends_with_this_process
+    if not _ends_with_this_process:
+        _ends_with_this_process = True
+        with suppress(AttributeError, RuntimeError):  # RuntimeError: it is ending now
+            threading._register_atexit(_end_all_processes)  # type: ignore[attr-defined]
+
+
+def _end_all_processes() -> None:
+    for n in list(_pools):
+        end_processes(n)
 
 
 def end_processes(n: int) -> None:
@@ -219,6 +246,18 @@ def end_processes(n: int) -> None:
     pool = _pools.pop(n, None)
     if pool is not None:
         pool.shutdown(wait=True, kill_workers=True)
+
+
+def _begin(parent: int) -> None:
+    """Let the parent decide what Ctrl-C ends, and end this process with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:  # a parent that was killed can tell nobody
+        while os.getppid() == parent and psutil.pid_exists(parent):
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _receive(key: str, packed: Packed) -> None:

@@ -1,6 +1,8 @@
 """Searches of learners that hold the interpreter, once processes have taken over."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor
@@ -19,7 +21,7 @@ import dsel
 from dsel.errors import ClusterLostError
 from dsel.runtime import local
 from dsel.runtime.tasks import Task
-from tests.clusters import wait_until
+from tests.clusters import environment, wait_until
 
 GRID = {"column": [0, 1, 2]}
 
@@ -169,6 +171,65 @@ def test_processes__that_begin_late_are_sent_the_work(tmp_path, there, monkeypat
         made = search(tmp_path / "two")
     assert pids(tmp_path / "two")
     assert counted(made) == counted(search(tmp_path / "one", n_jobs=1))
+
+
+SCRIPT = """
+import sys, threading, time
+import numpy as np
+import dsel
+from dsel.runtime import local
+from tests.runtime.test_processes import GRID, Column, slow_to_begin
+from pathlib import Path
+
+if __name__ == "__main__":
+    local.PATIENCE_SECONDS = 0.0
+    local._begin = slow_to_begin  # as on a machine that is busy
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    plan = dsel.plan_search(Column(folder=Path(sys.argv[1])), GRID, X, X[:, 0] > 0)
+    def interrupt(progress):
+        if local._pools and sys.argv[2] != "ends":
+            raise KeyboardInterrupt if sys.argv[2] == "interrupted" else ValueError
+    try:
+        plan.run(n_jobs=2, on_progress=interrupt)
+    finally:
+        assert local._pools
+        print(time.time(), flush=True)
+"""
+
+
+def slow_to_begin(parent):
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("how", ["ends", "fails", "interrupted"])
+def test_process__ends_at_once_though_others_have_not_begun(tmp_path, how):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, how], env=environment(), timeout=55,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode == 0) == (how == "ends")
+    assert time.time() - float(done.stdout) < 20  # for a machine that is busy
+
+
+def test_processes__end_with_the_process_that_started_them(tmp_path, there):
+    begun = [local._in_process(2, os.getpid).result() for _ in range(2)]
+    code = (
+        "import os, sys, time; from dsel.runtime import local\n"
+        "if __name__ == '__main__':\n"
+        "    print(local._in_process(2, os.getpid).result(), flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    (tmp_path / "script.py").write_text(code)
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"], env=environment(),
+        stdout=subprocess.PIPE, text=True,
+    ) as parent:  # fmt: skip
+        child = int(parent.stdout.readline())
+        parent.kill()
+    wait_until(lambda: not psutil.pid_exists(child), 30, "the end of an orphan")
+    assert all(map(psutil.pid_exists, begun))
 
 
 def test_processes__end_with_an_interrupted_run(tmp_path, there):
