@@ -57,6 +57,20 @@ def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
             check_no_link(os.path.join(parent, member), name)
 
 
+def check_folder(path: str | os.PathLike[str], name: str) -> None:
+    """Raise where a path is a file, or a symbolic link, or has a link in it.
+
+    What is written there may be removed again, with all that lies below it.
+    """
+    check_no_links_inside(path, name)
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise FileExistsError(
+            errno.EEXIST,
+            f"`{name}` {os.fspath(path)} is a file, and must be a folder or free; "
+            f"choose another path.",
+        )
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str], name: str) -> Iterator[Path]:
     """Give a temporary path; what was written there becomes the file at the end.

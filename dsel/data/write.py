@@ -39,7 +39,7 @@ from dsel.data.tables import (
 )
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
 from dsel.errors import writing
-from dsel.files import check_no_link, check_no_links_inside, remove, whole_file
+from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.stores import POOL, check_empty, check_outside, names_in
 
@@ -231,7 +231,7 @@ def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
     if not is_url:
-        check_no_links_inside(place, "path")
+        check_folder(place, "path")
     try:
         way = "remove it, or choose another path"
         attributes, _ = open_node(place, options, f"`path` {place!r}", way)

@@ -19,7 +19,7 @@ from dsel import stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.errors import writing
-from dsel.files import check_no_links_inside, remove
+from dsel.files import check_folder, remove
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
@@ -57,7 +57,7 @@ def write_rows(
     told = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
         stores.check_outside(store.root, "path")
-        check_no_links_inside(store.root, "path")
+        check_folder(store.root, "path")
     if _holds_other(store, told):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."

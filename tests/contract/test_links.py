@@ -144,3 +144,17 @@ def test_run__refuses_a_link_inside_of_its_place(member, tmp_path):
 def test_open_results__reads_through_a_link(run, tmp_path):
     (tmp_path / "latest").symlink_to(run[1])
     assert dsel.open_results(tmp_path / "latest").identical(run[0].results)
+
+
+@pytest.mark.parametrize(
+    "writer", [w for w in WRITERS if "report" not in w and "Parquet" not in w]
+)
+@pytest.mark.parametrize("below", ["", "below"])
+def test_writers__leave_a_file_that_is_where_their_folder_should_be(
+    writer, below, run, tmp_path
+):
+    theirs = tmp_path / "theirs"
+    theirs.write_text("mine")
+    with pytest.raises(OSError, match=r"`(out|place|path)` .*theirs.*; "):
+        WRITERS[writer](theirs / below, run)
+    assert theirs.read_text() == "mine"
