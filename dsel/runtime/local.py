@@ -197,8 +197,9 @@ class LocalExecutor:
         """Wait for running threads, end running processes, cancel what is queued."""
         if any(not self._futures[key].done() for key in self._on_processes):
             end_processes(self.n_slots)
-        for future in self._coming:  # to processes that have not begun
-            future.cancel()
+        for coming in self._coming.values():  # to processes that have not begun
+            for future in coming:
+                future.cancel()
         self._alone.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()
