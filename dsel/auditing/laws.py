@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dsel.arrays import Floats
-from dsel.losses import ByClass, Loss
+from dsel.losses.by_class import ClassTable, TableLoss
 
 Codes = NDArray[np.int64]
 
@@ -47,11 +47,12 @@ class Law:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
 
-    def loss(self, model: Any, loss: Loss) -> float:
+    def loss(self, model: Any, loss: TableLoss) -> float:
         """Return the loss of a model on new rows, exactly."""
         codes = np.arange(self.chances.shape[1])
-        by_class = ByClass(loss, tuple(codes.tolist()), codes)
-        return by_class.rate(self.confusion(model))
+        table = ClassTable(tuple(codes.tolist()))
+        confusion = table.narrow(self.confusion(model), loss.classes)
+        return loss.rate(confusion)
 
     def confusion(self, model: Any) -> Floats:
         """Return the chance of each true class and answer; no class is last."""

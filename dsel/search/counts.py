@@ -39,8 +39,8 @@ class CountTable:
         # On the test rows; and on the second rows of a pair of folds, or a half's
         # training rows.
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
-        # The declared loss on both parts, where errors do not rank the candidates.
-        self.losses = np.full((*fits, 2), np.nan)
+        # The loss of the plan on both parts.
+        self.scores = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
@@ -73,7 +73,8 @@ class CountTable:
             self.forget_pool(number)
         none = names.UNCOUNTED
         self.errors[key] = entry.get("errors", none), entry.get("second_errors", none)
-        self.losses[key] = entry.get("losses", np.nan)
+        for side, score in enumerate(entry.get("scores", ())):
+            self.scores[(*key, side)] = score
         self.fit_status[key] = FIT_DONE if "errors" in entry else FIT_FAILED
         self.fit_seconds[key] = entry["seconds"]
         self.tokens[key] = token

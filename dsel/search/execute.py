@@ -38,7 +38,8 @@ from dsel.errors import (
     warn,
 )
 from dsel.families.family import FIT_DONE, FittedGroup
-from dsel.losses import ClassCounts, PoolCounts
+from dsel.losses.base import FoldCounts, PoolCounts, Statistic
+from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import (
     ALL_ROWS,
@@ -67,13 +68,6 @@ from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts
 from dsel.search.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.pruning import ExactRace, NestedRace
-from dsel.search.read_out import (
-    ReadOut,
-    of_classes,
-    read_error,
-    read_loss,
-    read_report,
-)
 from dsel.search.select import (
     CHOICE,
     certificate_of,
@@ -99,21 +93,6 @@ WORDS: Final = {
     6: "five sixths", 8: "7 eighths", 10: "9 tenths",
 }  # fmt: skip
 """The part of the labels that a model without one of so many folds has seen."""
-BY_CLASS: Final = {
-    names.OUTER_CONFUSION: (
-        (names.TRUE_CLASS, names.PREDICTED_CLASS),
-        "rows of the fold by true class and answer of its model",
-    ),
-    names.OUTER_ANSWERS: (
-        (names.PREDICTED_CLASS, names.OTHER_CLASS),
-        "pool rows by the answers of its model and the full one",
-    ),
-    names.OUTER_DUPLICATE_ANSWERS: (
-        (names.PREDICTED_CLASS, names.OTHER_CLASS),
-        "of these, the pool rows that equal labeled rows",
-    ),
-}
-"""What is counted by class: dimensions beside the folds, and what people read of it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,13 +163,21 @@ class LastStep:
     """Candidate chosen without each fold, then that of all rows."""
     models: Mapping[int, Any]
     """Fitted estimators by fold; that of all rows, where there is one, under k."""
-    evidence: Mapping[str, NDArray[np.int64]]
-    """What was counted, by the names of the cube's variables: errors on the folds, and
-    with a model of all rows disagreements on the pool; by class where this is asked."""
+    evidence: Evidence
+    """What was counted on the folds, and with a model of all rows on the pool."""
     messages: tuple[str, ...]
     """What went wrong in a fit."""
     stopped: Mapping[int, str]
     """By candidate, what a fit said that was done, such as that it did not converge."""
+
+    @property
+    def counts(self) -> dict[str, NDArray[np.int64]]:
+        """What was counted, by the names of the cube's variables."""
+        found = {s.on_folds: each.counts for s, each in self.evidence.folds.items()}
+        for statistic, each in self.evidence.pool.items():
+            found[statistic.on_pool] = each.counts
+            found[statistic.on_duplicates] = each.duplicates
+        return found
 
 
 def execute(
@@ -392,9 +379,7 @@ class _Run:
     def _nested(self, executor: Executor, facts: PoolFacts) -> Outcome:
         """Search without each fold, then fit and count what was chosen."""
         plan = self.plan
-        by_class = plan.work.by_class
-        by_loss = by_class is not None and by_class.loss is not None
-        race = NestedRace(plan.layout, plan.prune, by_loss)
+        race = NestedRace(plan.layout, plan.prune)
         driver = self.driver(executor, race)
         driver.run()
         evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
@@ -405,20 +390,21 @@ class _Run:
             evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
         k = plan.layout.n_folds
         if plan.n_candidates == 1:  # nothing else was counted
-            evidence[names.FOLD_ERRORS] = last.evidence[names.OUTER_ERRORS][np.newaxis]
+            evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
             evidence[names.FOLD_ANSWERS] = plan.layout.fold_rows[np.newaxis]
-            if by_class is not None and by_loss:
-                tables = last.evidence[names.OUTER_CONFUSION]
-                losses = [by_class.rate(table) for table in tables]
-                evidence[names.FOLD_LOSS_MEAN] = np.array([losses])
+            loss = plan.work.losses.main
+            folds = last.evidence.folds[loss.statistic].each()
+            evidence[names.FOLD_LOSS_MEAN] = np.array([[*map(loss.estimate, folds)]])
+        if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+            del evidence[names.FOLD_LOSS_MEAN]
         evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
-        cube = self._cube({**evidence, **last.evidence}, facts)
-        if by_class is not None:
-            labels = np.array([*map(str, by_class.classes), "others"], dtype=object)
-            for name, (dims, meaning) in BY_CLASS.items():
-                if name in last.evidence:
+        cube = self._cube({**evidence, **last.counts}, facts)
+        for statistic in last.evidence.folds:
+            labels = np.array(statistic.labels, dtype=object)
+            for name, (dims, meaning) in statistic.variables.items():
+                if name in last.counts:
                     told = {"long_name": meaning}
-                    found = (names.FOLD, *dims), last.evidence[name], told
+                    found = (names.FOLD, *dims), last.counts[name], told
                     cube = cube.assign(dict.fromkeys(dims, labels) | {name: found})
         table, splits = driver.table, plan.layout.splits
         seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
@@ -452,7 +438,7 @@ class _Run:
         ]
         serial, started = count(1), time.perf_counter()
         made: dict[FitJob, Any] = {}
-        counted: dict[Span, NDArray[np.int64]] = {}
+        counted: dict[Span, list[NDArray[np.int64]]] = {}
 
         def report() -> None:
             passed = time.perf_counter() - started
@@ -468,13 +454,11 @@ class _Run:
         with closing(self.make_executor(work)) as executor:
             for [job], record in attempts(executor, waiting, task_of, on_turn=report):
                 made[job] = record
-        # Of a model that does not exist every row counts as wrong.
-        errors = layout.fold_rows
         models, messages, fitted = {}, [], {}
         stopped: dict[int, str] = {}
         unpredicting: dict[int, str] = {}
         for job in jobs:
-            (group, *_), split, [number] = made[job], job.split, job.candidates
+            group, split, [number] = made[job].group, job.split, job.candidates
             if group.counts.status[0, 0] != FIT_DONE:
                 why = group.counts.messages.get((number, split), "the fit failed")
                 if self.raise_failures:
@@ -486,9 +470,8 @@ class _Run:
             fitted[job] = group
             models[split] = group.model(number, split)
             if split < k:
-                errors[split] = group.counts.test_errors[0, 0]
-                told, rows = told or "", layout.fold_rows[split]
-                if cannot_predict(told, [errors[split]], [rows]):
+                told, rows = told or "", [layout.fold_rows[split]]
+                if cannot_predict(told, group.counts.test_errors[0], rows):
                     unpredicting[split] = f"{layout.folds[split].name}: {told}"
         of_folds = [split for split in models if split < k]
         if not of_folds:
@@ -498,37 +481,39 @@ class _Run:
                 f"what was chosen cannot predict; `predict` raised on all rows: "
                 f"{unpredicting[of_folds[0]]}"
             )
-        evidence = {names.OUTER_ERRORS: errors}
-        if work.by_class is not None:
-            tables = [made[job][2] for job in jobs[:k]]
-            evidence[names.OUTER_CONFUSION] = np.stack(tables)
+        statistics, n_rows = work.losses.statistics, layout.fold_rows
+        counts = zip(*(made[job].counts for job in jobs[:k]), strict=True)
+        folds = {
+            statistic: FoldCounts(np.stack(each), n_rows)
+            for statistic, each in zip(statistics, counts, strict=True)
+        }
+        pool: dict[Statistic, PoolCounts] = {}
         if k in models:
-            fits = f"{[(job, made[job][1]) for job in jobs]}"
+            fits = f"{[(job, made[job].token) for job in jobs]}"
             token = blake2b(fits.encode(), digest_size=12).hexdigest()
-            has_duplicates = equal_rows > 0
-            evidence |= self._disagreements(
-                fitted, token, counted, report, has_duplicates=has_duplicates
-            )
+            pool = self._count_pool(fitted, folds, token, counted, report, equal_rows)
         report()
+        evidence = Evidence(folds, pool)
         return LastStep(candidates, models, evidence, tuple(messages), stopped)
 
-    def _disagreements(
-        self, fitted: Mapping[FitJob, FittedGroup], token: str,
-        counted: dict[Span, NDArray[np.int64]], report: Callable[[], None],
-        *, has_duplicates: bool,
-    ) -> dict[str, NDArray[np.int64]]:  # fmt: skip
-        """Count the pool rows on which each fold's model and the full one differ.
+    def _count_pool(
+        self, fitted: Mapping[FitJob, FittedGroup],
+        folds: Mapping[Statistic, FoldCounts], token: str,
+        counted: dict[Span, list[NDArray[np.int64]]], report: Callable[[], None],
+        equal_rows: int,
+    ) -> dict[Statistic, PoolCounts]:  # fmt: skip
+        """Compare the model of each fold with that of all rows, on all pool rows.
 
-        In the same pass those of them are counted that equal labeled rows.
+        In the same pass those rows are counted apart that equal labeled rows.
         """
         plan, spans, work = self.plan, self.plan.spans, self.plan.work
-        pool, n_folds = plan.pool, plan.layout.n_folds
+        pool = plan.pool
         assert pool is not None  # else there is no model of all rows
         keys = {span: f"chosen/{span.start}-{span.stop}/{token}" for span in spans}
         known = {} if self.store is None else self.store.records
         for span, key in keys.items():
             if key in known:
-                counted[span] = known[key]["counts"]
+                counted[span] = [np.array(each) for each in known[key]["counts"]]
         together: dict[int, list[FitJob]] = {}  # they share work when they answer
         for job in fitted:
             together.setdefault(job.candidates[0], []).append(job)
@@ -538,11 +523,11 @@ class _Run:
             family = work.group_of(number).family
             whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
             models.append(([job.split for job in jobs], whole))
-        by_class = work.by_class
-        find = duplicate_finder(pool, plan.labeled) if has_duplicates else None
         chosen = ChosenModels(
-            models, n_folds, isinstance(work.X, Frame), work.allow_nan, by_class, find
-        )
+            models, isinstance(work.X, Frame), work.allow_nan,
+            {statistic: each.counts for statistic, each in folds.items()},
+            duplicate_finder(pool, plan.labeled) if equal_rows else None,
+        )  # fmt: skip
         serial, waiting = count(1), ([span] for span in spans if span not in counted)
 
         def task_of(spans: list[Span]) -> Task:
@@ -555,19 +540,11 @@ class _Run:
                 counted[span] = found
                 if self.store is not None:
                     self.store.append(keys[span], {"counts": found})
-        total = np.sum([counted[span] for span in spans], axis=0)
-        has_model = np.isin(range(n_folds), [job.split for job in fitted])
-        # A model that does not exist differs everywhere.
-        differ = np.where(has_model, total[0, :, 0], pool.n_rows).astype(np.int64)
-        found = {
-            names.OUTER_DISAGREEMENTS: differ,
-            names.OUTER_DUPLICATE_DISAGREEMENTS: total[1, :, 0],
+        totals = (sum(each) for each in zip(*counted.values(), strict=True))
+        return {
+            statistic: PoolCounts(total[0], total[1], pool.n_rows, equal_rows)
+            for statistic, total in zip(folds, totals, strict=True)
         }
-        if by_class is not None:
-            size = len(by_class.classes) + 1
-            tables = total[..., 1:].reshape(2, n_folds, size, size)
-            found[names.OUTER_ANSWERS], found[names.OUTER_DUPLICATE_ANSWERS] = tables
-        return found
 
     def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
         plan, layout = self.plan, self.plan.layout
@@ -634,18 +611,22 @@ def nested_choice(
 
     Both hold at once: that of one fold reads a part of the event of the other.
     """
-    k, by_class = plan.layout.n_folds, plan.work.by_class
-    read, reports = _read(plan, last.evidence, facts)
+    k, loss = plan.layout.n_folds, plan.work.losses.main
+    # Whether there is a pool was planned; without a model of all rows it gives nothing.
+    read, reports = plan.work.losses.bound(
+        last.evidence, plan.delta, has_pool=plan.pool is not None
+    )
     models = {ONE_FOLD: last.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
     objections = planned_objections(cube)
-    common: dict[str, Any] = {"estimate": read.estimate, "objections": objections}
-    if by_class is not None and (loss := by_class.loss) is not None:
-        common |= {"says": loss.says, "largest": loss.largest, "loss": repr(loss)}
+    common: dict[str, Any] = {
+        "estimate": read.estimate, "objections": objections, "loss": repr(loss),
+        "says": f"{loss.label} at most", "largest": loss.largest,
+    }  # fmt: skip
     certificates = {
         ONE_FOLD: certificate_of(
-            cube, read.limit, plan.delta, "nested", ONE_FOLD, label_term=read.limit,
-            fold=read.fold, share=f"{seen} of the labels", **common,
+            cube, read.one_fold, plan.delta, "nested", ONE_FOLD, fold=read.fold,
+            label_term=read.one_fold, share=f"{seen} of the labels", **common,
         )
     }  # fmt: skip
     candidates = {ONE_FOLD: last.candidates[read.fold]}
@@ -663,7 +644,7 @@ def nested_choice(
     estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
     choice = Choice(
         number, plan.axes.candidates[number], plan.criterion.name, estimate,
-        certificates, deploy, read.held_out_fifth,
+        certificates, deploy, read.expected_holdout,
         (*plan.row_remarks, *last.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
@@ -673,35 +654,6 @@ def nested_choice(
         },
     )  # fmt: skip
     return choice, models
-
-
-def _read(
-    plan: "Plan", counted: Mapping[str, NDArray[np.int64]], facts: PoolFacts
-) -> tuple[ReadOut, Mapping[str, CertifiedReport]]:
-    """Read the bounds of both models, and the reports where they were declared."""
-    by_class, k = plan.work.by_class, plan.layout.n_folds
-    size = 1 if by_class is None else len(by_class.classes) + 1
-    nothing, none = np.zeros((k, size, size), np.int64), np.zeros(k, np.int64)
-    tables = ClassCounts(
-        counted[names.OUTER_ERRORS], plan.layout.fold_rows,
-        counted.get(names.OUTER_CONFUSION, nothing),
-        PoolCounts(
-            0 if plan.pool is None else plan.pool.n_rows, facts.equal_rows,
-            counted.get(names.OUTER_DISAGREEMENTS, none),
-            counted.get(names.OUTER_DUPLICATE_DISAGREEMENTS, none),
-            counted.get(names.OUTER_ANSWERS, nothing),
-            counted.get(names.OUTER_DUPLICATE_ANSWERS, nothing),
-        ),
-    )  # fmt: skip
-    # Whether there is a pool was planned; without a model of all rows it gives nothing.
-    has_pool = plan.pool is not None
-    if by_class is None:
-        return read_error(tables, plan.delta, has_pool=has_pool), {}
-    if by_class.reports:
-        return read_report(by_class, tables, plan.delta, has_pool=has_pool)
-    assert by_class.loss is not None  # else nothing is counted by class
-    mine = of_classes(by_class, tables, by_class.loss)
-    return read_loss(by_class.loss, mine, plan.delta, has_pool=has_pool), {}
 
 
 def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
@@ -759,7 +711,7 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
         chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
         last = run.last_step(chosen, int(cube[names.EQUAL_ROWS]))
         # What 0.2 finished has no counts of duplicates.
-        found = {name: n for name, n in last.evidence.items() if name in cube}
+        found = {name: n for name, n in last.counts.items() if name in cube}
         before = {name: cube[name].values for name in found}
         models = {
             deploy: last.models[plan.layout.n_folds if c.fold is None else c.fold]

@@ -43,7 +43,8 @@ from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
-from dsel.losses import count_by_class
+from dsel.losses.declared import DeclaredLosses, declare_losses
+from dsel.losses.error_rate import ERROR
 from dsel.results.certificate import (
     ALL_ROWS,
     CERTIFICATES,
@@ -69,7 +70,6 @@ from dsel.search.folds import (
     with_leave_one_out,
 )
 from dsel.search.pruning import n_kept
-from dsel.search.read_out import hopes
 from dsel.search.tasks import Group, Work, fit_splits
 
 DEFAULT_FOLDS: Final = 5
@@ -339,10 +339,11 @@ class Plan:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
-        if (by_class := self.work.by_class) is not None:
-            loss, n = by_class.loss, len(by_class.classes)
-            text += f"; of {shortened(repr(loss)) if loss else 'the error'}"
-            text += f" and a report of {n} classes" * by_class.reports
+        if (losses := self.work.losses) != DeclaredLosses():
+            is_error = losses.main == ERROR
+            text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
+            n = len(losses.reported)
+            text += f" and a report of {n} classes" * (n > 0)
         if self.certificate != "nested":
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
@@ -496,18 +497,17 @@ def plan_search(
         in_groups=in_groups, has_pool=counted is not None,
     )  # fmt: skip
     layout = _layout(cv, labeled, seed, certificate, rule, groups, len(candidates))
-    by_class = count_by_class(loss, report, labeled.classes)
-    if by_class is not None and certificate != "nested":
+    losses = declare_losses(loss, report, labeled.classes)
+    if losses != DeclaredLosses() and certificate != "nested":
         raise ValueError(
             f"`loss` and `report` are for certificate='nested' with plain random folds "
             f"and no `criterion`, got certificate={certificate or None!r}; the others "
             f"are about the error: leave one of them out."
         )
-    if by_class is not None and by_class.loss is not None:
-        rule = get_criterion("mean_loss")
+    if losses != DeclaredLosses():
+        rule = get_criterion(losses.main.criterion)
     notes += remarks_on_sizes(layout, counted, certificate)
-    if by_class is not None:
-        notes += hopes(by_class, labeled.y, layout.n_folds, delta)
+    notes += losses.caveats(labeled.y, layout.n_folds, delta)
     known = []
     declares_others = fitting is not None and fitting.other_records
     if in_groups:
@@ -520,7 +520,7 @@ def plan_search(
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(
-            labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, by_class
+            labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, losses
         ),
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
@@ -536,8 +536,8 @@ def plan_search(
             "splits": f"{layout.n_folds}, {layout.token}",
             "prune": prune_by or "no",
             "deploy": model,
-            "loss": repr(by_class.loss if by_class else None),
-            "report": repr(by_class.classes if by_class and by_class.reports else None),
+            "loss": repr(losses.main),
+            "report": repr(losses.reported or None),
             "max_pool_rows": str(max_pool_rows),
             "fit_params": _short_hash(exact_text(params)),
             "transform_output": str(get_config()["transform_output"]),

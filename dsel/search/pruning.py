@@ -30,6 +30,10 @@ from dsel.search.folds import Layout
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune."""
 
+TIE: Final = 1e-12
+"""Scores that differ by less are equal: they are means of the same rates, summed in
+another order. Rates of n and n + 1 rows differ by 1 / n^2 or more."""
+
 Flags = NDArray[np.bool_]
 
 
@@ -96,16 +100,21 @@ class ExactRace:
         }  # fmt: skip
 
 
-def mean_rate(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
-    """Return the mean error rate over the last axis, times a constant.
+def tie_ranks(scores: Floats) -> NDArray[np.intp]:
+    """Return the rank of each score along the last axis; equal scores share one.
 
-    Whole numbers, so that equal means are equal floats, where sizes differ by one.
+    Examples
+    --------
+    >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
+    [[1, 0, 0, 2]]
     """
-    small, large = int(rows.min()), int(rows.max())
-    if large - small > 1:
-        return np.asarray((errors / rows).mean(axis=-1))
-    weights = np.where(rows == small, large, small) if large > small else 1
-    return np.asarray((errors * weights).sum(axis=-1), np.float64)
+    order = np.argsort(scores, axis=-1, kind="stable")
+    ascending = np.take_along_axis(scores, order, -1)
+    with np.errstate(invalid="ignore"):  # of two infinite ones
+        is_larger = np.diff(ascending, axis=-1, prepend=ascending[..., :1]) > TIE
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -122,8 +131,6 @@ class NestedRace:
     layout: Layout
     prune_by: str
     """``"halving"``, ``"exact"``, or ``""`` for the exhaustive search."""
-    by_loss: bool = False
-    """Whether the declared loss ranks the candidates, in the place of errors."""
 
     @property
     def best_first(self) -> bool:
@@ -131,11 +138,10 @@ class NestedRace:
         return self.prune_by == "exact"
 
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
-        """Return scores with missing errors at 0, and where none is missing.
+        """Return scores with missing losses at 0, and where none is missing.
 
         Both (n_searches, n_candidates), the search by all folds first. A score is the
-        mean of the error rates over the tests of the search, times a constant; infinity
-        where a fit failed.
+        mean of the losses over the tests of the search; infinity where a fit failed.
         """
         everything = self.layout.inner_tests
         found = np.zeros((1 + self.layout.n_folds, table.n_candidates))
@@ -148,13 +154,8 @@ class NestedRace:
                 continue
             splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
             there = shown[:, splits]
-            if self.by_loss:
-                losses = table.losses[:, splits, sides]
-                score[:] = np.where(there, losses, 0.0).mean(axis=1)
-            else:
-                errors = table.errors[:, splits, sides]
-                rows = np.array([test.n_rows for test in tests])
-                score[:] = mean_rate(np.where(there, errors, 0), rows)
+            losses = table.scores[:, splits, sides]
+            score[:] = np.where(there, losses, 0.0).mean(axis=1)
             status = np.where(there, table.fit_status[:, splits], UNKNOWN)
             score[(status == FIT_FAILED).any(axis=1)] = np.inf
             is_complete[:] = (status == FIT_DONE).all(axis=1)
@@ -189,7 +190,7 @@ class NestedRace:
         scores, _ = self.scores(table, shown)
         if self.prune_by != "halving" or not self.layout.inner_tests:
             return np.ones(scores.shape, bool)
-        order = np.argsort(scores, axis=1, kind="stable")
+        order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
         np.put_along_axis(kept, order[:, : n_kept(table.n_candidates)], True, 1)
         kept[0] = True
@@ -223,7 +224,7 @@ class NestedRace:
                 f"no candidate can be chosen {which}: a fit of each has failed, such "
                 f"as {some}"
             )
-        return [int(number) for number in np.argmin(found, axis=1)]
+        return [int(number) for number in np.argmin(tie_ranks(found), axis=1)]
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return errors on each fold of the models that have not seen it, and status.
@@ -258,13 +259,11 @@ class NestedRace:
             there = shown[:, test.split] & (table.fit_status[:, test.split] == FIT_DONE)
             errors[there, test.fold] += table.errors[there, test.split, test.side]
             answers[there, test.fold] += test.n_rows
-            losses[there, test.fold] += table.losses[there, test.split, test.side]
+            losses[there, test.fold] += table.scores[there, test.split, test.side]
             models[there, test.fold] += 1
-        by_loss = {}
-        if self.by_loss:
-            means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
-            by_loss = {names.FOLD_LOSS_MEAN: means}
-        return by_loss | {
+        means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
+        return {
+            names.FOLD_LOSS_MEAN: means,
             names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
             names.FOLD_ANSWERS: answers,
             names.FOLD_ROWS: layout.fold_rows,

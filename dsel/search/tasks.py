@@ -8,10 +8,10 @@ that was counted.
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import cloudpickle
 import numpy as np
@@ -31,7 +31,8 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-from dsel.losses import ByClass
+from dsel.losses.base import NO_PREDICTION, Rows, Statistic
+from dsel.losses.declared import DeclaredLosses
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.comparisons import Comparison, tallies
 
@@ -73,8 +74,8 @@ class Work:
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
-    by_class: ByClass | None = None
-    """What is counted beside errors, or None."""
+    losses: DeclaredLosses = field(default_factory=DeclaredLosses)
+    """What ranks the candidates, and what is counted of those that are chosen."""
 
     def group_of(self, candidate: int) -> Group:
         """Return a candidate's group."""
@@ -131,13 +132,13 @@ class Record:
 
 def fit_entry(
     counts: FitCounts, place: tuple[int, int], key: tuple[int, int], token: str = "",
-    losses: Any = None,
+    scores: Sequence[float] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Return what a fit counted, as JSON has it; errors only of one that was done.
 
     `place` is that in the arrays, `key` candidate and split. The token tells the model
     from that of another fit; it is "" where fits repeat exactly, or nobody will ask for
-    the model. `losses` are declared ones on both parts, or None.
+    the model. `scores` are by the loss of the plan, on each part of the test rows.
     """
     seconds = round(float(counts.seconds[place]), 6)
     entry = {"seconds": seconds, "message": counts.messages.get(key, "")}
@@ -147,8 +148,7 @@ def fit_entry(
             "second_errors": int(counts.train_errors[place]),
             "token": token,
         }
-        if losses is not None:
-            entry["losses"] = losses.tolist()
+        entry["scores"] = [*scores]
     return entry
 
 
@@ -208,15 +208,13 @@ def fit_jobs(
             keys = [(number, job.split) for number in job.candidates]
             if keeps_models:
                 tokens |= {key: model_token(models, *key) for key in keys}
-            losses: Any = [None] * len(keys)
-            if work.by_class is not None and work.by_class.loss is not None:
-                losses = np.full((len(keys), 2), np.nan)
-                for side, rows in enumerate(work.splits[job.split].tests):
-                    tables = tables_by_class(work, models, job.split, rows)
-                    losses[:, side] = [work.by_class.rate(table) for table in tables]
+            scores = zip(*(
+                score_models(work, models, job.split, side)
+                for side in range(len(work.splits[job.split].tests))
+            ), strict=True)  # fmt: skip
             entries = tuple(
-                fit_entry(models.counts, (row, column), key, tokens.get(key, ""), told)
-                for row, (key, told) in enumerate(zip(keys, losses, strict=True))
+                fit_entry(models.counts, (row, column), key, tokens.get(key, ""), by)
+                for row, (key, by) in enumerate(zip(keys, scores, strict=True))
             )
             nbytes = models.nbytes // len(together) if keeps_models else 0
             records.append(Record(job, entries, nbytes))
@@ -244,19 +242,31 @@ def fit_splits(
     return fitted
 
 
-def tables_by_class(
-    work: Work, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
-    """Count labeled rows by true class and answer, for each candidate.
+def score_models(work: Work, fitted: FittedGroup, split: int, side: int) -> list[float]:
+    """Return the loss of each candidate on one part of a split's test rows."""
+    loss, rows = work.losses.main, work.splits[split].tests[side]
+    counts, column = fitted.counts, fitted.splits.index(split)
+    errors = (counts.test_errors, counts.train_errors)[side][:, column]
+    known = [loss.score_errors(int(n), len(rows)) for n in errors]
+    if None not in known:
+        return cast(list[float], known)  # no row is predicted twice
+    predictions = predict_rows(work, fitted, split, rows)
+    labeled = Rows(work.X[rows], work.y[rows])
+    return [loss.score(labeled, each) for each in predictions]
 
-    Where `predict` raises, or there is no model, no answer is a class.
+
+def predict_rows(
+    work: Work, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return what each candidate predicts for labeled rows, (n_candidates, n_rows).
+
+    Where `predict` raises, or there is no model, that is `NO_PREDICTION`.
     """
-    assert work.by_class is not None  # else nobody asks
-    codes: Any = np.full((len(fitted.candidates), len(rows)), -1)
+    codes = np.full((len(fitted.candidates), len(rows)), NO_PREDICTION)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
             codes = fitted.predict(work.X[rows], [np.array(split)])[0]
-    return [work.by_class.table(work.y[rows], answers) for answers in codes]
+    return codes
 
 
 def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
@@ -275,20 +285,37 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
     return blake2b(content, digest_size=12).hexdigest()
 
 
+@dataclass(frozen=True)
+class ChosenModel:
+    """The model of one candidate on one split, and what was counted of it."""
+
+    group: FittedGroup
+    token: str
+    """What tells it from the model of another fit."""
+    counts: tuple[NDArray[np.int64], ...]
+    """By statistic of the plan, on the rows that it has not seen."""
+
+
 def fit_chosen(
     work: Work, payloads: Sequence[Any], job: FitJob
-) -> tuple[tuple[FittedGroup, str, NDArray[np.int64] | None], None]:
-    """Fit what was chosen; model and counts go to the driver in one message.
-
-    Beside the model is what tells it from that of another fit, and its counts by class.
-    """
+) -> tuple[ChosenModel, None]:
+    """Fit what was chosen; model and counts go to the driver in one message."""
     del payloads
     group, split = work.groups[job.group], work.splits[job.split]
     fitted = fit_splits(work, group, job.candidates, [split])
-    table = None
-    if work.by_class is not None:
-        table = tables_by_class(work, fitted, job.split, split.test_rows)[0]
-    return (fitted, model_token(fitted, job.candidates[0], job.split), table), None
+    rows = split.test_rows
+    n_errors = int(fitted.counts.test_errors[0, 0])
+    counts, statistics = [], work.losses.statistics
+    for statistic in statistics:
+        # Errors were counted when the model was fitted; one that failed has none.
+        known = statistic.count_errors(n_errors) if n_errors >= 0 else None
+        if known is None:
+            labeled = Rows(work.X[rows], work.y[rows])
+            [predictions] = predict_rows(work, fitted, job.split, rows)
+            known = statistic.count(labeled, predictions)
+        counts.append(known)
+    token = model_token(fitted, job.candidates[0], job.split)
+    return ChosenModel(fitted, token, tuple(counts)), None
 
 
 def count_spans(
@@ -383,47 +410,51 @@ class ChosenModels:
 
     models: Sequence[tuple[Sequence[int], FittedGroup]]
     """The splits of each group; that after the last fold is of all rows."""
-    n_folds: int
     are_frames: bool
     allow_nan: bool
-    by_class: ByClass | None
+    statistics: Mapping[Statistic, NDArray[Any]]
+    """What is counted, and what was counted on the folds, (n_folds, ...)."""
     find_duplicates: FindDuplicates | None
     """Which rows of a block equal labeled ones; None where the pool has none."""
 
 
 def count_chosen(
     chosen: ChosenModels, payloads: Sequence[Any], sources: list[Any]
-) -> tuple[NDArray[np.int64], None]:
-    """Count in a span the rows on which each fold's model and that of all rows differ.
+) -> tuple[list[NDArray[np.int64]], None]:
+    """Compare each fold's model with that of all rows in a span, by each statistic.
 
-    What stands for a model that could not be fitted differs everywhere. Returns, of all
-    rows and then of duplicates of labeled rows, for each fold this count and those of
-    pairs of predictions by class, if these are counted: (2, n_folds, 1 + n_pairs).
+    Returns what was counted of all rows and of duplicates of labeled rows,
+    (2, n_folds, ...). What stands for a model that could not be fitted predicts
+    nothing.
     """
     del payloads
-    models, n_folds, by_class = chosen.models, chosen.n_folds, chosen.by_class
-    row_nbytes = max(group.row_nbytes for _, group in models) + 8 * (n_folds + 1)
-    n_pairs = 0 if by_class is None else (len(by_class.classes) + 1) ** 2
-    total: NDArray[np.int64] = np.zeros((2, n_folds, 1 + n_pairs), np.int64)
+    n_folds = len(next(iter(chosen.statistics.values())))
+    row_nbytes = max(group.row_nbytes for _, group in chosen.models)
+    totals: list[Any] = [0] * len(chosen.statistics)
     for block in _blocks(
-        sources, row_nbytes, are_frames=chosen.are_frames, allow_nan=chosen.allow_nan
-    ):
-        codes: Any = np.full((n_folds + 1, len(block.rows)), np.iinfo(np.int64).min)
-        for splits, group in models:
+        sources, row_nbytes + 8 * (n_folds + 1),
+        are_frames=chosen.are_frames, allow_nan=chosen.allow_nan,
+    ):  # fmt: skip
+        codes = np.full((n_folds + 1, len(block.rows)), NO_PREDICTION)
+        for splits, group in chosen.models:
             with _naming_rows(block):
                 which = [np.array(split) for split in splits]
                 codes[list(splits)] = group.predict(block.X, which)[:, 0]
-        parts = [codes]
+        # Of most blocks no row equals a labeled one, and nothing of it is copied.
+        stale = np.empty(0, np.int64)
         if chosen.find_duplicates is not None:
-            parts.append(codes[:, chosen.find_duplicates(block.X)])
-        for counts, part in zip(total, parts, strict=False):
-            counts[:, 0] += (part[:-1] != part[-1]).sum(axis=1)
-            if by_class is not None:
-                counts[:, 1:] += [
-                    by_class.table(answers, part[-1]).ravel() for answers in part[:-1]
+            stale = np.flatnonzero(chosen.find_duplicates(block.X))
+        parts = ((Rows(block.X), codes), (Rows(block.X[stale]), codes[:, stale]))
+        for place, (statistic, folds) in enumerate(chosen.statistics.items()):
+            totals[place] = totals[place] + np.array([
+                [
+                    statistic.count_pair(rows, predicted[fold], predicted[-1], counted)
+                    for fold, counted in enumerate(folds)
                 ]
-        del block  # else it would be in memory beside the next one
-    return total, None
+                for rows, predicted in parts
+            ])  # fmt: skip
+        del block, parts  # else they would be in memory beside the next one
+    return totals, None
 
 
 def _blocks(

@@ -1,0 +1,158 @@
+"""What a search counts as loss: errors, missed rows, false answers, or costs.
+
+A loss is fixed before the run, with the classes that it names. It ranks the candidates
+of every inner search, and it is what the certificate bounds:
+
+>>> import dsel
+>>> dsel.losses.recall("fraud")
+recall('fraud')
+
+Vocabulary: a *statistic* is what is counted, such as a table of true class and
+prediction; a *loss* says how counts become bounds; *shares* are the parts of delta that
+limits may spend.
+
+To add a loss: a class with the members of `base.Loss`, and of `base.Statistic` where it
+needs other counts; `check_loss` says what it lacks. See "Add a loss" on the page for
+contributors.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dsel.arrays import as_plain
+from dsel.checks import check_nonnegative
+from dsel.losses.by_class import Balanced, Cost, Precision, Recall
+from dsel.losses.declared import as_labels
+
+__all__ = ["balanced", "cost", "precision", "recall"]
+
+
+def recall(label: Any) -> Recall:
+    """Return the loss that counts the missed rows of one class.
+
+    Parameters
+    ----------
+    label
+        The class, as it stands in `y`.
+
+    Returns
+    -------
+    Recall
+        For ``loss=`` of a nested search: the certificate says which share of the class
+        is missed at most.
+
+    Examples
+    --------
+    >>> recall("fraud").label
+    "Misses of 'fraud'"
+    """
+    return Recall((as_plain(label),))
+
+
+def precision(label: Any) -> Precision:
+    """Return the loss that counts the false ones among the answers of one class.
+
+    As :func:`recall`, but the certificate says which share of the answers `label` is
+    false at most.
+
+    Examples
+    --------
+    >>> precision("fraud").label
+    "False among answers 'fraud'"
+    """
+    return Precision((as_plain(label),))
+
+
+def balanced(classes: Sequence[Any] = ()) -> Balanced:
+    """Return the loss that is the mean over classes of the share that is missed.
+
+    Parameters
+    ----------
+    classes
+        The classes, as they stand in `y`, that were known before the labels were seen.
+        By default all classes of `y`.
+
+    Returns
+    -------
+    Balanced
+        For ``loss=`` of a nested search.
+
+    Examples
+    --------
+    >>> balanced(["ham", "spam"])
+    balanced(['ham', 'spam'])
+    """
+    return Balanced(as_labels("classes", classes))
+
+
+def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
+    """Return the loss that is the mean over rows of what the answer costs.
+
+    Parameters
+    ----------
+    costs
+        Mapping of (true class, answer) to a cost of 0 or more, with an entry for every
+        pair of different classes; a frame with true classes as index and answers as
+        columns; or a square matrix in the order of `classes`. Right answers cost 0
+        where nothing else is said.
+    classes
+        The classes of a matrix. Rows and answers of other classes cost the most.
+
+    Returns
+    -------
+    Cost
+        For ``loss=`` of a nested search.
+
+    Raises
+    ------
+    ValueError
+        Where a cost is negative or missing, or all are 0.
+
+    Examples
+    --------
+    >>> cost({("fraud", "ok"): 50, ("ok", "fraud"): 1}).largest
+    50.0
+    """
+    if isinstance(costs, pd.DataFrame):
+        frame = costs
+        if list(frame.index) != list(frame.columns):
+            frame = frame.reindex(columns=frame.index)
+        classes, costs = list(frame.index), frame.to_numpy()
+    if isinstance(costs, Mapping):
+        pairs = [pair for pair in costs if isinstance(pair, tuple) and len(pair) == 2]
+        if not pairs or len(pairs) < len(costs):
+            raise ValueError(
+                f"`costs` must have pairs of true class and answer as keys, got "
+                f"{next(iter(costs), None)!r}; write "
+                f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
+            )
+        costs = {(as_plain(y), as_plain(z)): value for (y, z), value in costs.items()}
+        names = list(dict.fromkeys(label for pair in costs for label in pair))
+        default = {(label, label): 0.0 for label in names}
+        table = [[(default | costs).get((y, z)) for z in names] for y in names]
+    else:
+        names = list(as_labels("classes", () if classes is None else classes))
+        square = np.asarray(costs, dtype=object)
+        if square.shape != (len(names), len(names)) or not names:
+            raise ValueError(
+                f"`costs` must be a square matrix in the order of `classes`, got shape "
+                f"{square.shape} for {len(names)} classes; or write "
+                f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
+            )
+        table = square.tolist()
+    matrix: list[tuple[float, ...]] = []
+    for true, row in zip(names, table, strict=True):
+        for answer, value in zip(names, row, strict=True):
+            if value is None or pd.isna(value):
+                raise ValueError(
+                    f"`costs` lacks the cost of answer {answer!r} where {true!r} is "
+                    f"true; give a cost for every pair of classes."
+                )
+            check_nonnegative(value, f"costs[{true!r}, {answer!r}]")
+        matrix.append(tuple(np.asarray(row, np.float64).tolist()))
+    if not max(max(row) for row in matrix) > 0:
+        raise ValueError("`costs` must have a cost above 0; all are 0.")
+    return Cost(tuple(names), matrix=tuple(matrix))

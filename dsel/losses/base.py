@@ -1,0 +1,220 @@
+"""What a loss is: what is counted of models, and how counts become bounds.
+
+A search ranks candidates by a loss and bounds it. The error is one of them, and takes
+the same path as all others. What is counted is a `Statistic`, an object of its own, so
+that the many losses of a report read one table that was counted once.
+
+The pool is counted after the labeled rows, and what is counted there may depend on
+what they showed: a tolerance of regression counts how far two models differ in bins
+that the residuals fix.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.arrays import Floats, Integers
+from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
+
+Predictions = NDArray[Any]
+"""Of a classifier the class codes of the plan; codes below 0 are no class. Of a model
+that does not exist, or raised, `NO_PREDICTION` for every row."""
+NO_PREDICTION = int(np.iinfo(np.int64).min)
+
+
+class Rows(NamedTuple):
+    """Rows that models have predicted."""
+
+    X: Any
+    """Array, CSR matrix or `Frame`, as the models got it."""
+    y: NDArray[Any] | None = None
+    """Class codes of labeled rows; None for rows of the pool."""
+
+
+class CubeVariable(NamedTuple):
+    """How counts of the last step stand in the results, besides the folds."""
+
+    dims: tuple[str, ...]
+    meaning: str
+
+
+@runtime_checkable
+class Statistic(Protocol):
+    """What is counted of the models of all folds, on their folds and on the pool."""
+
+    @property
+    def on_folds(self) -> str:
+        """Name in the results of what is counted on labeled rows."""
+
+    @property
+    def on_pool(self) -> str:
+        """Name of what is counted on the pool."""
+
+    @property
+    def on_duplicates(self) -> str:
+        """Name of what is counted on pool rows that equal labeled rows."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Coordinate of every dimension of `variables`."""
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """Names that `dsel.names` does not list, and what they mean."""
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Count labeled rows that the model did not see."""
+
+    def count_errors(self, n_errors: int) -> Integers | None:
+        """Return the counts of rows with so many errors; None if errors do not tell."""
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Count pool rows by what two models predict; blocks add up.
+
+        `fold` is what `count` gave for the first model on its fold.
+        """
+
+
+@dataclass(frozen=True)
+class FoldCounts:
+    """What one statistic counted on the fold of each model."""
+
+    counts: Integers
+    """(n_folds, ...)."""
+    n_rows: Integers
+    """Rows of each fold, (n_folds,)."""
+
+    def each(self) -> Iterator["FoldCounts"]:
+        """Yield the counts of one fold after the other."""
+        for fold in range(len(self.n_rows)):
+            one = slice(fold, fold + 1)
+            yield FoldCounts(self.counts[one], self.n_rows[one])
+
+
+@dataclass(frozen=True)
+class PoolCounts:
+    """What one statistic counted on the pool of each fold's model and that of all rows.
+
+    Duplicates are pool rows that equal labeled rows. They may be the same records,
+    which is why a limit needs to know how many of them are among the rows that it
+    reads: see :func:`dsel.bounds.upper_pool_rows`.
+    """
+
+    counts: Integers
+    """(n_folds, ...)."""
+    duplicates: Integers
+    """The part of the counts that is of duplicates, in the same shape."""
+    n_rows: int
+    """Rows of the pool."""
+    n_duplicates: int
+
+    def upper_rows(self, duplicates: Integers) -> Integers:
+        """Return the rows by which an upper limit reads a count with `duplicates`."""
+        return upper_pool_rows(self.n_rows, self.n_duplicates, duplicates)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a loss divides its delta between labeled rows and pool, before any count."""
+
+    delta: float
+    label_share: float
+    """1 where no pool was planned."""
+
+    @property
+    def labels(self) -> float:
+        """Probability with which limits on labeled rows may fail."""
+        return self.label_share * self.delta
+
+    @property
+    def pool(self) -> float:
+        """Probability with which limits on the pool may fail."""
+        return (1.0 - self.label_share) * self.delta
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What is bounded, and how counts become a bound.
+
+    A loss is fixed before the labels are looked at, and equal losses have equal
+    `repr`: by it a store knows its plan.
+    """
+
+    @property
+    def label(self) -> str:
+        """What is bounded, in words: ``Error``, ``Misses of 'fraud'``."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value that it can have; 1 for a rate."""
+
+    @property
+    def statistic(self) -> Statistic:
+        """What is counted for it."""
+
+    @property
+    def parts(self) -> Sequence["Loss"]:
+        """The losses whose limits it is read from: itself, unless it is their mean.
+
+        A report bounds each part once, however many losses are read from it.
+        """
+
+    @property
+    def criterion(self) -> str:
+        """Name of the criterion that ranks candidates by it."""
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the classes that it reads, of those of `y`; none of other losses."""
+
+    def of_table(self, classes: tuple[Any, ...], table: Any) -> "Loss":
+        """Return the loss that reads these classes in a table that a plan counts."""
+
+    def score_errors(self, n_errors: int, n_rows: int) -> float | None:
+        """Return the loss of rows of which so many are errors; None if that depends.
+
+        Families count errors while they fit. Where that is enough, no row is predicted
+        twice.
+        """
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return what ranks candidates, smaller is better; `largest` if undefined."""
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the loss of all folds together: no guarantee."""
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return upper limits of the models of all folds, (n_folds,).
+
+        They hold all at once with probability at least ``1 - delta``.
+        """
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Return the bound of the model of all rows, through the best of the folds.
+
+        It holds together with `limits` at ``shares.labels``, with probability at least
+        ``1 - shares.delta``.
+        """
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the limit that a 20% hold-out set would give on average."""
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return what to expect of few labeled rows, before anything is counted.
+
+        `y` are class codes, `delta` is what the limits on labeled rows may spend.
+        """
+
+
+def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
+    """Return the smallest of the sums over folds, and the terms that it is made of."""
+    fold = int(np.argmin(sums))
+    bound, label_term = float(sums[fold]), float(label_terms[fold])
+    terms = bound, label_term, bound - label_term
+    return BoundTerms(*map(np.asarray, terms))

@@ -1,0 +1,416 @@
+"""Losses that read rows by true class and prediction: recall, precision, costs.
+
+A table has the classes that the plan's losses name, and a last row and column for all
+other classes and for predictions that are none. Each loss reads the part of its own
+classes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.bounds import binomial_tail_inversion
+from dsel.bounds.binomial import upper_limits
+from dsel.bounds.by_class import (
+    added_false_answers,
+    added_misses,
+    counted_mean_limit,
+)
+from dsel.bounds.cross_validation import BoundTerms, fold_limits
+from dsel.bounds.shares import fold_shares
+from dsel.losses.base import (
+    CubeVariable,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Predictions,
+    Rows,
+    Shares,
+    smallest_sum,
+)
+from dsel.results.texts import floor_percent
+
+FEW = 0.05
+"""A class whose limit cannot be below this is told of before the run."""
+OTHERS = "others"
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """Rows by true class and prediction, and pool rows by two predictions."""
+
+    classes: tuple[Any, ...]
+    """Classes that are counted, in the order of the table."""
+    places: tuple[int, ...] = ()
+    """The place of each class code of the plan; that of all others is last."""
+    on_folds: str = names.OUTER_CONFUSION
+    on_pool: str = names.OUTER_ANSWERS
+    on_duplicates: str = names.OUTER_DUPLICATE_ANSWERS
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the rows and columns of a table."""
+        return (*map(str, self.classes), OTHERS)
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """The three tables of each fold."""
+        pair = (names.PREDICTED_CLASS, names.OTHER_CLASS)
+        return {
+            self.on_folds: CubeVariable(
+                (names.TRUE_CLASS, names.PREDICTED_CLASS),
+                "rows of the fold by true class and answer of its model",
+            ),
+            self.on_pool: CubeVariable(
+                pair, "pool rows by the answers of its model and the full one"
+            ),
+            self.on_duplicates: CubeVariable(
+                pair, "of these, the pool rows that equal labeled rows"
+            ),
+        }
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Return how often each true class was predicted as each, (C + 1, C + 1)."""
+        assert rows.y is not None  # else nobody knows true classes
+        return self._cross(rows.y, predictions)
+
+    def count_errors(self, n_errors: int) -> None:
+        """Return None: classes do not show."""
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Return how often both models predict each pair of classes."""
+        return self._cross(fold_model, all_rows)
+
+    def _cross(self, first: Integers, second: Integers) -> Integers:
+        size = len(self.classes) + 1
+        at = np.append(self.places, size - 1)  # the last, for codes of -1
+        pairs = size * at[np.maximum(first, -1)] + at[np.maximum(second, -1)]
+        return np.bincount(pairs, minlength=size**2).reshape(size, size)
+
+    def narrow(self, tables: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+        """Return tables of some classes, in this order; all others are one."""
+        n = len(classes)
+        onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
+        for place, label in enumerate((*self.classes, None)):
+            known = place < len(self.classes) and label in classes
+            onto[place, list(classes).index(label) if known else n] = 1
+        return np.asarray(onto.T @ tables @ onto)
+
+
+def wrong_rows(tables: Integers, place: int = 0) -> tuple[Integers, Integers]:
+    """Return the rows of a class with another prediction, and all of its rows."""
+    rows = tables[..., place, :].sum(axis=-1)
+    return rows - tables[..., place, place], rows
+
+
+def miss_rate(table: NDArray[Any], place: int = 0) -> float:
+    """Return the share of a class that is missed; 1 of a class without rows."""
+    wrong, rows = wrong_rows(table, place)
+    return float(wrong / rows) if rows else 1.0
+
+
+def miss_limits(tables: Integers, delta: float, place: int = 0) -> Floats:
+    """Return limits of the miss rate of a class, table by table."""
+    return fold_limits(*wrong_rows(tables, place), np.array(delta))
+
+
+def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list[str]:
+    """Return what the recall of a class can be certified to be, where that is little.
+
+    Of equal counts the first fold, whose share is the largest, has the best limit.
+    """
+    share = delta * float(fold_shares(n_folds)[0])
+    least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=share))
+    if least <= FEW:
+        return []
+    return [
+        f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a "
+        f"fold: even without a miss its recall is certified to be "
+        f"{floor_percent(1 - least)} at most"
+    ]
+
+
+@dataclass(frozen=True)
+class TableLoss:
+    """What losses by class share: they read the tables of their classes."""
+
+    classes: tuple[Any, ...] = ()
+    """The classes that it names, in whose order its own tables are."""
+    table: ClassTable | None = field(default=None, repr=False, compare=False)
+    """The table that the plan counts; None for one of these classes alone."""
+
+    @property
+    def criterion(self) -> str:
+        """Mean of the losses of all folds."""
+        return "mean_loss"
+
+    @property
+    def largest(self) -> float:
+        """The largest rate."""
+        return 1.0
+
+    @property
+    def parts(self) -> Sequence[Loss]:
+        """The loss itself."""
+        return (self,)  # type: ignore[return-value]
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the classes that it names; all where it names none."""
+        return self.classes or tuple(known)
+
+    def of_table(self, classes: tuple[Any, ...], table: ClassTable) -> Loss:
+        """Return the loss that reads these classes in this table."""
+        return replace(self, classes=classes, table=table)  # type: ignore[return-value]
+
+    @property
+    def statistic(self) -> ClassTable:
+        """The table."""
+        places = tuple(range(len(self.classes)))
+        return self.table or ClassTable(self.classes, places)
+
+    def tables(self, tables: Integers) -> Integers:
+        """Return tables as they were counted, narrowed to the classes of the loss."""
+        return self.statistic.narrow(tables, self.classes)
+
+    def score_errors(self, n_errors: int, n_rows: int) -> None:
+        """Return None: it depends on which rows are wrong."""
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return the loss of some rows; the largest where it is not defined."""
+        return self.rate(self.tables(self.statistic.count(rows, predictions)))
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the loss of all folds together."""
+        return self.rate(self.tables(folds.counts).sum(axis=0))
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return limits of each fold, which hold at once."""
+        return self.table_limits(self.tables(folds.counts), delta)
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the limit of a fifth of all rows, at these rates."""
+        pooled = self.tables(folds.counts).sum(axis=0)
+        part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
+        return float(self.table_limits(part, delta)[0])
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return none."""
+        return []
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the loss of rows of one narrowed table, counts or probabilities."""
+        raise NotImplementedError
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return upper limits, narrowed table by table."""
+        raise NotImplementedError
+
+    def n_rows(self, y: Integers, label: Any) -> int:
+        """Return the rows of a class among class codes."""
+        places = np.array(self.statistic.places)
+        return int((places[y] == self.statistic.classes.index(label)).sum())
+
+
+class Recall(TableLoss):
+    """The share of one class that is missed: 1 - recall."""
+
+    @property
+    def label(self) -> str:
+        """What is bounded."""
+        return f"Misses of {self.classes[0]!r}"
+
+    def __repr__(self) -> str:
+        return f"recall({self.classes[0]!r})"
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the share of the rows of the class that have another prediction."""
+        return miss_rate(table)
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return binomial limits of the rows of the class."""
+        return miss_limits(tables, delta)
+
+    def added(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
+        """Return by how much the model of all rows may miss more, fold by fold."""
+        left, _ = wrong_rows(self.tables(pool.counts))
+        duplicates, _ = wrong_rows(self.tables(pool.duplicates))
+        n_rows = self.tables(folds.counts)[:, 0].sum()
+        return added_misses(
+            left, pool.upper_rows(duplicates), n_rows, folds.n_rows.sum(), delta=delta
+        )
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Add the rows that leave the class from one model to the other."""
+        limits = self.limits(folds, shares.labels)
+        return smallest_sum(limits, limits + self.added(folds, pool, shares.pool))
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return what a class of few rows can be certified to have at best."""
+        [label] = self.classes
+        return few_rows_caveat(label, self.n_rows(y, label), n_folds, delta)
+
+
+class Precision(TableLoss):
+    """The share of one prediction that is false: 1 - precision."""
+
+    @property
+    def label(self) -> str:
+        """What is bounded."""
+        return f"False among answers {self.classes[0]!r}"
+
+    def __repr__(self) -> str:
+        return f"precision({self.classes[0]!r})"
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the share of the predictions of the class that are wrong."""
+        return miss_rate(table.T)
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return binomial limits of the predictions of the class."""
+        return miss_limits(tables.swapaxes(1, 2), delta)
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Bound it through how often both models predict the class."""
+        limits = self.limits(folds, shares.labels)
+        pairs = [self.tables(each) for each in (pool.counts, pool.duplicates)]
+        first, first_duplicates = (each[:, 0].sum(axis=-1) for each in pairs)
+        # The model of all rows is the same for all folds.
+        (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
+            wrong_rows(each.swapaxes(1, 2)) for each in pairs
+        )
+        fresh = int(second - duplicates)
+        sums = added_false_answers(
+            limits, first, pool.upper_rows(first_duplicates),
+            fresh, pool.n_rows - int(duplicates),
+            joined, fresh + joined_duplicates, delta=shares.pool,
+        )  # fmt: skip
+        return smallest_sum(limits, sums)
+
+
+class Balanced(TableLoss):
+    """The mean over classes of the share that is missed: 1 - balanced accuracy."""
+
+    @property
+    def label(self) -> str:
+        """What is bounded."""
+        return "Balanced error"
+
+    def __repr__(self) -> str:
+        return f"balanced({list(self.classes)!r})" if self.classes else "balanced()"
+
+    @property
+    def parts(self) -> Sequence[Recall]:
+        """The miss rates that it is the mean of."""
+        return [Recall((label,), self.statistic) for label in self.classes]
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the mean of the miss rates."""
+        return float(np.mean([miss_rate(table, c) for c in range(len(self.classes))]))
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return the means of the limits of each class, at equal shares."""
+        n = len(self.classes)
+        each = [miss_limits(tables, delta / n, place) for place in range(n)]
+        return np.asarray(np.mean(each, axis=0))
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Add the mean of what is added to each class, at equal shares."""
+        share = shares.pool / len(self.classes)
+        added = [each.added(folds, pool, share) for each in self.parts]
+        limits = self.limits(folds, shares.labels)
+        return smallest_sum(limits, limits + np.mean(added, axis=0))
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return those of its classes."""
+        share = delta / len(self.classes)
+        return [text for each in self.parts for text in each.caveats(y, n_folds, share)]
+
+
+@dataclass(frozen=True, repr=False)
+class Cost(TableLoss):
+    """The mean over rows of what the prediction costs."""
+
+    matrix: tuple[tuple[float, ...], ...] = ()
+    """By true class and prediction; all others cost most."""
+
+    @property
+    def label(self) -> str:
+        """What is bounded."""
+        return "Mean cost"
+
+    def __repr__(self) -> str:
+        names_, pairs = self.classes, product(range(len(self.classes)), repeat=2)
+        listed = {
+            (names_[y], names_[z]): self.matrix[y][z]
+            for y, z in pairs
+            if y != z or self.matrix[y][z]
+        }
+        return f"cost({listed!r})"
+
+    @property
+    def largest(self) -> float:
+        """The largest cost."""
+        return max(max(row) for row in self.matrix)
+
+    @property
+    def costs(self) -> Floats:
+        """Costs by true class and prediction, other classes and predictions last."""
+        n = len(self.classes)
+        costs = np.full((n + 1, n + 1), self.largest)
+        costs[:n, :n] = self.matrix
+        return costs
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the mean cost."""
+        total = table.sum()
+        return float((table * self.costs).sum() / total) if total else self.largest
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return limits of the mean of a few known values."""
+        shares = delta * fold_shares(len(tables))
+        return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Add what the other prediction may cost more, whatever the true class is."""
+        costs, k = self.costs, len(folds.n_rows)
+        # By first and second prediction, the most over true classes.
+        more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
+        assert (pool.duplicates.sum(axis=(1, 2)) == pool.n_duplicates).all()
+        limits = self.limits(folds, shares.labels)
+        added = self._mean_limits(
+            self.tables(pool.counts), more, np.full(k, shares.pool / k),
+            self.tables(pool.duplicates),
+        )  # fmt: skip
+        return smallest_sum(limits, limits + added)
+
+    def _mean_limits(
+        self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers
+    ) -> Floats:
+        """Return upper limits of the mean cost of rows, table by table."""
+        values, places = np.unique(costs, return_inverse=True)
+        by_value = places.ravel() == np.arange(len(values))[:, np.newaxis]
+        counts, stale = (
+            each.reshape(len(tables), -1) @ by_value.T for each in (tables, duplicates)
+        )
+        if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
+            rows = counts.sum(axis=1) - stale[:, 0]
+            return np.asarray(values[1] * upper_limits(counts[:, 1], rows, shares))
+        return np.asarray(self.largest * counted_mean_limit(
+            counts, values / self.largest, duplicates=stale, delta=shares
+        ))  # fmt: skip

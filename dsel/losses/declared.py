@@ -1,0 +1,172 @@
+"""What the options ``loss=`` and ``report=`` of a plan ask to count and to bound."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from numpy.typing import NDArray
+
+from dsel.arrays import Integers, as_plain
+from dsel.bounds.shares import LABEL_SHARE
+from dsel.losses.base import Loss, Shares, Statistic
+from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
+from dsel.losses.error_rate import ERROR
+from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+
+MOST_CLASSES: Final = 100
+"""Counts by true class and prediction are kept of so many classes."""
+
+
+@dataclass(frozen=True)
+class DeclaredLosses:
+    """The loss of a plan, and the classes whose recall and precision it reports."""
+
+    main: Loss = ERROR
+    """Ranks the candidates, and is certified."""
+    reported: tuple[Any, ...] = ()
+    """Classes of the certified report; none where there is no report."""
+    table: ClassTable | None = None
+    """What is counted by class; None where no loss reads it."""
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """All that is counted: errors always, and what the losses read."""
+        listed = (ERROR.statistic, self.main.statistic, self.table)
+        return tuple(dict.fromkeys(each for each in listed if each is not None))
+
+    @property
+    def listed(self) -> tuple[Loss, ...]:
+        """The numbers of the report: error, recalls, precisions."""
+        if not self.reported:
+            return ()
+        recalls = [Recall((label,), self.table) for label in self.reported]
+        precisions = [Precision((label,), self.table) for label in self.reported]
+        return (ERROR, *recalls, *precisions)
+
+    def shares(self, delta: float) -> tuple[float, float]:
+        """Return what the main loss may spend of delta, and each number of a report.
+
+        All numbers of a report share it equally. The main loss is one of them, or the
+        mean of several, whose shares it gets.
+        """
+        if not self.reported:
+            return delta, delta
+        each = delta / len({*self.listed, *self.main.parts})
+        return each * len(self.main.parts), each
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return what to expect of few labeled rows, before anything is counted."""
+        main_share, share = self.shares(LABEL_SHARE * delta)
+        texts = self.main.caveats(y, n_folds, main_share)
+        for each in self.listed:
+            texts += each.caveats(y, n_folds, share)
+        return list(dict.fromkeys(texts))
+
+    def bound(
+        self, evidence: Evidence, delta: float, *, has_pool: bool
+    ) -> tuple[ModelBounds, dict[str, CertifiedReport]]:
+        """Bound the main loss and all numbers of the report, all at once.
+
+        `has_pool` says whether a pool was planned: then its share is spent, even if no
+        model of all rows could be fitted.
+        """
+        label_share = LABEL_SHARE if has_pool else 1.0
+        main_share, share = self.shares(delta)
+        main = bound_models(self.main, evidence, Shares(main_share, label_share))
+        if not self.reported:
+            return main, {}
+        shares = Shares(share, label_share)
+        bounds = [
+            bound_models(each, evidence, shares, main.fold) for each in self.listed
+        ]
+        return main, self._reports(evidence, delta, bounds)
+
+    def _reports(
+        self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]
+    ) -> dict[str, CertifiedReport]:
+        """Return the report of each model, of numbers in the order of `listed`."""
+        error, *others = bounds
+        n = len(self.reported)
+        recalls, precisions = others[:n], others[n:]
+        assert self.table is not None  # else nothing is reported
+        pooled = evidence.folds[self.table].counts.sum(axis=0)
+        rows = [int(wrong_rows(pooled, self._place(c))[1]) for c in self.reported]
+
+        def report(deploy: str) -> CertifiedReport:
+            def at_least(each: ModelBounds) -> float:
+                return max(0.0, 1.0 - float(getattr(each, deploy)))
+
+            return CertifiedReport(
+                delta, "", self.reported, tuple(rows),
+                tuple(1.0 - each.estimate for each in recalls),
+                tuple(map(at_least, recalls)),
+                tuple(1.0 - each.estimate for each in precisions),
+                tuple(map(at_least, precisions)),
+                error.estimate, min(1.0, getattr(error, deploy)),
+            )  # fmt: skip
+
+        deployed = (ONE_FOLD, ALL_ROWS) if evidence.pool else (ONE_FOLD,)
+        return {deploy: report(deploy) for deploy in deployed}
+
+    def _place(self, label: Any) -> int:
+        assert self.table is not None
+        return self.table.classes.index(label)
+
+
+def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLosses:
+    """Return what options ask to count and to bound, for labels of these classes.
+
+    Raises TypeError or ValueError where a class is none of `y`, or there are too many.
+    """
+    known, named = classes.tolist(), cast(Loss, ERROR)
+    if isinstance(loss, Loss) and not isinstance(loss, type):
+        named = loss
+    elif loss is not None and not (isinstance(loss, str) and loss == "error"):
+        raise TypeError(
+            f"`loss` must be 'error' or made by dsel.losses, such as "
+            f'dsel.losses.recall("fraud") or .cost(...), got {loss!r}.'
+        )
+    reported = tuple(known) if report is True else as_labels("report", report)
+    of_loss = named.named_classes(known)
+    for argument, labels in (("loss", of_loss), ("report", reported)):
+        check_classes(argument, labels, known)
+    if not (of_loss or reported):
+        return DeclaredLosses(named)
+    counted = tuple(dict.fromkeys((*reported, *of_loss)))
+    at = {label: place for place, label in enumerate(counted)}
+    table = ClassTable(counted, tuple(at.get(label, len(at)) for label in known))
+    # A report covers the classes of the loss, too.
+    main = named.of_table(of_loss, table)
+    return DeclaredLosses(main, counted if reported else (), table)
+
+
+def check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -> None:
+    """Raise ValueError where a label is no class of `y`, or one of too many."""
+    for label in labels:
+        if label not in known:
+            shown = ", ".join(repr(each) for each in known[:5])
+            like = [each for each in known if str(each) == str(label)]
+            advice = f"write {like[0]!r}" if like else "name classes that `y` has"
+            raise ValueError(
+                f"`{argument}` names the class {label!r}, which is none of the "
+                f"{len(known)} classes of `y` ({shown}"
+                f"{', ...' * (len(known) > 5)}); {advice}."
+            )
+    if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
+        raise ValueError(
+            f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
+            f"{len(labels)}; name those that matter."
+        )
+
+
+def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
+    """Return a list of classes as a tuple of plain values; none for None and False."""
+    if given is None or given is False:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"`{argument}` must be a list of classes, as they stand in `y`, got "
+            f"{given!r}; write [{given!r}]."
+        )
+    return tuple(as_plain(label) for label in given)

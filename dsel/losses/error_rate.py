@@ -1,0 +1,116 @@
+"""The error as a loss: the share of rows that a model predicts wrongly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_rows
+from dsel.bounds.holdout import expected_holdout_bound
+from dsel.losses.base import (
+    CubeVariable,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Predictions,
+    Rows,
+    Shares,
+)
+
+
+@dataclass(frozen=True)
+class ErrorCount:
+    """Rows that a model predicts wrongly, or that two models predict differently."""
+
+    on_folds: str = names.OUTER_ERRORS
+    on_pool: str = names.OUTER_DISAGREEMENTS
+    on_duplicates: str = names.OUTER_DUPLICATE_DISAGREEMENTS
+    labels: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """None: `dsel.names` lists them."""
+        return {}
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Count the errors, shape ()."""
+        return np.asarray(np.sum(predictions != rows.y))
+
+    def count_errors(self, n_errors: int) -> Integers:
+        """Return them, shape ()."""
+        return np.asarray(n_errors)
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Count the rows on which both differ, shape ()."""
+        return np.asarray(np.sum(fold_model != all_rows))
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """The share of rows that are predicted wrongly; a prediction of no class is."""
+
+    label: str = "Error"
+    largest: float = 1.0
+    statistic: ErrorCount = ErrorCount()
+    criterion: str = "cv_error"
+
+    def __repr__(self) -> str:
+        return "error"
+
+    @property
+    def parts(self) -> Sequence[Loss]:
+        """The error itself."""
+        return (self,)
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return none: an error is one whatever the class is."""
+        return ()
+
+    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
+        """Return the error."""
+        return self
+
+    def score_errors(self, n_errors: int, n_rows: int) -> float:
+        """Return the rate of errors."""
+        return n_errors / n_rows if n_rows else 1.0
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return the rate of errors."""
+        n_errors = int(self.statistic.count(rows, predictions))
+        return self.score_errors(n_errors, len(predictions))
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the rate of errors on all folds together."""
+        return float(folds.counts.sum() / folds.n_rows.sum())
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return binomial limits, at the shares of the folds."""
+        return fold_limits(folds.counts, folds.n_rows, np.array(delta))
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
+        rows = pool.upper_rows(pool.duplicates)
+        _, terms = nested_all_rows(
+            folds.counts, folds.n_rows, pool.counts, rows,
+            delta=shares.delta, label_share=shares.label_share,
+        )  # fmt: skip
+        return terms
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the average of the limits that a fifth of the rows might get."""
+        n_rows = max(1, int(folds.n_rows.sum() // 5))
+        return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return none: small folds are told of for every loss."""
+        return []
+
+
+ERROR: Final = ErrorRate()

@@ -1,0 +1,151 @@
+"""A loss that dsel has never heard of ranks, is counted, and is bounded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel import losses
+from dsel.bounds import binomial_tail_inversion, fold_shares
+from dsel.losses.base import CubeVariable, Loss, Statistic, smallest_sum
+from dsel.losses.error_rate import ERROR
+
+X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
+POOL, X, Y = np.vstack([X[300:], X[:20]]), X[:300], Y[:300]  # some duplicates
+TREE, GRID = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 4]}
+
+
+@dataclass(frozen=True)
+class ErrorsWhere:
+    """Errors, and rows, where a column is positive."""
+
+    column: int
+    on_folds: str = "positive_errors"
+    on_pool: str = "positive_disagreements"
+    on_duplicates: str = "positive_duplicates"
+    labels: tuple[str, ...] = ("errors", "rows")
+
+    @property
+    def variables(self):
+        names = (self.on_folds, self.on_pool, self.on_duplicates)
+        return {name: CubeVariable(("counted",), "where positive") for name in names}
+
+    def _count(self, rows, is_wrong):
+        there = np.asarray(rows.X)[:, self.column] > 0
+        return np.array([np.sum(is_wrong & there), there.sum()])
+
+    def count(self, rows, predictions):
+        return self._count(rows, predictions != rows.y)
+
+    def count_errors(self, n_errors):
+        return None
+
+    def count_pair(self, rows, fold_model, all_rows, fold):
+        return self._count(rows, fold_model != all_rows)
+
+
+@dataclass(frozen=True)
+class ErrorWhere:
+    """The error on rows where a column is positive."""
+
+    column: int
+    label: str = "Error where positive"
+    largest: float = 1.0
+    criterion: str = "mean_loss"
+
+    @property
+    def statistic(self):
+        return ErrorsWhere(self.column)
+
+    @property
+    def parts(self):
+        return (self,)
+
+    def named_classes(self, known):
+        return ()
+
+    def of_table(self, classes, table):
+        return self
+
+    def score_errors(self, n_errors, n_rows):
+        return None
+
+    def score(self, rows, predictions):
+        errors, n_rows = self.statistic.count(rows, predictions)
+        return errors / n_rows if n_rows else 1.0
+
+    def estimate(self, folds):
+        errors, n_rows = folds.counts.sum(axis=0)
+        return float(errors / n_rows)
+
+    def limits(self, folds, delta):
+        shares = delta * fold_shares(len(folds.n_rows))
+        return binomial_tail_inversion(*folds.counts.T, delta=shares)
+
+    def all_rows(self, folds, pool, shares):
+        limits, k = self.limits(folds, shares.labels), len(folds.n_rows)
+        (differ, rows), (stale, stale_rows) = pool.counts.T, pool.duplicates.T
+        fresh = rows - stale_rows + stale
+        added = binomial_tail_inversion(differ, fresh, delta=shares.pool / k)
+        return smallest_sum(limits, limits + added)
+
+    def expected_holdout(self, folds, delta):
+        return float("nan")
+
+    def caveats(self, y, n_folds, delta):
+        return []
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [ERROR, losses.recall(1), losses.precision(1), losses.balanced([0, 1]),
+     losses.cost({(0, 1): 5, (1, 0): 1}), ErrorWhere(0)],
+    ids=repr,
+)  # fmt: skip
+def test_losses__have_the_members_of_the_protocol(loss):
+    assert isinstance(loss, Loss)
+    assert isinstance(loss.statistic, Statistic)
+
+
+def test_loss_of_a_third_party__takes_the_path_of_the_error():
+    plan = dsel.plan_search(
+        TREE, GRID, X, Y, POOL, loss=ErrorWhere(0), random_state=7, prune=False
+    )
+    outcome = plan.run()
+    cube, there = outcome.results, X[:, 0] > 0
+    for fold, split in enumerate(plan.layout.folds[:-1]):
+        chosen = int(cube["outer_candidate"][fold])
+        model = DecisionTreeClassifier(
+            random_state=0, max_depth=GRID["max_depth"][chosen]
+        )
+        rows = split.test_rows[there[split.test_rows]]
+        model.fit(X[split.train_rows], Y[split.train_rows])
+        wrong = int((model.predict(X[rows]) != Y[rows]).sum())
+        assert cube["positive_errors"][fold].values.tolist() == [wrong, len(rows)]
+    found = outcome.certificates["one_fold"]
+    limits = binomial_tail_inversion(
+        *cube["positive_errors"].values.T, delta=0.95 * 0.05 * fold_shares(5)
+    )
+    assert found.bound == limits.min()
+    assert found.headline().startswith("Error where positive at most ")
+    one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
+    differ = int(((one != full) & (POOL[:, 0] > 0)).sum())
+    pairs = cube["positive_disagreements"].values[found.fold]
+    assert pairs.tolist() == [differ, (POOL[:, 0] > 0).sum()]
+    assert int(cube["positive_duplicates"][0, 1]) == (X[:20, 0] > 0).sum()
+    assert outcome.certificates["all_rows"].bound > found.bound
+
+
+def test_loss_of_a_third_party__is_read_from_out(tmp_path):
+    options = {"loss": ErrorWhere(0), "random_state": 7}
+    plan = dsel.plan_search(TREE, GRID, X, Y, POOL, **options)
+    first, again = (plan.run(out=tmp_path) for _ in range(2))
+    assert again.certificates == first.certificates
+    other = dsel.plan_search(
+        TREE, GRID, X, Y, POOL, **options | {"loss": ErrorWhere(1)}
+    )
+    with pytest.raises(ValueError, match="another plan"):
+        other.run(out=tmp_path)
