@@ -126,6 +126,9 @@ def command(
     X, y, unlabeled, words = _labeled_rows(
         X, y, labeled, target, has_pool=pool is not None
     )
+    if table.schema is not None and all(isinstance(label, str) for label in y):
+        # The reader knows which labels were missing: texts such as "None" are classes.
+        y = pd.Series(y, dtype="category")
     lines = [*table.caveats, *words]
     estimator, values, used = build(model, grid, X, lines)
     if pool is not None and table.schema is not None:

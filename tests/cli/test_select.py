@@ -277,3 +277,17 @@ def test_parse_grid__reads_lists_and_ranges_of_powers():
         "d": [1.0, 2.0, 4.0],
         "shrinking": [True, False, None, "auto"],
     }
+
+
+@pytest.mark.parametrize("name", ["None", "nan", "NaT", "NA"])
+def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    table["label"] = np.where(table.a > 0, name, "EU")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    found = run(
+        "select", str(tmp_path / "t.csv"), "--target", "label", "--model", "logistic",
+        "--grid", "C=1,10", "--quiet",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert "Chosen: " in found.output

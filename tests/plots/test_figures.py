@@ -270,3 +270,24 @@ def test_plot_comparison__draws_limits_and_the_verdict():
         drawn = [line.get_xdata()[-1] for line in ax.lines[: len(ends)]]
         assert drawn == ends
         assert ax.get_title(loc="left").replace("\n", " ") == comparison.headline()
+
+
+def test_plots__show_dollars_as_they_are_written():
+    grid = {"n_neighbors": [1, 3], "weights": ["uniform", "distance"]}
+    names = {"n_neighbors": "$n_1$", "weights": r"w$^2$"}
+    cube = run(grid, certificate="cv_bound", prune=False).rename(names)
+    for draw in (plot_surface, plot_terms):
+        ax = draw(cube)
+        ax.figure.canvas.draw()
+        shown = [text for text in ax.figure.findobj(mpl.text.Text) if text.get_text()]
+        with_dollars = [text for text in shown if "$" in text.get_text()]
+        assert with_dollars
+        assert not any(text.get_parse_math() for text in with_dollars)
+    labels = ("$a$", "b$^{$")
+    report = dsel.results.CertifiedReport(
+        0.05, "the model", labels, (8, 19), (0.8, 0.9), (0.7, 0.9), (0.9, 0.9),
+        (0.7, 0.9), 0.01, 0.03,
+    )  # fmt: skip
+    ax = plot_certified_report(report)
+    ax.figure.canvas.draw()  # mathematics that is not closed would raise
+    assert texts(ax)[0].startswith("$a$: recall")
