@@ -60,6 +60,8 @@ _seconds = partial(_variable, "seconds")
 STATUS = _variable("flag", "status", _EACH, "what happened to the candidate")
 MESSAGE = _variable("text", "message", _EACH, "why the candidate failed")
 FOLD_ERRORS = _count("fold_errors", _FIT, "errors on the held-out rows")
+ERROR = _number("error", _FIT,
+    "errors on the held-out rows divided by the answers behind them, in [0, 1]")
 FOLD_LOSS_MEAN = _number("fold_loss_mean", _FIT,
     "mean loss on the held-out rows of models without them")
 FOLD_ROWS = _count("fold_rows", (SPLITS,), "held-out rows")

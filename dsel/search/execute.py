@@ -555,6 +555,12 @@ class _Run:
         if layout.n_halvings:
             splits = {names.REPEAT: layout.n_halvings, names.HALF: 2}
         versions = installed_versions().items()
+        # Ready, since errors of a nested search are of more answers than rows.
+        errors = evidence[names.FOLD_ERRORS]
+        answers = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
+        is_known = (errors >= 0) & (answers > 0)
+        rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
+        evidence = {**evidence, names.ERROR: rates}
         cube = make_cube(
             plan.axes, splits, evidence, assumptions=assumptions,
             attributes={

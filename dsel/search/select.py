@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isnan, nan
+from math import floor, isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: what the run has chosen, with its certificates."""
+NESTED: Final = "nested"
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
 
@@ -40,7 +41,8 @@ def select(
         The `Outcome` of a search, or its cube.
     criterion
         Such as ``"cv_error"``, ``"cv_bound"`` or ``"best_fold"``; by default that of
-        the search.
+        the search. The counts of a nested search answer ``"cv_error"``, ``"mean_loss"``
+        where it has a loss, and ``"nested"``, which is what it chose itself.
     delta
         Probability with which a bound may fail; by default that of the search.
 
@@ -78,6 +80,14 @@ def select(
     results = getattr(results, "results", results)
     evidence(results)  # raises where it is no cube
     choice = attribute(results, CHOICE, Choice.from_json, None)
+    if criterion == NESTED:
+        if str(results.attrs.get("certificate")) != NESTED or delta is not None:
+            raise ValueError(
+                f"{NESTED!r} is read by nested searches at the delta of their plan, "
+                f"not from counts of another one or at another `delta`; run "
+                f"plan_search(..., certificate={NESTED!r}), with an `out` of its own."
+            )
+        criterion = None
     if criterion is None and delta is None and choice is not None:
         if str(results.attrs.get(TOKEN)) == content_token(results):
             return choice
@@ -101,11 +111,10 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     of_best = criterion == "best_fold" or (
         certificate == "best_fold" and criterion == "cv_bound"
     )
-    rule, terms = reported, own = terms_of(
-        cube, "cv_bound" if of_best else criterion, delta=delta
-    )
-    if of_best:
-        reported, own = terms_of(cube, "best_fold", delta=delta)
+    reported, own = terms_of(cube, "best_fold" if of_best else criterion, delta=delta)
+    rule, terms = reported, own
+    if of_best:  # after what was asked for is known to be there
+        rule, terms = terms_of(cube, "cv_bound", delta=delta)
     counts, declared = evidence(cube), _delta_of(cube, nan)
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
@@ -189,8 +198,9 @@ def terms_of(
     """
     counts = evidence(cube)
     if names.REGULARIZATION in cube.dims:
+        asked = f" and has no {criterion!r}" if criterion else ""
         raise ValueError(
-            "`results` are of a least-squares search, which bounds nothing: "
+            f"`results` are of a least-squares search, which bounds nothing{asked}: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
     rule = get_criterion(criterion or first_criterion(cube))
@@ -203,7 +213,19 @@ def terms_of(
             f"{splits[not rule.by_halves]}; run plan_search(..., "
             f"{kind}={rule.name!r}), with an `out` of its own."
         )
+    if rule.is_guarantee and names.FOLD_ANSWERS in counts:
+        raise ValueError(
+            f"{rule.name!r} needs errors of one model for each fold, and `results` are "
+            f"of a nested search, where several models answer for a row; run "
+            f"plan_search(..., {kind}={rule.name!r}), with an `out` of its own."
+        )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
+    if rule.name == "mean_loss" and names.FOLD_LOSS_MEAN not in counts:
+        raise ValueError(
+            f"{rule.name!r} is that of a declared loss, and `results` are of a search "
+            f"without one; run plan_search(..., loss=dsel.losses.recall('fraud')) or "
+            f"another, with an `out` of its own."
+        )
     if missing := [name for name in (*rule.needs, *sizes) if name not in counts]:
         raise ValueError(
             f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
@@ -285,17 +307,22 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
             remarks.append(text.format(f"{n} candidate{'s' * (n > 1)}"))
     if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
         # Two models that differ on a row cannot both be right there: half of the lower
-        # limit of their disagreement is one of their mean error, and needs no label.
+        # limit of their disagreement is one of the mean of their errors, and needs no
+        # label. It says nothing about either of them alone. Rows that equal labeled
+        # ones may be records that one of both was trained on.
         pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
+        pairs = pairs - counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
         delta = 0.05 / len(pairs)
         limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
         least = float(limits.mean())
         said = float(np.mean(errors / counts[names.FOLD_ROWS]))
         if round(least, 3) > round(said, 3):  # as they are printed
             remarks.append(
-                f"contradiction: the folds' models err on {100 * said:.1f} % of the "
-                f"labeled rows, but differ so often on the pool that they err on "
-                f"{100 * least:.1f} % of it or more on average; labeled rows are few, "
+                f"the models trained without a fold err on {100 * said:.1f}% of the "
+                f"labeled rows that they have not seen, but differ so often from the "
+                f"model trained on all labels that, of pool rows, the mean of their "
+                f"error and its error is at least {floor(1000 * least) / 10:.1f}% (95% "
+                f"confidence): its error is far larger, or the labeled rows are few, "
                 f"unlike the pool, or not independent"
             )
     return tuple(remarks)
