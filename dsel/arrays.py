@@ -1,5 +1,6 @@
 """Names of array types, plain numbers, masked values, and rows in float64."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -70,6 +71,25 @@ def fill_masked(rows: Any, name: str) -> Any:
     return masked.filled(np.nan)
 
 
+def check_rows(X: Any, what: str = "`X`") -> None:
+    """Raise where something is no rows at all: a dict, a lazy frame, an empty list."""
+    is_lazy = hasattr(X, "collect") and not hasattr(X, "shape")
+    if isinstance(X, Mapping) or is_lazy or not (
+        isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
+        or hasattr(X, "__dataframe__") or hasattr(X, "compute")
+    ):  # fmt: skip
+        way = "call its collect()" if is_lazy else "make a data frame or an array of it"
+        raise TypeError(
+            f"{what} must hold rows of features, got {type(X).__name__}; {way}."
+        )
+    if len(np.shape(X) if hasattr(X, "shape") else (len(X), 1)) == 0 or (
+        isinstance(X, Sequence) and not len(X)
+    ):
+        raise ValueError(
+            f"{what} must have rows and columns, got none; pass a table of them."
+        )
+
+
 def validate_data(
     estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any
 ) -> Any:
@@ -77,6 +97,8 @@ def validate_data(
 
     Masked labels and targets are refused before, as rows without one are.
     """
+    if not (X is None or np.isscalar(X)):
+        check_rows(X)
     return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
 
 

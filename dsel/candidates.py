@@ -61,6 +61,11 @@ def drawn(grid: Grid, seed: int) -> Any:
     entries: list[Any] = [grid] if is_one else list(grid)
     grids = [each for each in entries if isinstance(each, Mapping)]
     for name, values in [pair for each in grids for pair in each.items()]:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`param_grid` must name parameters by texts, got {name!r}; write it "
+                f"as {{'C': [0.1, 1]}}."
+            )
         if hasattr(values, "rvs"):
             raise TypeError(
                 f"`param_grid` must list the values of {name!r}, got a distribution; "

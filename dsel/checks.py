@@ -217,6 +217,17 @@ def check_path(place: Any, name: str) -> str:
     path = str(os.fspath(place))
     if not path:
         raise ValueError(f"`{name}` must name a place, got ''; '.' is this folder.")
+    # Surrogates are no characters, and no file system takes them or NUL.
+    if "\0" in path or any("\ud800" <= sign <= "\udbff" for sign in path):
+        raise ValueError(
+            f"`{name}` must name a place, got {path[:80]!r} with a character that no "
+            f"file name has; leave it out."
+        )
+    if "://" not in path and max(map(len, map(_encoded, path.split("/")))) > 255:
+        raise ValueError(
+            f"`{name}` {path[:60]!r}... has a name of more than 255 bytes, which no "
+            f"file system takes; choose a shorter one."
+        )
     if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
         protocol, _, rest = path.partition(":/")
         raise ValueError(
@@ -224,6 +235,10 @@ def check_path(place: Any, name: str) -> str:
             f"Path; write '{protocol}://{rest}', or './{path}' for a folder here."
         )
     return path
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode(errors="surrogateescape")
 
 
 def check_options(options: Any) -> dict[str, Any]:

@@ -213,6 +213,11 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
 def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]:
     """Start a cluster class; return it, and how long its first worker may take."""
     name = options.pop("class")
+    if not isinstance(name, str) or not name.strip(".") or name.startswith("."):
+        raise ValueError(
+            f"`class` must be the full name of a cluster class, such as "
+            f"dask_jobqueue.SLURMCluster, got {name!r}."
+        )
     module, _, last = name.rpartition(".")
     try:
         # Whoever writes its name decides which code runs: importing it already does.

@@ -19,6 +19,7 @@ from dsel.checks import (
     check_probabilities,
 )
 from dsel.data.row_random import seed_from
+from dsel.runtime.clients import count_threads
 from dsel.runtime.tasks import as_task
 
 SIGNIFICANCE: Final = 0.001
@@ -95,6 +96,7 @@ def audit(
     given = np.atleast_1d(check_probabilities(delta, "delta")).tolist()
     deltas = sorted(map(check_delta, given), reverse=True)
     draws = check_integer(n_draws, "n_draws", at_least=1)
+    count_threads(n_jobs)  # raises where it is no number of processes
     seed = seed_from(random_state)
     starts = range(0, draws, _DRAWS_A_TASK)
     found = Parallel(n_jobs=n_jobs)(

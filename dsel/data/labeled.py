@@ -1,5 +1,7 @@
 """The labeled rows: checked, with labels as class codes; and a pool that fits them."""
 
+import datetime as dt
+import decimal
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +18,7 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.arrays import as_masked, fill_masked
+from dsel.arrays import as_masked, check_rows, fill_masked
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -32,6 +34,11 @@ from dsel.data.frames import (
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
 
+NO_CLASSES: Final = (
+    bytes, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal,
+    pd.Period, pd.Interval,
+)  # fmt: skip
+"""Labels that scikit-learn takes for measurements, or not at all."""
 MOST_SINGLE: Final = 50
 """Classes that may have less than two rows each, on average."""
 EMPTY: Final = ("", "<NA>")
@@ -105,6 +112,7 @@ def checked_features(
             f"{what} must hold rows of features, got {X!r}; pass an array, a data "
             f"frame or a sparse matrix."
         )
+    check_rows(X, what)
     X = fill_masked(X, what)
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
@@ -166,7 +174,20 @@ def check_labels(y: Any) -> NDArray[Any]:
     check_unmasked(y)
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
-    labels: NDArray[Any] = column_or_1d(given, warn=True)
+    try:
+        labels: NDArray[Any] = column_or_1d(given, warn=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`y` must be one column, a label for each row of `X`, got "
+            f"{type(y).__name__}: {shorten(str(error), 120)}"
+        ) from error
+    some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
+    if some and isinstance(some[0], NO_CLASSES):
+        raise TypeError(
+            f"`y` must hold labels that are texts, whole numbers or truth values, got "
+            f"{some[0]!r} ({type(some[0]).__name__}); make texts of them, such as "
+            f"[str(label) for label in y]."
+        )
     is_float = labels.dtype.kind == "f"
     missing = np.flatnonzero(~np.isfinite(labels) if is_float else pd.isna(labels))
     if len(missing):
