@@ -209,6 +209,28 @@ class Turncoat(Learner):
         return (X[:, 0] > self.half) ^ np.isin(X[:, 0], self.wrong_)
 
 
+class Forgetful(Learner):
+    """Knows the step, and once it has all rows errs on others, in some of the cells.
+
+    On records that it has seen it agrees with all models, so a pool that holds the
+    labeled records makes it look much more like them than it is.
+    """
+
+    def __init__(self, n_rows: int, half: float, every: int) -> None:
+        self.n_rows = n_rows
+        self.half = half
+        self.every = every
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        self.has_all_ = len(X) >= self.n_rows
+        self.known_ = X[:, -1]
+
+    def _answer(self, X: Floats) -> Any:
+        is_new = ~np.isin(X[:, -1], self.known_)
+        errs = self.has_all_ & is_new & (X[:, 0] % self.every == 0)
+        return (X[:, 0] > self.half) ^ errs
+
+
 class Refusing(Learner):
     """Knows the step of 32 cells, and raises where rows of one cell are among others.
 

@@ -26,6 +26,7 @@ from dsel.arrays import Floats
 from dsel.auditing.laws import (
     BestColumn,
     Codes,
+    Forgetful,
     Law,
     Memory,
     Parity,
@@ -179,6 +180,8 @@ class Setting:
     n_labeled: int = 39
     n_unlabeled: int = 200
     """Rows of the pool; with 0 there is none."""
+    n_copies: int = 0
+    """How often the pool also holds each labeled record."""
     is_control: bool = False
     """Whether it is a broken bound, which the audit must catch."""
 
@@ -187,6 +190,7 @@ class Setting:
         rng = np.random.default_rng(entropy)
         X, y = self.law.draw(self.n_labeled, rng)
         pool, _ = self.law.draw(self.n_unlabeled, rng)
+        pool = np.vstack([pool, *[X] * self.n_copies])
         seed = int(rng.integers(2**31))
         return Draw(self, X, y, pool if self.n_unlabeled else None, seed)
 
@@ -201,12 +205,15 @@ _FIVE: Final = (dice([0.4, 0.3, 0.15, 0.1, 0.05]), RandomTable(n_classes=5), _TE
 _MEMORY: Final = (biased_coin(0.4), Memory(), {"otherwise": [0, 1]})
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
 _TURNCOAT: Final = (step(), Turncoat(400, 7.5, 3), {"n_rows": [400]})
+_FORGETFUL: Final = (step(), Forgetful(39, 7.5, 3), {"n_rows": [39]})
+_COPIES: Final[dict[str, Any]] = {"n_unlabeled": 400, "n_copies": 40}
+"""Most pool rows are labeled records."""
 _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
 _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
 def _of_each_certificate(certificate: str) -> dict[str, Setting]:
-    """Return the four settings that every certificate is read in."""
+    """Return the settings that every certificate is read in."""
     few = {"certificate": certificate, "cv": 3 if certificate == "nested" else 2}
     tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
     found = {
@@ -215,6 +222,8 @@ def _of_each_certificate(certificate: str) -> dict[str, Setting]:
         "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
         "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
     }
+    if certificate != "holdout":  # which reads no pool
+        found["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
     return {f"{certificate}, {name}": each for name, each in found.items()}
 
 
@@ -239,6 +248,7 @@ def _of_each_loss(name: str) -> dict[str, Setting]:
         "rarest class": Setting(rarest, RandomTable(), _TEN, given, n_labeled=300),
         "memory": Setting(*_MEMORY, given),
         "full model differs": Setting(*_TURNCOAT, given, **_FEW_IN_POOL),
+        "duplicates": Setting(*_FORGETFUL, {**given, "cv": 2}, **_COPIES),
     }
     return {f"{name}, {kind}": each for kind, each in found.items()}
 

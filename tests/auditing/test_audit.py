@@ -43,6 +43,16 @@ def test_setting__fails_at_most_delta_in_500_draws(name):
     assert is_sound(found), found.to_dict()
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name.endswith("duplicates")]
+)
+def test_duplicates__are_allowed_for_by_every_loss(name):
+    # Where a bound ignored them it would fail in each of these draws.
+    found = dsel.audit(name, delta=0.5, n_draws=4, random_state=3)
+    assert found.certified.item() == 4
+    assert found.failures.item() == 0
+
+
 @pytest.mark.parametrize(("name", "delta"), CONTROLS.items())
 def test_control__is_caught(name, delta):
     found = dsel.audit(name, delta=delta, n_draws=60, random_state=3)
