@@ -65,6 +65,10 @@ class Statistic(Protocol):
     def variables(self) -> Mapping[str, CubeVariable]:
         """Names that `dsel.names` does not list, and what they mean."""
 
+    @property
+    def counts_differences(self) -> bool:
+        """Whether `count_pair` counts only rows on which both models differ."""
+
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count labeled rows that the model did not see."""
 

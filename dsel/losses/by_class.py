@@ -52,6 +52,7 @@ class ClassTable:
     on_folds: str = names.OUTER_CONFUSION
     on_pool: str = names.OUTER_ANSWERS
     on_duplicates: str = names.OUTER_DUPLICATE_ANSWERS
+    counts_differences: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:

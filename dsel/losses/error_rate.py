@@ -29,6 +29,7 @@ class ErrorCount:
     on_pool: str = names.OUTER_DISAGREEMENTS
     on_duplicates: str = names.OUTER_DUPLICATE_DISAGREEMENTS
     labels: tuple[str, ...] = ()
+    counts_differences: bool = True
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
