@@ -19,6 +19,7 @@ from dsel.checks import (
     check_probabilities,
 )
 from dsel.data.row_random import seed_from
+from dsel.errors import AllFitsFailedError
 from dsel.runtime.clients import count_threads
 from dsel.runtime.tasks import as_task
 
@@ -137,7 +138,10 @@ def _counts(
         if len(np.unique(draw.y)) < setting.law.chances.shape[1]:
             continue
         for place, delta in enumerate(deltas):
-            claims = setting.steps(draw, delta)
+            try:
+                claims = setting.steps(draw, delta)
+            except AllFitsFailedError:  # the search is refused
+                claims = []
             is_wrong = any(truth > bound + ROUNDING for bound, truth in claims)
             counts[place] += bool(claims), is_wrong
     return counts

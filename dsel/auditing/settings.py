@@ -260,7 +260,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "nested, no seed": Setting(*_UNSEEDED),
     "nested, resumed": Setting(*_UNSEEDED, steps=resume),
     "nested, predict raises": Setting(
-        step(32), Refusing(), {"cell": [*range(32)]}, n_labeled=300, n_unlabeled=0
+        step(32), Refusing(), {"cell": [*range(32)]}, n_labeled=60, n_unlabeled=0
     ),
     "nested, twins": Setting(
         step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
