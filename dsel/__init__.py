@@ -18,7 +18,10 @@ in the order estimator, grid, X, y, pool, then keywords. `random_state` becomes 
 integer seed at once, which is recorded; no count depends on chunks, workers or order.
 """
 
+import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,7 +81,6 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # run from a checkout that is not installed
             value = "unknown"
     elif name in _HOMES:
-        import_module("dsel.accessor")  # ``results.dsel`` is there with the first name
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _modules():
         return import_module(f"dsel.{name}")
@@ -96,3 +98,37 @@ def _modules() -> set[str]:
     from pkgutil import iter_modules
 
     return {each.name for each in iter_modules(__path__)} - {"__main__"}
+
+
+class _AccessorFinder(MetaPathFinder):
+    """Registers ``results.dsel`` when xarray is imported, by dsel or by anybody.
+
+    xarray takes a while to import, and a Dataset may come from `xarray.open_zarr` with
+    no name of dsel asked for. xarray has no entry points for accessors.
+    """
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != "xarray":
+            return None
+        sys.meta_path.remove(self)  # the others shall find it
+        try:
+            spec = find_spec(fullname)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_register(module: Any) -> None:
+                load(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                import_module("dsel.accessor")
+
+            vars(spec.loader)["exec_module"] = load_and_register
+        return spec
+
+
+if "xarray" in sys.modules:
+    import_module("dsel.accessor")
+else:
+    sys.meta_path.insert(0, _AccessorFinder())

@@ -72,10 +72,11 @@ class ResultsAccessor:
         The arguments are those of `dsel.select`. Numbers are unclipped; NaN where a
         candidate was pruned and inf where it failed.
         """
+        from dsel.results.cube import in_order
         from dsel.search.select import terms_of
 
         rule, terms = terms_of(self._results, criterion, delta=delta)
-        status = self._results["status"]
+        status = in_order(self._results)["status"]
         return (
             status.copy(data=terms.estimate.reshape(status.shape))
             .assign_attrs(long_name=rule.name, units="1")

@@ -74,6 +74,13 @@ def check_integer(
     return number
 
 
+def check_count(value: Any, name: str, *, at_least: int) -> int:
+    """Return a single count as an int; whole floats, as cubes hold them, are counts."""
+    item = value.item() if getattr(value, "ndim", None) == 0 else value
+    is_whole = isinstance(item, float) and item.is_integer()
+    return check_integer(int(item) if is_whole else item, name, at_least=at_least)
+
+
 def check_positive(value: Any, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
     number = _number(value, name, "a positive number")
@@ -91,8 +98,20 @@ def check_nonnegative(value: Any, name: str) -> float:
 
 
 def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Return integer counts as int64, or raise; rates are refused, never rounded."""
+    """Return integer counts as int64, or raise; rates are refused, never rounded.
+
+    Whole floats are counts: those of a results cube are, with NaN where none was made.
+    """
     array = np.asarray(values)
+    if array.dtype.kind == "f":
+        if np.isnan(array).any():
+            raise ValueError(
+                f"`{name}` is NaN where nothing was counted, as of candidates that "
+                f"were pruned; leave these out, as "
+                f"results.where(results.status == 0, drop=True) does for one parameter."
+            )
+        if (array == np.rint(array)).all() and (np.abs(array) < 2.0**53).all():
+            array = array.astype(np.int64)
     # Nullable integers of pandas, unless one is missing, are integers.
     if array.dtype == object and all(
         isinstance(each, Integral) and abs(int(each)) < 2**63 for each in array.flat

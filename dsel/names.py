@@ -40,6 +40,9 @@ SIDE: Final = "side"
 TRUE_CLASS: Final = "true_class"
 PREDICTED_CLASS: Final = "predicted_class"
 OTHER_CLASS: Final = "other_class"
+POOL_ROW: Final = "pool_row"
+COLUMN: Final = "column"
+OUTPUT: Final = "output"
 
 # Stand for the dimensions that vary from cube to cube: those of candidates, those of
 # splits, and those of splits that count disagreements, which are all but the halves.
@@ -50,7 +53,7 @@ COMPARED: Final = "*compared"
 _EACH = (CANDIDATES,)
 _FIT = (CANDIDATES, SPLITS)
 _PAIR = (CANDIDATES, COMPARED)
-_OUTER = (FOLD,)
+OUTER = (FOLD,)
 _JUDGED = (CRITERION, CANDIDATES)
 _count = partial(_variable, "count")  # whole, NaN in the cube where nothing was counted
 _number = partial(_variable, "number")
@@ -76,9 +79,9 @@ BEST_FOLD_DISAGREEMENTS = _count("best_fold_disagreements", _EACH,
     "pool rows on which the best fold's model and the full one differ")
 LOO_ERRORS = _count("loo_errors", _EACH,
     "labeled rows on which the model of all others errs")
-OUTER_CANDIDATE = _count("outer_candidate", _OUTER, "candidate chosen without the fold")
-OUTER_ERRORS = _count("outer_errors", _OUTER, "errors on the fold of its model")
-OUTER_DISAGREEMENTS = _count("outer_disagreements", _OUTER,
+OUTER_CANDIDATE = _count("outer_candidate", OUTER, "candidate chosen without the fold")
+OUTER_ERRORS = _count("outer_errors", OUTER, "errors on the fold of its model")
+OUTER_DISAGREEMENTS = _count("outer_disagreements", OUTER,
     "pool rows on which its model and the full one differ")
 OUTER_DUPLICATE_DISAGREEMENTS = _count("outer_duplicate_disagreements", _OUTER,
     "pool rows among these that equal labeled rows")
@@ -95,7 +98,7 @@ FULL_FIT_SECONDS = _seconds("full_fit_seconds", _EACH, "time of the full fit")
 N_LABELED = _count("n_labeled", (), "labeled rows")
 N_UNLABELED = _count("n_unlabeled", (), "rows of the pool")
 N_CLASSES = _count("n_classes", (), "classes")
-N_CANDIDATES = _count("n_candidates", (), "candidates that share delta")
+N_CANDIDATES = _count("n_candidates", _EACH, "candidates that share delta")
 EQUAL_ROWS = _count("equal_rows", (), "pool rows that equal labeled rows")
 ESTIMATE = _number("estimate", _JUDGED, "the criterion's number, unclipped")
 LABEL_TERM = _number("label_term", _JUDGED, "part of the estimate from labeled rows")

@@ -53,7 +53,25 @@ def test_modules__are_there_without_an_import_of_their_own():
 
 @pytest.mark.parametrize(
     "first",
-    ["import xarray, dsel; dsel.plan_search", "import dsel; dsel.open_results"],
+    [
+        "import xarray, dsel",
+        "import dsel; dsel.open_results",
+        "import dsel; from importlib.util import find_spec; find_spec('xarray')",
+        "import dsel; import dsel.bounds, xarray; del dsel",
+        "from dsel.search.facade import SemiSupervisedSearchCV",
+        *(f"import dsel.{name}" for name in ("accessor", "bounds", "errors")),
+    ],
 )
-def test_accessor__is_there_with_the_first_name_of_dsel(first):
-    assert _printed("hasattr(xarray.Dataset, 'dsel')", f"{first}\nimport xarray")
+def test_accessor__is_there_with_any_import_of_dsel(first):
+    then = "import warnings; warnings.simplefilter('error'); import xarray"
+    assert _printed("hasattr(xarray.Dataset, 'dsel')", f"{first}\n{then}")
+
+
+def test_accessor__of_a_dataset_that_xarray_opened(tmp_path):
+    make_cube = "from dsel.results.cube import grid_axes, make_cube"
+    cube = 'make_cube(grid_axes({"C": [1, 10]}), {"fold": 5}, {})'
+    save = f'import dsel\n{make_cube}\ndsel.save_results({cube}, "{tmp_path}")'
+    assert _printed("True", save)
+    (kept,) = tmp_path.glob("cube/*.zarr")
+    opened = f'import dsel\nimport xarray as xr\nresults = xr.open_zarr("{kept}")'
+    assert _printed("len(results.dsel.table())", opened) == 2

@@ -98,12 +98,51 @@ results.dsel.table()
 results.dsel.plot()
 
 # %%
+# Runs together
+# -------------
+# The cubes of two runs over other values are joined by ``xr.concat`` or ``xr.merge``.
+# Numbers of joined runs are estimates: what was looked at before another value was
+# added has no share of ``delta`` left. Nested searches choose without each fold, so
+# what they chose differs by run: concatenate those, or merge with
+# ``compat="override"``.
+
+import xarray as xr
+
+more = dsel.plan_search(
+    KNeighborsClassifier(),
+    {"n_neighbors": [5, 27], "weights": ["uniform", "distance"]},
+    problem.X,
+    problem.y,
+    problem.pool,
+    certificate="cv_bound",
+    cv=3,
+    random_state=0,
+    prune=False,
+).run()
+merged = xr.merge([results, more.results], join="outer", compat="no_conflicts")
+print(dsel.select(merged, "cv_error"))
+
+# %%
+# Runs on other folds or rows have a dimension of their own:
+
+by_run = xr.concat(
+    [results, results], xr.DataArray(["Monday", "Tuesday"], dims="run"), data_vars="all"
+)
+print(by_run.estimate.sel(criterion="cv_error").mean("run").round(3).to_pandas())
+
+# %%
 # Keep and open
 # -------------
-# On disk it is zarr. Counts are integers there.
+# On disk it is zarr; counts are integers there. In what `save_results` was given, or in
+# the ``out`` of a run, it lies in ``cube``, under the time when it was written, and
+# xarray opens it there; `dsel.open_results` finds the final one and compares its
+# checksums first. ``chunks={}`` makes its variables Dask arrays.
 
 with tempfile.TemporaryDirectory() as folder:
-    place = Path(folder) / "cube.zarr"
+    place = Path(folder) / "results"
     dsel.save_results(results, place)
     again = dsel.open_results(place)
     print(again.identical(results), dsel.select(again) == outcome.choice)
+    (cube,) = place.glob("cube/*.zarr")
+    print(xr.open_zarr(cube).dsel.select() == outcome.choice)
+    print(dsel.open_results(place, chunks={}).fold_errors.data)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import lower_limits
-from dsel.checks import check_counts, check_counts_of, check_integer, check_probability
+from dsel.checks import check_count, check_counts, check_counts_of, check_probability
 
 
 def error_from_disagreement(
@@ -53,7 +53,7 @@ def error_from_disagreement(
     """
     rate = _rates(disagreement)
     # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
-    stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
+    stretch = check_count(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
     # A sample may lie above that; the root is 0 there.
     capped = np.minimum(rate, 1.0 / stretch)
     root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))

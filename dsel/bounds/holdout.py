@@ -66,7 +66,7 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
         raise ValueError(
             f"`error_rate` must be in [0, 1], got {error_rate!r}; 5 % is written 0.05."
         )
-    n = checks.check_integer(n_rows, "n_rows", at_least=0)
+    n = checks.check_count(n_rows, "n_rows", at_least=0)
     share = checks.check_probability(delta, "delta")
     counts, chances = likely_counts(n, error_rate)
     return float(chances @ upper_limits(counts, n, share))

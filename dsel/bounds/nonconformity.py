@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import upper_limits
-from dsel.checks import check_counts_of, check_integer, check_probability
+from dsel.checks import check_count, check_counts_of, check_probability
 
 
 def count_not_above(
@@ -107,9 +107,9 @@ def threshold_bound(
     >>> threshold_bound([0, 1, 5], 50, n_models=110, delta=0.05).round(3)
     array([0.154, 0.216, 0.377])
     """
-    n = check_integer(n_validation, "n_validation", at_least=1)
+    n = check_count(n_validation, "n_validation", at_least=1)
     count, _ = check_counts_of(counts, n, "counts", "n_validation")
-    models = check_integer(n_models, "n_models", at_least=1)
+    models = check_count(n_models, "n_models", at_least=1)
     share = check_probability(delta, "delta")
     # Small counts, which matter, get nearly all of delta.
     return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))

@@ -22,7 +22,7 @@ def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
     ``1 - delta``, by the union bound, so that of the chosen candidate does, however
     chosen; the list of candidates is fixed before data are looked at.
     """
-    n = checks.check_integer(n_candidates, "n_candidates", at_least=1)
+    n = checks.check_count(n_candidates, "n_candidates", at_least=1)
     return np.full(n, checks.check_probability(delta, "delta") / n)
 
 
@@ -52,7 +52,7 @@ def fold_shares(n_folds: int) -> Floats:
     >>> fold_shares(5).tolist()
     [0.5, 0.25, 0.125, 0.0625, 0.0625]
     """
-    k = checks.check_integer(n_folds, "n_folds", at_least=1)
+    k = checks.check_count(n_folds, "n_folds", at_least=1)
     n_halvings = min(k - 1, MOST_HALVINGS)
     n_others = k - n_halvings
     others = np.full(n_others, 0.5**n_halvings / n_others)

@@ -20,6 +20,7 @@ from pyarrow import parquet
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel import names
 from dsel.checks import check_integer, check_options, check_path, check_url
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
@@ -181,6 +182,7 @@ def write_pool(
                     shape=(n_rows, n_columns),
                     chunks=(size or 1, n_columns),
                     dtype=numbers,
+                    dimension_names=(names.POOL_ROW, names.COLUMN),
                     compressors=[compressor, Crc32cCodec()],
                     attributes=attributes,
                     zarr_format=3,

@@ -145,7 +145,8 @@ def make_cube(
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
-        names.N_CANDIDATES: axes.n_candidates,
+        # Of each, so that the cubes of two runs can be joined along the candidates.
+        names.N_CANDIDATES: np.full(axes.n_candidates, axes.n_candidates),
         **values,
     }
     data = _variables(given, axes.sizes, splits)
@@ -206,7 +207,8 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
     """Return what criteria read of a cube by its names; raise where it is no cube.
 
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened
-    into the first axis, the other dimensions are as they are.
+    into the first axis, the other dimensions are as they are, in the order of the cube
+    as it was made.
     """
     if not isinstance(cube, xr.Dataset):
         raise TypeError(
@@ -218,6 +220,7 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
             f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
             f"or `open_results` returned, with all its variables."
         )
+    cube = in_order(cube)
     candidates, n = candidate_dims(cube), cube[names.STATUS].size
     if not candidates or not n:
         raise ValueError(
@@ -231,10 +234,13 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
         if spec.name not in cube.data_vars:
             continue
         array, expected = cube[spec.name], _dims(spec, candidates, splits)
+        if spec.name == names.N_CANDIDATES and not array.dims:  # of older cubes
+            array = array.broadcast_like(cube[names.STATUS])
         if array.dims != expected:
             raise ValueError(
                 f"`results` has {spec.name} over {array.dims}, expected {expected}; "
-                f"transpose or select whole candidates only."
+                f"select whole candidates only, or `results.sel(run=...)` of joined "
+                f"runs."
             )
         if (spec.kind != "text") != (array.dtype.kind in "iuf"):
             raise ValueError(
@@ -260,6 +266,9 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
         if names.CANDIDATES in spec.dims:
             values = values.reshape(n, *values.shape[len(candidates) :])
         found[spec.name] = values
+    if names.N_CANDIDATES in found:  # of joined runs all that are there share delta
+        most = max(int(found[names.N_CANDIDATES].max()), n)
+        found[names.N_CANDIDATES] = np.array(most, np.int64)
     return found
 
 
@@ -271,8 +280,46 @@ def check_schema(cube: xr.Dataset) -> None:
 
 
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
-    """Return the dimensions that number the candidates."""
-    return tuple(str(dim) for dim in cube[names.STATUS].dims)
+    """Return the dimensions that number the candidates, in the order of the run.
+
+    They are sorted by parameter, as in `grid_axes`, and the width comes first.
+    """
+
+    def parameter(dim: str) -> tuple[bool, str]:
+        bare = dim.removeprefix("param_")
+        return dim == names.REGULARIZATION, bare if bare in names.RESERVED else dim
+
+    return tuple(sorted(map(str, cube[names.STATUS].dims), key=parameter))
+
+
+def in_order(cube: xr.Dataset) -> xr.Dataset:
+    """Return a cube that was transposed or joined of runs with dimensions as it had.
+
+    xarray joins runs along candidates by giving all variables this dimension: one that
+    is the same everywhere loses it again, and what a run found without each fold, which
+    is of no candidate, goes where runs differ.
+    """
+    if names.STATUS not in getattr(cube, "data_vars", ()):
+        return cube
+    candidates, changed, gone = candidate_dims(cube), dict[str, xr.Variable](), []
+    halves = (names.REPEAT, names.HALF)
+    splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
+    for spec in names.VARIABLES:
+        if spec.name not in cube.data_vars:
+            continue
+        array, expected = cube[spec.name].variable, _dims(spec, candidates, splits)
+        joined = [dim for dim in array.dims if dim not in expected]
+        if joined and names.CANDIDATES not in spec.dims and {*joined} <= {*candidates}:
+            first = array.isel(dict.fromkeys(joined, 0))
+            if bool(((array == first) | (array.isnull() & first.isnull())).all()):
+                array = first
+            elif spec.dims == names.OUTER:
+                gone.append(spec.name)
+        if {*array.dims} == {*expected} and array.dims != expected:
+            array = array.transpose(*expected)
+        if array is not cube[spec.name].variable:
+            changed[spec.name] = array
+    return cube.assign(changed).drop_vars(gone) if changed or gone else cube
 
 
 def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:

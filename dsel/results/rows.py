@@ -1,5 +1,6 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel import stores
+from dsel import names, stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.errors import writing
@@ -51,7 +52,8 @@ def write_rows(
 
     Rows stand at their global numbers; those that the pool's filters leave out keep the
     fill value. `fields` are shape of one row, dtype and fill value by name; the task
-    gets `block_rows` rows at once, with missing values if it may.
+    gets `block_rows` rows at once, with missing values if it may. Dimensions have
+    names, so xarray opens the group, too.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
     told = {**attributes, COMPLETE: False}
@@ -77,6 +79,7 @@ def write_rows(
                 chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
                 dtype=dtype,
                 fill_value=fill,
+                dimension_names=(names.POOL_ROW, names.OUTPUT)[: 1 + len(row_shape)],
                 compressors=[ZstdCodec(), Crc32cCodec()],
                 config={"write_empty_chunks": True},  # of these objects, not stored
             )
@@ -93,6 +96,10 @@ def write_rows(
             for chunk in empty:  # all of its rows are left out
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
         group.attrs[COMPLETE] = True
+        with warnings.catch_warnings():
+            # That other libraries of format 3 may not know it; xarray asks for it.
+            warnings.filterwarnings("ignore", "Consolidated metadata")
+            zarr.consolidate_metadata(store)
 
 
 def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
@@ -101,7 +108,7 @@ def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
         stores.check_empty(stores.names_in(store), store, "path")
         return False
     try:
-        group = zarr.open_group(store, mode="r", zarr_format=3)
+        group = zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
     except (FileNotFoundError, ContainsArrayError, *stores.BAD_HEADER):
         return True
     return dict(group.attrs) != told
@@ -148,7 +155,9 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """
     store = _store(path, read_only=True)
     try:
-        group = zarr.open_group(stores.WholeStore(store), mode="r", zarr_format=3)
+        group = zarr.open_group(
+            stores.WholeStore(store), mode="r", zarr_format=3, use_consolidated=False
+        )
         fields: dict[str, Any] = dict(group.arrays())
     except (FileNotFoundError, ContainsArrayError) as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error

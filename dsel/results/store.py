@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -103,7 +104,10 @@ def save_results(
 
 
 def open_results(
-    place: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None
+    place: str | os.PathLike[str],
+    *,
+    chunks: Mapping[str, int] | int | str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Open the results cube that a run or `save_results` kept.
 
@@ -111,13 +115,17 @@ def open_results(
     ----------
     place
         The ``out`` of a run, or what `save_results` was given.
+    chunks
+        As `xarray.open_zarr` takes them: with ``{}``, or the length of a chunk by
+        dimension, variables are Dask arrays, and what is made of them is lazy. The
+        files are read and their checksums compared in any case.
     storage_options
         Passed to fsspec with a URL.
 
     Returns
     -------
     xarray.Dataset
-        The cube as it was saved, in memory.
+        The cube as it was saved.
 
     Raises
     ------
@@ -135,9 +143,10 @@ def open_results(
     check_kept(where)
     final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
     try:
-        return read_dataset(where, CUBE, final)
+        cube = read_dataset(where, CUBE, final)
     except ValueError:  # it may have been replaced while it was read
-        return read_dataset(where, CUBE, final)
+        cube = read_dataset(where, CUBE, final)
+    return cube if chunks is None else cube.chunk(chunks)
 
 
 def save_schema(
@@ -179,16 +188,19 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
     loaded = _renamed(loaded, _stored_name)
     # In memory first: xarray asks for one thing after the other, some hundred times.
-    loaded.drop_encoding().to_zarr(
-        MemoryStore(files),
-        zarr_format=3,
-        consolidated=False,
-        encoding={
-            each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
-            for each in names.VARIABLES
-            if each.kind == "count" and each.name in loaded.variables
-        },
-    )
+    with warnings.catch_warnings():
+        # That other libraries of format 3 may not know it; xarray asks for it.
+        warnings.filterwarnings("ignore", "Consolidated metadata")
+        loaded.drop_encoding().to_zarr(
+            MemoryStore(files),
+            zarr_format=3,
+            consolidated=True,
+            encoding={
+                each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+                for each in names.VARIABLES
+                if each.kind == "count" and each.name in loaded.variables
+            },
+        )
     contents = {key: buffer.to_bytes() for key, buffer in files.items()}
     sums = {key: zlib.crc32(body) for key, body in contents.items()}
     mark = stamp()

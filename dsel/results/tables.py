@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from dsel import names
-from dsel.results.cube import GridAxes, candidate_dims, evidence
+from dsel.results.cube import GridAxes, candidate_dims, evidence, in_order
 from dsel.results.values import UNSET, read_coordinate
 
 CV_ERROR: Final = "cv_error"
@@ -84,6 +84,7 @@ def content_token(cube: xr.Dataset) -> str:
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
     evidence(cube)  # raises where it is no cube
+    cube = in_order(cube)
     return parameters(cube).assign(**_judged(cube))
 
 

@@ -17,7 +17,7 @@ from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
-from dsel.results.cube import evidence, with_criteria
+from dsel.results.cube import evidence, in_order, with_criteria
 from dsel.results.tables import all_params, content_token
 from dsel.search.counts import has_stopped
 from dsel.search.pruning import ROUNDING
@@ -79,6 +79,7 @@ def select(
     """
     results = getattr(results, "results", results)
     evidence(results)  # raises where it is no cube
+    results = in_order(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
     if criterion == NESTED:
         if str(results.attrs.get("certificate")) != NESTED or delta is not None:

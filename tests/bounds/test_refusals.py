@@ -25,6 +25,8 @@ REFUSED = [
     (binomial_tail_inversion, (11, 10), {}, "`n_errors` must be between 0 and 10"),
     (binomial_tail_inversion, (-1, 10), {}, "`n_errors` must not be negative"),
     (binomial_tail_inversion, (0.1, 10), {}, "pass the number of rows, not a rate"),
+    (binomial_tail_inversion, (np.nan, 10), {}, "`n_errors` is NaN where nothing was"),
+    (nested_one_fold, ([3, np.nan], 10), {}, "`fold_errors` is NaN where nothing was"),
     (binomial_tail_inversion, (1, 10), {"delta": 0.0}, "`delta` must be strictly"),
     (binomial_tail_inversion, (1, 10), {"delta": 1.0}, "`delta` must be strictly"),
     (binomial_tail_inversion, (1, 10), {"delta": [0.1, np.nan]}, "`delta` must be str"),

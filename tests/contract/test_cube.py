@@ -262,3 +262,102 @@ def test_cube__takes_what_xarray_does_to_a_dataset(cube, idiom):
     (low, high), (least, most) = (limits(each[judged(cube)]) for each in (cube, done))
     assert low <= least <= most <= high
     assert most > 0 or "message" in cube  # the estimate of a fit that failed is inf
+
+
+# Runs that are joined, cubes that are turned, and what xarray opens
+
+OTHERS = {"C": [4.0, 32.0, 64.0], "gamma": [2e-4, 1e-3]}
+JOINS = {
+    "merge": lambda cubes: xr.merge(cubes, join="outer", compat="no_conflicts"),
+    "concat": lambda cubes: xr.concat(
+        cubes, "C", data_vars="all", coords="minimal", compat="override", join="outer"
+    ),
+    "concat_minimal": lambda cubes: xr.concat(
+        cubes, "C", data_vars="minimal", coords="minimal", compat="override",
+        join="outer",
+    ),
+}  # fmt: skip
+
+
+@cache
+def of_other_candidates(certificate):
+    options = {"certificate": certificate, "prune": False, "cv": 3}
+    return runs.run_search(SVC(), OTHERS, X, Y, POOL, **options).results
+
+
+@pytest.mark.parametrize("certificate", ["cv_bound", "holdout"])
+@pytest.mark.parametrize("join", JOINS)
+def test_runs__joined_along_candidates_are_one_cube_of_estimates(join, certificate):
+    cubes = [searched(certificate).results, of_other_candidates(certificate)]
+    joined, tables = JOINS[join](cubes), [cube.dsel.table() for cube in cubes]
+    best = min(
+        (table.loc[table.cv_error.idxmin()] for table in tables),
+        key=lambda row: row.cv_error,
+    )
+    choice = dsel.select(joined, "cv_error")
+    assert choice.estimate == best.cv_error
+    assert len(joined.dsel.table()) == 14
+    assert not choice.certificate.certified
+    assert not dsel.select(joined).certificate.certified
+    if certificate == "cv_bound":
+        # All candidates share delta, so each has less than in its own run.
+        apart = min(dsel.select(each, "cv_bound").estimate for each in cubes)
+        assert dsel.select(joined, "cv_bound").estimate > apart
+
+
+def test_runs__of_nested_searches_are_joined_by_concat():
+    cubes = [searched("nested").results, of_other_candidates("nested")]
+    joined = JOINS["concat"](cubes)
+    estimates = [dsel.select(cube, "cv_error").estimate for cube in cubes]
+    assert dsel.select(joined, "cv_error").estimate == min(estimates)
+    assert not dsel.select(joined).certificate.certified
+    by_run = xr.concat(cubes[:1] * 2, "run", data_vars="all")
+    assert dsel.select(by_run.isel(run=0)) == dsel.select(cubes[0])
+
+
+@pytest.mark.parametrize("turn", ["fold", "gamma", "criterion", "reversed"])
+@pytest.mark.parametrize("certificate", ["nested", "cv_bound", "best_fold"])
+def test_select__takes_a_cube_whose_dimensions_are_in_another_order(certificate, turn):
+    cube = searched(certificate).results
+    dims = [*cube.dims][::-1] if turn == "reversed" else [turn, ...]
+    turned = cube.transpose(*dims)
+    assert dsel.select(turned) == dsel.select(cube)
+    assert dsel.select(turned).certificate.certified
+    assert dsel.select(turned, "cv_error") == dsel.select(cube, "cv_error")
+    assert turned.dsel.table().equals(cube.dsel.table())
+    xr.testing.assert_identical(
+        turned.dsel.bound("cv_error"), cube.dsel.bound("cv_error")
+    )
+
+
+def test_bounds__take_the_counts_of_a_cube():
+    cube = searched("cv_bound").results
+    counts = [cube[name].values for name in ("fold_errors", "fold_rows")]
+    found = dsel.bounds.binomial_tail_inversion(*counts, delta=0.05)
+    whole = [each.astype(int) for each in counts]
+    expected = dsel.bounds.binomial_tail_inversion(*whole, delta=0.05)
+    np.testing.assert_array_equal(found, expected)
+    one = cube.fold_errors.isel(C=0, gamma=0), cube.fold_rows
+    assert dsel.bounds.nested_one_fold(*one, delta=0.05) == (
+        dsel.bounds.nested_one_fold(*(each.astype(int) for each in one), delta=0.05)
+    )
+    np.testing.assert_array_equal(
+        dsel.bounds.fold_shares(cube.fold_rows.count()), dsel.bounds.fold_shares(3)
+    )
+
+
+@pytest.mark.parametrize("certificate", ["nested", "cv_bound"])
+def test_cube__that_was_kept_is_opened_by_xarray_and_lazily(certificate, tmp_path):
+    cube = searched(certificate).results
+    dsel.save_results(cube, tmp_path)
+    lazy = dsel.open_results(tmp_path, chunks={"C": 1})
+    assert lazy.fold_errors.chunksizes["C"] == (1, 1, 1, 1)
+    assert lazy.fold_rows.chunks is not None
+    assert dsel.select(lazy) == dsel.select(cube)
+    assert dsel.open_results(tmp_path, chunks={}).compute().identical(cube)
+    (kept,) = tmp_path.glob("cube/*.zarr")
+    opened = xr.open_zarr(kept)
+    assert opened.dsel.select() == dsel.select(cube)
+    assert opened.dsel.certificates[
+        "one_fold" if certificate == "nested" else "all_rows"
+    ]

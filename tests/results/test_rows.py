@@ -5,6 +5,7 @@ from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 
 from dsel.data import open_pool
@@ -47,6 +48,14 @@ def test_read_rows__gives_what_was_written(place, rows, tmp_path):
     write(open_pool(rows).excluding(np.arange(90, 220)), tmp_path / "part")
     left_out = np.flatnonzero(np.isnan(read(tmp_path / "part")))
     np.testing.assert_array_equal(left_out, np.arange(90, 220))
+
+
+@pytest.mark.filterwarnings("error")
+def test_write_rows__xarray_opens_what_was_written(place, rows):
+    opened = xr.open_zarr(place)
+    assert opened["sum"].dims == ("pool_row",)
+    np.testing.assert_array_equal(opened["sum"], rows[:].sum(axis=1))
+    assert opened["sum"].chunksizes["pool_row"][0] == 100
 
 
 @pytest.mark.parametrize("harm", ["missing", "changed"])
