@@ -83,7 +83,7 @@ OUTER_CANDIDATE = _count("outer_candidate", OUTER, "candidate chosen without the
 OUTER_ERRORS = _count("outer_errors", OUTER, "errors on the fold of its model")
 OUTER_DISAGREEMENTS = _count("outer_disagreements", OUTER,
     "pool rows on which its model and the full one differ")
-OUTER_DUPLICATE_DISAGREEMENTS = _count("outer_duplicate_disagreements", _OUTER,
+OUTER_DUPLICATE_DISAGREEMENTS = _count("outer_duplicate_disagreements", OUTER,
     "pool rows among these that equal labeled rows")
 FOLD_LOSS_SUM = _number("fold_loss_sum", _FIT,
     "sum of squared residuals on the held-out rows")
