@@ -23,6 +23,7 @@ from dsel.data.lazy import lazily
 from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
+from dsel.families.routing import RoutedFit
 from dsel.nonconformity.models import join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list
@@ -45,7 +46,9 @@ class Answer(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NonconformityClassifier(
+    RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Train every model of a grid once; let each test row choose among them.
 
     A part of the rows is held out for validation. A model's p-value for a label at a
@@ -137,7 +140,8 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         client
             Dask client; None is the current one, else local threads.
         **fit_params
-            Passed to every model's `fit`.
+            Passed to every model's `fit`, by scikit-learn's metadata routing where it
+            is enabled.
 
         Raises
         ------
@@ -161,7 +165,8 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         candidates = make_candidates(self.estimator, drawn(self.param_grid, self.seed_))
         trained, failures = train_grid(
             candidates, X, codes, [split],
-            classes=self.classes_, seed=self.seed_, fit_params=fit_params,
+            classes=self.classes_, seed=self.seed_,
+            fit_params=self.routed_fit_params(fit_params),
             client=client,
         )  # fmt: skip
         fitted = candidates, trained, failures, self.classes_

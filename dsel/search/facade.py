@@ -5,13 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +14,7 @@ from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.lazy import lazily
+from dsel.families.routing import RoutedFit
 from dsel.results.certificate import CertifiedReport
 from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
@@ -50,7 +45,9 @@ def _best_has(method: str) -> Any:
     return check
 
 
-class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class SemiSupervisedSearchCV(
+    RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Choose a classifier's parameters, and say how wrong its model can be.
 
     Parameters
@@ -226,7 +223,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             self.estimator, self.param_grid, X, y, pool,
             certificate=self.certificate, deploy=self.deploy, cv=self.cv,
             delta=self.delta, prune=self.prune, max_pool_rows=self.max_pool_rows,
-            random_state=self.random_state, fit_params=self._route(fit_params),
+            random_state=self.random_state,
+            fit_params=self.routed_fit_params(fit_params),
             groups=groups, loss=self.loss, report=self.report,
         )  # fmt: skip
         outcome = plan.run(
@@ -303,6 +301,13 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         values = self.best_estimator_.predict_proba(rows)
         return by_class(values, self.best_estimator_, self.classes_, 0.0)
 
+    @available_if(_best_has("predict_log_proba"))
+    @lazily
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict logarithms of the probabilities of `classes_`, -inf for 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
     @available_if(_best_has("decision_function"))
     @lazily
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -313,31 +318,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         rows, least = self._rows(X), np.finfo(np.float64).min
         values = self.best_estimator_.decision_function(rows)
         return by_class(values, self.best_estimator_, self.classes_, least)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how `fit` passes metadata on to the estimator, or to all of a list."""
-        router = MetadataRouter(owner=type(self).__name__)
-        router.add_self_request(self)
-        listed = [self.estimator] if self.estimator is not None else self.param_grid
-        for number, estimator in enumerate(listed):
-            mapping = MethodMapping().add(caller="fit", callee="fit")
-            name = f"param_grid[{number}]" if self.estimator is None else "estimator"
-            router.add(method_mapping=mapping, **{name: estimator})
-        return router
-
-    def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        if not (fit_params and get_config()["enable_metadata_routing"]):
-            return fit_params
-        routed = process_routing(self, "fit", **fit_params)
-        first, *others = (each.fit for each in routed.values())
-        for name in fit_params:
-            if any((name in first) != (name in other) for other in others):
-                raise ValueError(
-                    f"`{name}` must be requested by all estimators of `param_grid` or "
-                    f"by none, since a search fits all in one way; call "
-                    f"set_fit_request({name}=True) on each."
-                )
-        return dict(first)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

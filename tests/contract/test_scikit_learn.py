@@ -1,14 +1,24 @@
 """What scikit-learn asks of a search: any classifier, an estimator's manners."""
 
+import io
 import pickle
 from inspect import signature
 
+import cloudpickle
+import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import loguniform
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
@@ -55,6 +65,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import dsel
 from dsel.least_squares import LeastSquaresSearch, StreamedLeastSquaresSearch
+from dsel.mcpl import SemiSupervisedLDA
 from dsel.nonconformity import NonconformityClassifier
 from tests.estimators import Drawn
 
@@ -422,3 +433,100 @@ def test_grid__of_distributions_is_drawn_by_a_sampler():
     search = searched(SVC(), sampler)
     drawn = [params["C"] for params in search.cv_results_["params"]]
     assert drawn == [params["C"] for params in sampler]
+
+
+SYSTEMS = {
+    "search": dsel.SemiSupervisedSearchCV(LOGISTIC, GRID, cv=3, random_state=0),
+    "nonconformity": NonconformityClassifier(LOGISTIC, GRID, random_state=0),
+    "least squares": LeastSquaresSearch([0.5, 1.0], [0.1, 1.0], cv=3, random_state=0),
+    "streamed": StreamedLeastSquaresSearch([0.5, 1.0], [0.1, 1.0], random_state=0),
+    "discriminants": SemiSupervisedLDA(),
+}
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+
+
+@pytest.fixture(params=SYSTEMS)
+def system(request):
+    return clone(SYSTEMS[request.param])
+
+
+def targets(system):
+    return TWO if is_classifier(system) else Y.astype(float)
+
+
+def test_system__is_moved_and_shown_like_any_estimator(system):
+    assert type(system).__name__ in repr(system)
+    assert "text/html" in system._repr_mimebundle_()
+    model = system.fit(X, targets(system))
+    assert "text/html" in model._repr_mimebundle_()
+    held, expected = io.BytesIO(), model.predict(X)
+    joblib.dump(model, held)
+    held.seek(0)
+    for moved in (joblib.load(held), pickle.loads(cloudpickle.dumps(model))):
+        np.testing.assert_array_equal(moved.predict(X), expected)
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas])
+def test_system__takes_frames_of_pandas_and_polars(system, make):
+    y = targets(system)
+    expected = clone(system).fit(X, y).predict(X)
+    model = system.fit(make(FRAME), y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_features_in_ == 4
+    found = model.predict(make(FRAME))
+    if is_classifier(system):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(make(FRAME[["b", "a", "c", "d"]]))
+
+
+@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+def test_system__stands_in_pipelines_and_behind_others(system, output):
+    y = targets(system)
+    behind = make_pipeline(StandardScaler(), system).set_output(transform=output)
+    score = behind.fit(FRAME, y).score(FRAME, y)
+    assert score > 0.5
+    scores = cross_val_score(behind, FRAME, y, cv=3)
+    assert np.isfinite(scores).all()
+    with config_context(enable_metadata_routing=True):
+        assert clone(behind).fit(FRAME, y).score(FRAME, y) == score
+        assert "fit" in repr(system.get_metadata_routing())
+
+
+@pytest.mark.parametrize("name", ["search", "nonconformity", "discriminants"])
+def test_system__votes(name):
+    voters = [("ours", clone(SYSTEMS[name])), ("other", GaussianNB())]
+    assert VotingClassifier(voters).fit(X, TWO).score(X, TWO) > 0.8
+    assert BaggingClassifier(voters[0][1], 2).fit(X, TWO).score(X, TWO) > 0.7
+
+
+def test_search__gives_probabilities_to_others():
+    search = clone(SYSTEMS["search"])
+    fitted = CalibratedClassifierCV(search, cv=2).fit(X, TWO)
+    assert fitted.score(X, TWO) > 0.8
+    frozen = CalibratedClassifierCV(FrozenEstimator(clone(search).fit(X, TWO)))
+    assert frozen.fit(X, TWO).score(X, TWO) > 0.8
+    soft = VotingClassifier([("a", search), ("b", GaussianNB())], voting="soft")
+    assert soft.fit(X, TWO).score(X, TWO) > 0.8
+    search.fit(X, TWO)
+    np.testing.assert_array_equal(
+        search.predict_log_proba(X), np.log(search.predict_proba(X))
+    )
+
+
+@pytest.mark.parametrize("name", ["search", "nonconformity"])
+def test_weights__are_routed_through_a_system(name):
+    weights = {"sample_weight": np.linspace(0.1, 3.0, len(X))}
+    asks = clone(LOGISTIC).set_params(C=0.01)
+    plain = clone(SYSTEMS[name]).set_params(estimator=asks).fit(X, TWO, **weights)
+    with config_context(enable_metadata_routing=True):
+        model = clone(SYSTEMS[name]).set_params(estimator=asks)
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            model.fit(X, TWO, **weights)
+        model.set_params(estimator=asks.set_fit_request(sample_weight=True))
+        found = model.fit(X, TWO, **weights).predict(X)
+        np.testing.assert_array_equal(found, plain.predict(X))
+        model.set_score_request(sample_weight=False)
+        assert np.isfinite(cross_val_score(model, X, TWO, cv=2, params=weights)).all()
