@@ -359,6 +359,12 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
     """Return the pool with the named columns, or as it is where `X` has no names."""
     if pool.columns and names is not None:
         return pool.with_columns(names)
+    if not pool.has_order:
+        raise ValueError(
+            f"{pool.where} has columns by name and in no order "
+            f"({', '.join((pool.columns or ())[:5])}), but `X` has no names; pass `X` "
+            f"as a data frame, or open_pool(..., columns=[...]) in the order of `X`."
+        )
     if pool.n_columns != n_columns:
         raise ValueError(
             f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 import zarr
 from dask.base import tokenize
 from fsspec.core import strip_protocol
@@ -59,7 +60,8 @@ def open_pool(
     ----------
     source
         A numpy array or memory map, a data frame of pandas, polars or Arrow, a scipy
-        sparse matrix, a Dask array or data frame, a zarr array, a DataArray, the path
+        sparse matrix, a Dask array or data frame, a zarr array, a DataArray, a Dataset
+        of one table or of a variable for each column, the path
         or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
         ones too), the path of a text file (CSV and kin), a Feather, JSON lines,
         ``.npy``, npz or svmlight file, which is read at once (``.npy`` is mapped), or a
@@ -136,7 +138,10 @@ def open_pool(
         return replace(pool, columns=names)
     if pool.columns is not None:
         check_names(pool.columns, pool.n_columns, f"columns of {pool.where}")
-    return pool.with_columns(names, "`columns`") if names else pool
+    # Whoever names columns has put them in an order.
+    if names:
+        return replace(pool.with_columns(names, "`columns`"), has_order=True)
+    return pool
 
 
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
@@ -169,6 +174,12 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
         if has_parquet(place, options):
             return from_parquet(place, options)
         raise
+    if array is None:
+        stored = xr.open_zarr(
+            place, chunks={}, consolidated=False, storage_options=options or None
+        )
+        told, _ = stamped(place, options)
+        return replace(_of_dataset(stored), where=f"`pool` {location!r}", **told)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
     return from_zarr(_checked(array), url, options, is_whole=True)
 
@@ -182,6 +193,8 @@ def rooted(location: str) -> str:
 
 
 def _of_object(source: Any) -> Pool:
+    if isinstance(source, xr.Dataset):
+        return _of_dataset(source)
     if hasattr(source, "to_dask_array") and source.ndim == 2:
         return _of_dask_frame(source)
     if has_named_columns(source):
@@ -292,14 +305,60 @@ def _of_dask_frame(source: Any) -> Pool:
     return _of_collection(source, list(source.__dask_keys__()), lengths, schema)
 
 
-def _of_collection(
-    source: Any, keys: list[Any], lengths: Sequence[int], like: Any, **others: Any
-) -> Pool:
-    """Return the blocks of a Dask collection, with the futures of what is persisted."""
+def _of_dataset(source: xr.Dataset) -> Pool:
+    """Return a Dataset of one table, or of a variable for each column."""
+    names = list(source.data_vars)
+    dims = {source[name].dims for name in names}
+    if len(names) == 1 and source[names[0]].ndim == 2:
+        return _of_object(source[names[0]])
+    if len(dims) != 1 or len(*dims) != 1:
+        held = ", ".join(f"{name} {source[name].dims}" for name in names[:5]) or "none"
+        raise ValueError(
+            f"`pool` must be a Dataset with one two-dimensional variable, or with a "
+            f"variable for each column over one dimension, got {held}; choose some, as "
+            f"by dataset[['a', 'b']]."
+        )
+    columns = tuple(map(str, names))
+    if not source.chunks:
+        values = {str(name): source[name].to_numpy() for name in names}
+        return replace(_of_object(pd.DataFrame(values)), has_order=False)
+    source = source.drop_vars(list(source.coords))
+    source = source.chunk(source.unify_chunks().chunks)  # those in memory, too
+    arrays = [source[name].data for name in names]
+    head = source.isel(dict.fromkeys(source.dims, slice(0, 0)))
+    if any(array.dtype.kind in ("O", "T") for array in arrays):
+        head = source.isel(dict.fromkeys(source.dims, slice(0, _LOOK)))
+    first = _frame_of_columns(columns, *(head[name].to_numpy() for name in names))
+    schema = FrameSchema(first.iloc[:0], frame_of(first).schema.columns)
+    keys = list(zip(*(array.__dask_keys__() for array in arrays), strict=True))
+    make, lengths = partial(_frame_of_columns, columns), arrays[0].chunks[0]
+    graph = _graph_of(source)
+    name = f"dask-{tokenize(keys, lengths)}"
+    tasks = [(make, *each) for each in keys]
+    told: dict[str, Any] = {
+        "graph": graph, "name": name, "is_content": False, "has_order": False
+    }  # fmt: skip
+    return in_blocks(tasks, lengths, schema, **told)
+
+
+def _frame_of_columns(names: Sequence[str], *columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _graph_of(source: Any) -> dict[Any, Any]:
+    """Return the graph of a Dask collection, with the futures of what is persisted."""
     graph = dict(source.__dask_graph__())
     if "distributed" in sys.modules:
         from distributed import futures_of
 
         graph |= {future.key: future for future in futures_of(source)}
+    return graph
+
+
+def _of_collection(
+    source: Any, keys: list[Any], lengths: Sequence[int], like: Any, **others: Any
+) -> Pool:
+    """Return the blocks of a Dask collection, with the futures of what is persisted."""
+    graph = _graph_of(source)
     others |= {"name": f"dask-{tokenize(keys, lengths)}", "is_content": False}
     return in_blocks(keys, lengths, like, graph=graph, **others)

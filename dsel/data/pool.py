@@ -124,6 +124,8 @@ class Pool:
     """Ascending row numbers that are left out."""
     shares: tuple[tuple[float, float, int, int], ...] = ()
     """Arguments of `part`."""
+    has_order: bool = True
+    """Whether columns stand in an order that somebody chose; zarr groups have none."""
     other_records: bool = False
     """Whether it was declared that no row is the record of a labeled row."""
     schema: FrameSchema | None = None
@@ -251,7 +253,7 @@ class Pool:
         if self.read is not None:
             kept: dict[str, Any] = {
                 name: getattr(self, name)
-                for name in ("excluded", "shares", "other_records")
+                for name in ("excluded", "shares", "other_records", "has_order")
             }
             return replace(self.read(names), schema=schema, **kept)
         name, places = _new_name(), [columns.index(each) for each in names]

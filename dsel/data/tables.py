@@ -46,7 +46,7 @@ from dsel.data.schema import (
     with_classes,
 )
 from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
-from dsel.data.zarr_rows import stored_columns
+from dsel.data.zarr_rows import meanings_of, read_decoded, stored_columns
 from dsel.stores import BAD_HEADER, check_array
 
 _PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
@@ -635,8 +635,10 @@ def _read_zarr(location: str, asked: _Request) -> Table:
                 f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
                 f"group with X and y, got {location!r}."
             ) from error
-        for array in arrays.values():
+        for name, array in arrays.items():
             check_array(array)
+            if meanings := meanings_of(array):
+                arrays[name] = read_decoded(array, meanings, slice(None))
         table = _of_arrays(arrays, asked.target, location)
         names = table.columns or stored_columns(group.attrs, repr(location))
     return _with_schema(table._replace(columns=names), asked, location)

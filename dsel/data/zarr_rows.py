@@ -1,6 +1,7 @@
 """Rows in zarr, on disk or in object storage: read, checked, and told by stamps."""
 
 import uuid
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from operator import getitem
@@ -8,10 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import fsspec
+import numpy as np
+import xarray as xr
 import zarr
 from dask.base import tokenize
+from xarray.backends.zarr import FillValueCoder
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel.data.frames import NUMERIC
 from dsel.data.pool import Pool, in_slices
 from dsel.errors import reaching
 from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
@@ -21,6 +26,14 @@ COLUMNS: Final = "columns"
 COMPLETE: Final = "complete"
 """Attribute of a zarr pool that dsel wrote: whether every row is there."""
 
+FILL_VALUE: Final = "_FillValue"
+DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
+"""Attribute of what xarray wrote in zarr format 2."""
+MEANINGS: Final = (
+    FILL_VALUE, "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype",
+    "units", "calendar",
+)  # fmt: skip
+"""Attributes by which xarray, as netCDF, takes stored numbers for others."""
 _STAMPS: Final = (
     "ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified",
     "created",
@@ -36,13 +49,6 @@ def from_zarr(
     Options for fsspec may hold secrets: they are no part of a graph.
     """
     where = f"`pool` at {array.store}"
-    packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
-    if packed != (1, 0):  # by which xarray says that values stand for others
-        raise ValueError(
-            f"{where} holds packed numbers (scale_factor {packed[0]}, "
-            f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
-            f"DataArray."
-        )
     if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
     check_array(array)
@@ -52,15 +58,59 @@ def from_zarr(
         told, stored = stamped(url, options)
         if is_whole and array.size:
             _check_stored(array, stored, where)
+    read: Any = partial(getitem, array)
+    if meanings := meanings_of(array):
+        read = partial(read_decoded, array, meanings)
     return in_slices(
-        partial(getitem, array),
-        array,
+        read,
+        read(slice(0, 0)),
         array.shape[0],
         array.chunks[0],
         columns=stored_columns(array.attrs, where),
         where=where,
         **told,
     )
+
+
+def meanings_of(array: Any) -> dict[str, Any]:
+    """Return the attributes by which stored numbers stand for others, as xarray does.
+
+    In format 2 the fill value of what xarray wrote is a gap, in format 3 it is a value.
+    What nobody but zarr wrote has no such attribute, and its fill value is a value.
+    """
+    found = {name: array.attrs[name] for name in MEANINGS if name in array.attrs}
+    fill = found.get(FILL_VALUE)
+    if array.metadata.zarr_format == 2 and DIMENSIONS in array.attrs:
+        if array.fill_value is not None:
+            found[FILL_VALUE] = array.fill_value
+    elif isinstance(fill, str):  # of floats, as JSON has no NaN
+        found[FILL_VALUE] = FillValueCoder.decode(fill, array.dtype)
+    if POOL in array.attrs:  # dsel's own hold numbers as they are
+        return {}
+    if " since " not in str(found.get("units", "")) and "dtype" not in found:
+        found.pop("units", None)  # of a measurement
+    return found
+
+
+def read_decoded(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
+    """Return some rows of a zarr array as xarray decodes them."""
+    values = np.asarray(array[rows])
+    dims = [f"dim_{number}" for number in range(values.ndim)]
+    stored = xr.Dataset({"rows": (dims, values, dict(meanings))})
+    try:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
+            decoded = xr.decode_cf(stored)["rows"].to_numpy()
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the array at {array.store} has attributes that xarray cannot decode "
+            f"({dict(meanings)}: {' '.join(str(error).split())}); write it again."
+        ) from error
+    if decoded.dtype.kind not in NUMERIC:
+        raise TypeError(
+            f"the array at {array.store} holds {decoded.dtype} by its attributes "
+            f"{dict(meanings)}; pass numbers, or times as columns of a table."
+        )
+    return decoded
 
 
 def _check_stored(array: Any, stored: set[str], where: str) -> None:
@@ -103,7 +153,10 @@ def open_node(
 
 
 def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
-    """Open the one table at a place that holds every row, or raise ValueError."""
+    """Open the one table at a place that holds every row, or raise ValueError.
+
+    None stands for a group that xarray wrote with a variable for each column.
+    """
     name = f"`pool` {location!r}"
     try:
         attributes, arrays = open_node(place, options, name, "write the pool again")
@@ -118,7 +171,12 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
             f"`dsel pool build`."
         )
     if "" not in arrays:
+        every = arrays
         arrays = {each: array for each, array in arrays.items() if array.ndim == 2}
+        if not arrays and len({*map(dimensions_of, every.values())} - {()}) == 1:
+            for array in every.values():
+                check_array(array)
+            return None
         if len(arrays) != 1:
             found = ", ".join(sorted(arrays)) or "none"
             raise ValueError(
@@ -144,6 +202,12 @@ def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[s
         "read_stamps": partial(read_stamps, url, options),
     }
     return told, set(stamps)
+
+
+def dimensions_of(array: Any) -> tuple[str, ...]:
+    """Return the names of an array's dimensions, as xarray keeps them; () without."""
+    names = getattr(array.metadata, "dimension_names", None)
+    return tuple(map(str, names or array.attrs.get(DIMENSIONS) or ()))
 
 
 def read_stamps(
