@@ -74,7 +74,7 @@ def fill_masked(rows: Any, name: str) -> Any:
 def check_rows(X: Any, what: str = "`X`") -> None:
     """Raise where something is no rows at all: a dict, a lazy frame, an empty list."""
     is_lazy = hasattr(X, "collect") and not hasattr(X, "shape")
-    if isinstance(X, Mapping) or is_lazy or not (
+    if (isinstance(X, Mapping) and not sparse.issparse(X)) or is_lazy or not (
         isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
         or hasattr(X, "__dataframe__") or hasattr(X, "compute")
     ):  # fmt: skip
@@ -82,9 +82,8 @@ def check_rows(X: Any, what: str = "`X`") -> None:
         raise TypeError(
             f"{what} must hold rows of features, got {type(X).__name__}; {way}."
         )
-    if len(np.shape(X) if hasattr(X, "shape") else (len(X), 1)) == 0 or (
-        isinstance(X, Sequence) and not len(X)
-    ):
+    is_scalar = getattr(X, "shape", None) == ()
+    if is_scalar or (isinstance(X, Sequence) and not len(X)):
         raise ValueError(
             f"{what} must have rows and columns, got none; pass a table of them."
         )
