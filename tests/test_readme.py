@@ -1,6 +1,7 @@
 """What README and the site's pages show as Python runs as it stands."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,18 @@ def test_readme__runs_as_it_stands(tmp_path, monkeypatch, capsys):
     assert reader["choice"].certificate.certified
     assert set(reader["outcome"].models) == {"one_fold", "all_rows"}
     assert set(reader["search"].results_.dims) >= {"width", "regularization"}
+
+
+def test_predict_page__is_a_session_that_runs(tmp_path, monkeypatch):
+    page = ROOT / "docs/using/predict.md"
+    _read(page, tmp_path, monkeypatch)
+    [commands, look] = _blocks(page, "sh")
+    dsel_here = f"{shlex.quote(sys.executable)} -m dsel "
+    script = re.sub(r"^dsel ", dsel_here, f"set -e\n{commands}{look}", flags=re.M)
+    done = subprocess.run(["sh"], input=script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = _blocks(page, "text")
+    assert all(text.rstrip("\n") in done.stdout for text in shown[:2])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

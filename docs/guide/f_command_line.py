@@ -31,6 +31,7 @@ show("--help")
 # ------------
 
 show("select", "--help")
+show("predict", "--help")
 
 # %%
 # Before the first label

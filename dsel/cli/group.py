@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
     "pool": "Build a pool from a table, or describe one.",
+    "predict": "Apply the model of a finished run to a table of any size.",
     "report": "Write a page about a finished run: choice, bounds, figures, failures.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }

@@ -5,6 +5,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, Final
 
 import click
@@ -75,20 +76,15 @@ def imported(name: str) -> Any:
     cluster that runs get the module by value, but nothing that it imports from here.
     """
     module_name, _, object_name = name.partition(":")
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
     try:
         with users_code(name):
-            module = importlib.import_module(module_name)
+            module = _import(module_name)
         found = getattr(module, object_name)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise click.BadParameter(
             f"{name!r} cannot be imported: {error}.", param_hint="--model"
         ) from error
-    if (getattr(module, "__file__", None) or "").startswith(os.path.join(here, "")):
-        # Distributed asks cloudpickle only for what pickle cannot find by its name.
-        cloudpickle.register_pickle_by_value(module)
+    if _is_of_this_folder(module):
         del sys.modules[module_name]
     if not callable(found):
         return found
@@ -113,6 +109,36 @@ def show_failure(name: str, estimator: Any, grid: Any, X: Any, y: Any) -> None:
     first = {key: values[0] for key, values in grid.items()}
     with users_code(name):
         clone(estimator).set_params(**first).fit(X, y)
+
+
+def import_from_here(types: Sequence[str]) -> None:
+    """Import the modules of types, of this folder too, and send those by value."""
+    for name in types:
+        try:
+            _import(name.rpartition(".")[0] or name)
+        except ImportError as error:
+            raise click.BadParameter(
+                f"{name!r} cannot be imported: {error}; call from the folder of its "
+                f"module, or install it.",
+                param_hint="--trust",
+            ) from error
+
+
+def _import(name: str) -> ModuleType:
+    """Import a module, of this folder too; that one is sent to workers by value."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    module = importlib.import_module(name)
+    if _is_of_this_folder(module):
+        # Distributed asks cloudpickle only for what pickle cannot find by its name.
+        cloudpickle.register_pickle_by_value(module)
+    return module
+
+
+def _is_of_this_folder(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return file.startswith(os.path.join(os.getcwd(), ""))
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -87,10 +87,22 @@ def open_pool_like(
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
         return pool, caveats
-    written = _text_kinds(location)
-    _check_kinds(pool, schema, written)
+    converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
-    return _converted(pool, schema, written), caveats
+    return converted, caveats
+
+
+def convert_pool(
+    pool: Pool, schema: TableSchema, location: str, *, where: str = "the pool"
+) -> Pool:
+    """Return a pool of data frames in the kinds of a labeled table.
+
+    Its first columns are those of the schema. Blocks are converted when they are read;
+    a value that is not of its kind raises ValueError then.
+    """
+    written = _text_kinds(location)
+    _check_kinds(pool, schema, written, where)
+    return _converted(pool, schema, written, where)
 
 
 def _text_kinds(location: str) -> dict[str, Kind]:
@@ -112,15 +124,17 @@ def _is_time(kind: str) -> bool:
     return kind == "date" or (kind.startswith("time") and kind != "time of day")
 
 
-def _check_kinds(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> None:
+def _check_kinds(
+    pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
+) -> None:
     """Raise where the types of columns tell that they cannot be converted."""
     assert pool.frames is not None
     wrong = []
-    for column, stored in zip(schema.columns, pool.frames.columns, strict=True):
+    for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
         has_zone = stored.kind.startswith("time in zone")
         if column.kind.is_time and _is_time(stored.kind):
             if has_zone != (column.kind is Kind.ZONED_TIMES):
-                one, other = "the labeled table", "the pool"
+                one, other = "the labeled table", where
                 zoned, local = (other, one) if has_zone else (one, other)
                 wrong.append(
                     f"the times of column {column.name!r} have a zone in {zoned} and "
@@ -133,7 +147,7 @@ def _check_kinds(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -
         ):
             wrong.append(
                 f"column {column.name!r} holds text in the labeled table and numbers "
-                f"in the pool; build the pool from its text file, `dsel pool build "
+                f"in {where}; build the pool from its text file, `dsel pool build "
                 f"--like` the labeled table"
             )
     if wrong:
@@ -144,7 +158,7 @@ def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
     """Return the columns of text in the pool that become something else."""
     assert pool.frames is not None
     any_kind = (Kind.TEXT, Kind.OTHER, Kind.GAPS)
-    pairs = zip(schema.columns, pool.frames.columns, strict=True)
+    pairs = zip(schema.columns, pool.frames.columns, strict=False)
     return [
         column
         for column, stored in pairs
@@ -181,13 +195,15 @@ def _as_texts(values: pd.Series) -> pa.Array:
     return pa.array(values, pa.string(), from_pandas=True)
 
 
-def _converted(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> Pool:
+def _converted(
+    pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
+) -> Pool:
     """Return the pool with a task more for each block, which converts it."""
     assert pool.frames is not None
     changes = {column.name: _EMPTY[column.kind] for column in _to_check(schema, pool)}
     back = [
         column.name
-        for column, stored in zip(schema.columns, pool.frames.columns, strict=True)
+        for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
         if column.kind is Kind.TEXT
         and stored.kind in (NUMBER, "date", "time")
         and column.name in written
@@ -211,7 +227,7 @@ def _converted(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> 
     frames = FrameSchema(empty, tuple(kinds))
     name = f"like-{uuid.uuid4().hex}"
     tasks = {
-        (name, n): (partial(_block_like, schema, written, int(start)), key)
+        (name, n): (partial(_block_like, schema, written, where, int(start)), key)
         for n, (key, start) in enumerate(
             zip(pool.keys, pool.boundaries[:-1], strict=True)
         )
@@ -228,8 +244,9 @@ def _converted(pool: Pool, schema: TableSchema, written: Mapping[str, Kind]) -> 
 
 
 def _block_like(
-    schema: TableSchema, written: Mapping[str, Kind], first: int, rows: pd.DataFrame
-) -> pd.DataFrame:
+    schema: TableSchema, written: Mapping[str, Kind], where: str, first: int,
+    rows: pd.DataFrame,
+) -> pd.DataFrame:  # fmt: skip
     """Return the rows of a block in the kinds of the labeled table."""
     texts = {
         column.name: _written_text(rows[column.name], written[column.name])
@@ -240,9 +257,9 @@ def _block_like(
     }
     return convert_frame(
         rows.assign(**texts) if texts else rows,
-        replace(schema, ids=()),
+        schema,
         first_row=first,
-        where="the pool",
+        where=where,
     )
 
 

@@ -7,7 +7,7 @@ with a worker.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
 from typing import Any, Final
@@ -92,14 +92,17 @@ def completed(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
     return run_tasks(executor, partial(next, iter(tasks), None))
 
 
-def results_in_order(context: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
+def results_in_order(context: Any, tasks: Iterable[Task], client: Any) -> Iterator[Any]:
     """Run given tasks on an executor of their own; yield their results in order.
+
+    Tasks are taken as they can be submitted, so they may be made of a stream.
 
     A result that comes early is kept until those before it were yielded. At most two
     windows of tasks are submitted beyond the first one that has not ended. Inside a
     task they run in that task (see `resolve_client`), and a single one runs here, too.
     """
-    if client is None and (current_worker() is not None or len(tasks) == 1):
+    is_single = isinstance(tasks, Sized) and len(tasks) == 1
+    if client is None and (current_worker() is not None or is_single):
         for task in tasks:
             yield task.job.run(context, Inputs(sources=task.read_sources(None))).result
         return

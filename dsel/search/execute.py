@@ -10,8 +10,9 @@ The pass over the pool gets these objects, so no task of it depends on a fit tha
 run twice, and what is handed over is what was counted, whatever the learner draws.
 """
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -52,7 +53,12 @@ from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.place import CUBE, PAIRS
 from dsel.results.store import Store
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.progress import Progress, check_verbose, run_progress
+from dsel.runtime.progress import (
+    Progress,
+    check_verbose,
+    row_progress,
+    run_progress,
+)
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.tasks import Task
 from dsel.runtime.versions import installed_versions
@@ -67,6 +73,12 @@ from dsel.search.counts import CountTable, cannot_predict, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting, attempts
 from dsel.search.keep_models import check_estimators, keep_models, trusted_types
+from dsel.search.predict_table import (
+    Deployed,
+    InputFormat,
+    PredictedTable,
+    predict_table,
+)
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.select import (
     CHOICE,
@@ -106,6 +118,8 @@ class Outcome:
     pair_results: xr.Dataset | None = None
     """What inner searches counted, pair of folds by pair; None of other searches."""
     make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
+    input_format: InputFormat = field(default_factory=InputFormat, compare=False)
+    """How the models get their rows."""
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
@@ -150,6 +164,78 @@ class Outcome:
             Where the plan had no ``report``: what is read out is declared before.
         """
         return self.choice.report(deploy)
+
+    def predict_table(
+        self,
+        source: Any,
+        *,
+        out: str | os.PathLike[str],
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: Any = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable:
+        """Predict every row of a table of any size, and write a file in its order.
+
+        Parameters
+        ----------
+        source
+            The path of a table in any format of `read_table`, or what `open_pool`
+            takes. Columns are found by their names, those that the model does not use
+            are left out, and texts become what the labeled rows hold.
+        out
+            A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
+            name when all rows are in it.
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+        id
+            Columns of the table that are carried into the file. None takes those that
+            `dsel select` was told; without any, ``row`` has the numbers of the rows.
+        client
+            Dask client; None is the current one, else local threads.
+        verbose
+            Whether progress is shown; None shows it in terminals and notebooks.
+
+        Returns
+        -------
+        PredictedTable
+            What was written: ``label``, and ``probability_`` of each class where the
+            model has it; ``value`` of a regressor.
+
+        Raises
+        ------
+        FileExistsError
+            If something is at `out`.
+        TypeError
+            If a column holds something else than that of the labeled rows.
+        ValueError
+            If a column is missing, a value is of another kind than its column (the
+            message has column, row and value), or `out` has another ending.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> with TemporaryDirectory() as folder:
+        ...     made = outcome.predict_table(X, out=f"{folder}/p.csv")
+        ...     pd.read_csv(made.path).columns.to_list()
+        ['row', 'label']
+        """
+        wanted = check_choice(
+            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
+        )
+        deployed = Deployed(
+            self.models[wanted], self.certificates[wanted], self.input_format
+        )
+        with row_progress(check_verbose(verbose)) as report:
+            return predict_table(
+                deployed, source, out, id=id, client=client, on_progress=report
+            )
 
     def __repr__(self) -> str:
         return str(self.choice)
@@ -211,7 +297,9 @@ def execute(
                 )
             cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
-                return _finished(run, store, cube)
+                return replace(
+                    _finished(run, store, cube), input_format=run.input_format
+                )
             run.not_kept = check_estimators(run.estimators, store.place)
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
@@ -225,7 +313,7 @@ def execute(
             raise
         if store is not None:
             outcome = _kept(run, outcome, store)
-    return outcome
+    return replace(outcome, input_format=run.input_format)
 
 
 @dataclass
@@ -240,6 +328,11 @@ class _Run:
     on_progress: Callable[[Progress], None] | None = None
     not_kept: str = ""
     """Why models cannot be kept, where this was known before the first fit."""
+
+    @cached_property
+    def input_format(self) -> InputFormat:
+        """How the models get their rows."""
+        return InputFormat.of(self.plan.labeled)
 
     @property
     def estimators(self) -> list[Any]:
@@ -673,6 +766,7 @@ def _kept(run: _Run, outcome: Outcome, store: Any) -> Outcome:
         "choice": outcome.choice.to_json(),
         "deploy": outcome.choice.deploy,
         "not_kept": reasons,
+        "input_format": vars(run.input_format),
     })  # fmt: skip
     final = Choice.from_json(said["choice"])
     if final.certificates == outcome.choice.certificates:

@@ -1,0 +1,93 @@
+"""``dsel predict``: apply a model that a search has kept to a table."""
+
+from typing import Any
+
+import click
+
+from dsel.checks import listed
+from dsel.cli.group import INTERRUPTED
+from dsel.cli.models import import_from_here
+from dsel.cli.running import cluster_options, connected, names_in, text_options
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.texts import wrapped
+from dsel.runtime.progress import row_progress
+from dsel.search.predict_table import Deployed, open_deployed, predict_table
+
+
+@click.command
+@click.argument("results")
+@click.argument("new")
+@click.option(
+    "--out",
+    required=True,
+    help="File to write, which ends in .parquet, .csv or .zarr.",
+)
+@click.option(
+    "--deploy",
+    type=click.Choice([ONE_FOLD, ALL_ROWS]),
+    help="Which model of a nested search; by default the one that was chosen then.",
+)
+@click.option(
+    "--id",
+    "ids",
+    help="Columns of NEW that are carried into the file, in the place of row numbers; "
+    "those of `dsel select --id` by default.",
+)
+@click.option(
+    "--trust",
+    multiple=True,
+    help="Full name of a type of your own that the model holds, such as "
+    "mine.Encoder. May be given several times.",
+)
+@text_options
+@cluster_options
+@click.option("--quiet", is_flag=True, help="Print the error bound alone.")
+def command(
+    results: str,
+    new: str,
+    out: str,
+    deploy: str | None,
+    ids: str | None,
+    trust: tuple[str, ...],
+    sep: str | None,
+    encoding: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    quiet: bool,
+) -> None:
+    """Predict every row of NEW by the model that RESULTS holds.
+
+    RESULTS is the folder or URL that --out of `dsel select` named. NEW is a table of
+    any format and size that `dsel select` reads; its columns are found by their names,
+    and columns that the model does not use are left out. Labels, and probabilities
+    where the model has them, stand in the order of NEW.
+    """
+    import_from_here(trust)
+    id = None if ids is None else names_in(ids)
+    deployed = open_deployed(results, deploy=deploy, trusted=trust)
+    progress = row_progress(False if quiet else None)
+    try:
+        with connected(scheduler, workers) as client, progress as report:
+            made = predict_table(
+                deployed, new, out, id=id, client=client, on_progress=report,
+                separator=sep, encoding=encoding,
+            )  # fmt: skip
+    except KeyboardInterrupt:  # unlike a search it does not go on from what is there
+        click.echo(f"Interrupted. Nothing is at {out}.", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    click.echo(wrapped(_bound_line(deployed)))
+    if quiet:
+        return
+    if made.unused:
+        click.echo(wrapped(f"Not used of NEW: {listed(made.unused, 10)}"))
+    columns = listed(made.columns, 10)
+    click.echo(wrapped(f"Wrote {made.n_rows:,} rows to {out}: {columns}"))
+
+
+def _bound_line(deployed: Deployed) -> str:
+    """Return the line that says how wrong the predictions can be."""
+    certificate: Any = deployed.certificate
+    if certificate is None:
+        return "No error bound: the model was kept by `save_model`, not by a search"
+    headline: str = certificate.headline()
+    return headline

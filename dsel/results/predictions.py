@@ -1,0 +1,159 @@
+"""Files of predictions: blocks of rows in order, as Parquet, CSV or zarr.
+
+A file gets its name when every row is in it. What xarray and pandas open is written by
+them, so nothing here is a format of dsel's own.
+"""
+
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import xarray as xr
+import zarr
+from pyarrow import csv, parquet
+
+from dsel.checks import check_path
+from dsel.errors import writing
+from dsel.files import check_no_link, whole_file
+
+ROW: Final = "row"
+"""Dimension in zarr, and the column of row numbers where no column is carried."""
+ZARR_CHUNK_ROWS: Final = 2**16
+_TIMES: Final = {"units": "microseconds since 1970-01-01", "dtype": "int64"}
+"""Encoding of times in zarr; xarray takes one from the first block otherwise."""
+
+Append = Callable[[pd.DataFrame], None]
+
+
+def check_new_file(path: Any) -> Path:
+    """Return where predictions go; raise where something is there, or by the ending."""
+    text = check_path(path, "out")
+    if "://" in text:
+        raise ValueError(
+            f"`out` must be a path of this machine, got the URL {text!r}; write here, "
+            f"then copy the file."
+        )
+    if not text.lower().endswith(tuple(_WRITERS)):
+        raise ValueError(
+            f"`out` must end in one of {', '.join(_WRITERS)}, got {text!r}."
+        )
+    check_no_link(text, "out")
+    check_free(Path(text))
+    return Path(text)
+
+
+def check_free(path: Path) -> None:
+    """Raise FileExistsError where something is at a path."""
+    if os.path.lexists(path):
+        raise FileExistsError(
+            f"`out` must be free, but {str(path)!r} is there; choose another path, or "
+            f"remove it."
+        )
+
+
+@contextmanager
+def predictions_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    """Give a function that appends rows; the file is there when the block has ended.
+
+    `head` has the columns of all blocks and no rows. Where anything fails, nothing is
+    left.
+    """
+    ending = next(each for each in _WRITERS if str(path).lower().endswith(each))
+    with _WRITERS[ending](path, head) as append:
+        yield append
+        check_free(path)  # somebody may have been faster
+
+
+def _schema_of(head: pd.DataFrame) -> pa.Schema:
+    """Return the types of the columns; those of Python objects hold text."""
+    schema = pa.Schema.from_pandas(head, preserve_index=False)
+    types = [pa.string() if pa.types.is_null(t) else t for t in schema.types]
+    return pa.schema(list(zip(schema.names, types, strict=True)))
+
+
+@contextmanager
+def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    schema = _schema_of(head)
+    with (
+        whole_file(path, "out") as partial,
+        parquet.ParquetWriter(partial, schema) as writer,
+    ):
+        yield lambda rows: writer.write_table(
+            pa.Table.from_pandas(rows, schema, preserve_index=False)
+        )
+
+
+@contextmanager
+def _csv_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    schema, plain = _schema_of(head), csv.WriteOptions(include_header=False)
+    with whole_file(path, "out") as partial, partial.open("wb") as file:
+        file.write(head.to_csv(index=False, lineterminator="\n").encode())
+        with csv.CSVWriter(file, schema, write_options=plain) as writer:
+            yield lambda rows: writer.write_table(
+                pa.Table.from_pandas(rows, schema, preserve_index=False)
+            )
+
+
+@contextmanager
+def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    start = 0
+
+    def append(rows: pd.DataFrame) -> None:
+        nonlocal start
+        block = xr.Dataset({
+            str(name): (ROW, _zarr_values(values)) for name, values in rows.items()
+        })  # fmt: skip
+        mode: dict[str, Any] = {"append_dim": ROW}
+        if not start:
+            mode = {
+                "mode": "w",
+                "encoding": {
+                    name: {"chunks": (ZARR_CHUNK_ROWS,)}
+                    | (_TIMES if each.dtype.kind == "M" else {})
+                    for name, each in block.variables.items()
+                },
+            }
+        block.to_zarr(partial, zarr_format=3, consolidated=False, **mode)
+        start += len(rows)
+
+    try:
+        with writing(path, "out"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path, "out", also_reads=True):
+            yield append
+        if not start:
+            append(head)
+        with writing(path, "out"), warnings.catch_warnings(action="ignore"):
+            # Format 3 has no word for it yet; xarray warns where it is not there.
+            zarr.consolidate_metadata(partial)
+            os.rename(partial, path)  # raises where a folder with files is there
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(partial)
+
+
+def _zarr_values(values: pd.Series) -> Any:
+    """Return a column as xarray writes it to zarr: gaps in texts are empty texts."""
+    if values.dtype.kind in "biuf":
+        return values.to_numpy()
+    if values.dtype.kind == "M":
+        zone = getattr(values.dtype, "tz", None)
+        plain = values if zone is None else values.dt.tz_convert(None)
+        return plain.to_numpy()
+    return values.astype(object).where(values.notna(), "").astype(str).to_numpy(object)
+
+
+_WRITERS: Final[dict[str, Any]] = {
+    ".parquet": _parquet_file,
+    ".csv": _csv_file,
+    ".zarr": _zarr_folder,
+}
+"""By ending, what writes a file."""

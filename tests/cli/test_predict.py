@@ -1,0 +1,369 @@
+"""`dsel predict` as a user has it: results, a new table, a file of predictions."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.cli import main
+from dsel.results import open_model, save_model, save_results
+from dsel.results.cube import grid_axes, make_cube
+from tests.clusters import wait_until
+
+N_LABELED = 150
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def customers(n_rows, seed=0):
+    """Return a table of text, numbers, truth values, dates and gaps; and labels."""
+    rng = np.random.default_rng(seed)
+    days = pd.to_timedelta(rng.integers(0, 3000, n_rows), unit="D")
+    frame = pd.DataFrame({
+        "customer_id": [f"{number:05d}" for number in rng.permutation(n_rows)],
+        "age": rng.normal(45, 15, n_rows).round(2),
+        "visits": rng.poisson(3, n_rows),
+        "city": rng.choice(["Ulm", "Bonn", "Kiel"], n_rows),
+        "member": rng.choice(["yes", "no"], n_rows),
+        "since": (pd.Timestamp("2015-01-01") + days).strftime("%Y-%m-%d"),
+    })  # fmt: skip
+    labels = np.where((frame["age"] > 45) | (frame["city"] == "Ulm"), "good", "bad")
+    for name in ("age", "city", "since"):
+        frame.loc[rng.random(n_rows) < 0.05, name] = None
+    return frame, labels
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folder of a search on a CSV table of customers."""
+    folder = tmp_path_factory.mktemp("searched")
+    frame, labels = customers(N_LABELED)
+    frame = frame.drop(columns="customer_id")
+    frame.assign(label=labels).to_csv(folder / "labeled.csv", index=False)
+    found = run(
+        "select", folder / "labeled.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1,10", "--cv", 3, "--out", folder / "results", "--quiet",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    return folder / "results"
+
+
+@pytest.fixture
+def new(tmp_path):
+    """A new table: other order, more columns, the labels, and a town never seen."""
+    frame, labels = customers(90, seed=1)
+    frame.loc[2, "city"] = "Mars"
+    frame = frame[[*reversed(frame.columns)]].assign(label=labels, note="x")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    return frame
+
+
+def opened(path):
+    if path.suffix == ".zarr":
+        return xr.open_zarr(path).to_dataframe().reset_index(drop=True)
+    if path.suffix == ".csv":
+        return pd.read_csv(path, dtype={"customer_id": str})
+    return pd.read_parquet(path)
+
+
+def rows_of(results, frame):
+    """Return a table of texts as the model of the results takes it."""
+    frame = frame[[*open_model(results).feature_names_in_]]
+    return frame.assign(
+        member=frame["member"] == "yes", since=pd.to_datetime(frame["since"])
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "zarr"])
+def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
+    results, new, tmp_path, ending
+):
+    out = tmp_path / f"p.{ending}"
+    found = run(
+        "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
+    )
+    assert found.exit_code == 0, found.output
+    bound, unused, *wrote = found.stdout.splitlines()
+    assert bound.startswith("Error at most ")
+    assert unused == "Not used of NEW: label, note"
+    assert " ".join(wrote).startswith(f"Wrote 90 rows to {out}: customer_id, label")
+    model, X = open_model(results), rows_of(results, new)
+    got = opened(out)
+    assert [*got.columns] == [
+        "customer_id", "label", "probability_bad", "probability_good",
+    ]  # fmt: skip
+    assert (got["customer_id"].astype(str) == new["customer_id"]).all()
+    assert (got["label"].astype(str) == model.predict(X)).all()
+    np.testing.assert_allclose(got.iloc[:, 2:].astype(float), model.predict_proba(X))
+    assert sorted(os.listdir(tmp_path)) == ["new.csv", out.name]
+
+
+def test_predict__gives_row_numbers_where_no_column_is_carried(results, new, tmp_path):
+    found = run(
+        "predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv", "--quiet"
+    )
+    assert found.output.count("\n") == 1
+    assert opened(tmp_path / "p.csv")["row"].tolist() == [*range(90)]
+
+
+@pytest.mark.parametrize("chunks", ["one row group", "many", "a folder"])
+def test_predict__of_parquet_is_that_of_the_same_csv(results, new, tmp_path, chunks):
+    path = tmp_path / "new.parquet"
+    if chunks == "a folder":
+        path = tmp_path / "new"
+        path.mkdir()
+        new[:40].to_parquet(path / "a.parquet", index=False)
+        new[40:].to_parquet(path / "b.parquet", index=False)
+    else:
+        new.to_parquet(path, index=False, row_group_size=90 if chunks[0] == "o" else 7)
+    for source in (tmp_path / "new.csv", path):
+        out = tmp_path / f"{source.suffix[1:] or 'folder'}.csv"
+        found = run("predict", results, source, "--out", out, "--id", "customer_id")
+        assert found.exit_code == 0, found.output
+    csv, other = (opened(each) for each in sorted(tmp_path.glob("*[!w].csv")))
+    assert csv.equals(other)
+
+
+def test_predict__predicts_as_the_same_table_in_blocks(results, tmp_path, monkeypatch):
+    frame, _ = customers(500, seed=2)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "a.parquet")
+    monkeypatch.setattr("dsel.search.predict_table.BLOCK_ROWS", 7)
+    run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "b.parquet")
+    one, many = (opened(tmp_path / f"{name}.parquet") for name in "ab")
+    assert len(many) == 500
+    pd.testing.assert_frame_equal(one, many, rtol=1e-9)  # sums are rounded otherwise
+
+
+def test_predict__writes_a_table_without_rows_for_one(results, new, tmp_path):
+    new[:0].to_csv(tmp_path / "new.csv", index=False)
+    new[:0].to_parquet(tmp_path / "new.parquet", index=False)
+    found = run(
+        "predict", results, tmp_path / "new.parquet", "--out", tmp_path / "p.parquet"
+    )
+    assert found.exit_code == 0, found.output
+    assert len(opened(tmp_path / "p.parquet")) == 0
+    found = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert found.exit_code == 1 or len(opened(tmp_path / "p.csv")) == 0
+    assert found.exit_code == 0 or found.output.count("\n") == 1
+
+
+WRONG = [
+    ({}, ["--out", "p.txt"], "`out` must end in one of .parquet, .csv, .zarr"),
+    ({}, ["--out", "new.csv"], "`out` must be free, but "),
+    ({}, ["--out", "s3://a/p.csv"], "`out` must be a path of this machine"),
+    ({}, ["--id", "number"], "lacks the column 'number'; it has "),
+    ({}, ["--id", "label"], "`id` names 'label', as a column of predictions is called"),
+    ({}, ["--deploy", "all_rows"], "holds no model 'all_rows'; it has one_fold"),
+    ({"age": "old"}, [], "column 'age' of {new} has 'old' in row 4; it holds numbers"),
+    ({"since": "soon"}, [], "column 'since' of {new} has 'soon' in row 4; it holds "),
+    ({"member": "perhaps"}, [], "column 'member' of {new} has 'perhaps' in row 4"),
+    ({"age": None, "city": None}, [], "{new} lacks the columns 'age', 'city'; it has"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "words", "message"), WRONG)
+def test_predict__refuses_in_one_line_and_writes_nothing(
+    results, new, tmp_path, monkeypatch, changes, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    frame = new.astype(object)
+    for name, value in changes.items():
+        if value is None:
+            frame = frame.drop(columns=name)
+        else:
+            frame.loc[4, name] = value
+    frame.to_csv("new.csv", index=False)
+    out = [] if "--out" in words else ["--out", "p.csv"]
+    found = run("predict", results, "new.csv", *out, *words)
+    assert found.exit_code == 1
+    assert message.format(new="'new.csv'") in " ".join(found.output.split())
+    assert found.output.count("\n") == 1
+    assert os.listdir() == ["new.csv"]
+
+
+def test_predict__refuses_what_holds_no_model(new, tmp_path):
+    (tmp_path / "empty").mkdir()
+    cube = make_cube(grid_axes({"C": [1, 10]}), {"fold": 5}, {})
+    save_results(cube, tmp_path / "cube")
+    for place, message in (
+        ("nothing", "there are no results at "),
+        ("empty", "there are no results at "),
+        ("cube", "it has none; `save_model` keeps one"),
+    ):
+        found = run(
+            "predict",
+            tmp_path / place,
+            tmp_path / "new.csv",
+            "--out",
+            tmp_path / "p.csv",
+        )
+        assert found.exit_code == 1
+        assert message in found.output
+        assert found.output.count("\n") == 1
+    found = run("predict", tmp_path / "cube", tmp_path / "new.csv")
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("certificate", ["cv_bound", "holdout", "best_fold"])
+def test_predict__takes_the_results_of_other_certificates(tmp_path, certificate):
+    frame, labels = customers(N_LABELED)
+    X = frame[["visits"]].assign(age=frame["age"].fillna(0))
+    pool = X.sample(frac=1, random_state=0).reset_index(drop=True)
+    plan = dsel.plan_search(
+        DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, X, labels, pool,
+        certificate=certificate, random_state=0, cv=3,
+    )  # fmt: skip
+    outcome = plan.run(out=tmp_path / "results")
+    pool[["age", "visits"]].to_csv(tmp_path / "new.csv", index=False)
+    found = run(
+        "predict", tmp_path / "results", tmp_path / "new.csv",
+        "--out", tmp_path / "p.csv",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert found.stdout.split("\n")[0] == str(outcome.certificate.headline())
+    # The model was fitted on arrays: the columns are found by the names of the rows.
+    labels = outcome.model.predict(pool.to_numpy(dtype=float))
+    assert (opened(tmp_path / "p.csv")["label"] == labels).all()
+
+
+def test_predict__of_a_saved_model_says_that_it_has_no_bound(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    save_model(LinearRegression().fit(X, X[:, 0]), tmp_path / "kept")
+    np.save(tmp_path / "new.npy", X)
+    found = run(
+        "predict", tmp_path / "kept", tmp_path / "new.npy", "--out", tmp_path / "p.csv"
+    )
+    assert found.stdout.startswith("No error bound: the model was kept by `save_model`")
+    np.testing.assert_allclose(opened(tmp_path / "p.csv")["value"], X[:, 0])
+    np.save(tmp_path / "new.npy", X[:, :1])
+    found = run(
+        "predict", tmp_path / "kept", tmp_path / "new.npy", "--out", tmp_path / "q.csv"
+    )
+    assert found.exit_code == 1
+    assert "has 1 columns but" in found.output
+
+
+OWN_CODE = """
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+class Own(GaussianNB):
+    pass
+
+def halved(X):
+    return X / 2
+
+def pipeline():
+    return make_pipeline(FunctionTransformer(halved), Own())
+"""
+
+
+@pytest.fixture
+def own(tmp_path, rng):
+    """A folder with a module, results of its model, and a new table of numbers."""
+    (tmp_path / "mine.py").write_text(OWN_CODE)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    X[:200].assign(label=X["a"] > 0).to_csv(tmp_path / "labeled.csv", index=False)
+    X[200:].to_csv(tmp_path / "new.csv", index=False)
+    done = dsel_in(
+        tmp_path, "select", "labeled.csv", "--target", "label", "--model",
+        "mine:pipeline", "--out", "results", "--quiet", "--cv", "3",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def dsel_in(folder, *words):
+    # -P leaves the folder out of the path, as the installed command does.
+    command = [sys.executable, "-P", "-m", "dsel", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_predict__builds_types_of_the_user_where_they_are_trusted(own):
+    done = dsel_in(own, "predict", "results", "new.csv", "--out", "p.csv")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.endswith("in a shell --trust mine.Own --trust mine.halved.")
+    done = dsel_in(
+        own, "predict", "results", "new.csv", "--out", "p.csv", "--trust", "mine.Own",
+        "--trust", "mine.halved",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(opened(own / "p.csv")) == 200
+    done = dsel_in(
+        own, "predict", "results", "new.csv", "--out", "q.csv", "--trust", "no.Own"
+    )
+    assert done.returncode == 2
+    assert "'no.Own' cannot be imported" in done.stderr
+
+
+@pytest.mark.cluster
+def test_predict__works_on_processes(own):
+    done = dsel_in(
+        own, "predict", "results", "new.csv", "--out", "p.csv", "--trust", "mine.Own",
+        "--trust", "mine.halved",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for source, out in (("new.csv", "q.csv"), ("new.parquet", "r.csv")):
+        pd.read_csv(own / "new.csv").to_parquet(own / "new.parquet", row_group_size=50)
+        done = dsel_in(
+            own, "predict", "results", source, "--out", out, "--trust", "mine.Own",
+            "--trust", "mine.halved", "--workers", "2",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert (own / out).read_bytes() == (own / "p.csv").read_bytes()
+
+
+SLOW = """
+import time
+from pathlib import Path
+from sklearn.naive_bayes import GaussianNB
+
+class Slow(GaussianNB):
+    def predict(self, X):
+        if len(X) > 500:
+            Path("began").touch()
+            time.sleep(3)
+        return super().predict(X)
+
+def model():
+    return Slow()
+"""
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "zarr"])
+def test_predict__that_is_interrupted_leaves_nothing(tmp_path, rng, ending):
+    (tmp_path / "mine.py").write_text(SLOW)
+    X = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["a", "b"])
+    X[:90].assign(label=X["a"] > 0).to_csv(tmp_path / "labeled.csv", index=False)
+    X.to_csv(tmp_path / "new.csv", index=False)
+    done = dsel_in(
+        tmp_path, "select", "labeled.csv", "--target", "label", "--model",
+        "mine:model", "--out", "results", "--quiet", "--cv", "3",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = {*os.listdir(tmp_path)}
+    command = [
+        sys.executable, "-P", "-m", "dsel", "predict", "results", "new.csv", "--out",
+        f"p.{ending}", "--trust", "mine.Slow",
+    ]  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        wait_until((tmp_path / "began").exists)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=100)
+    assert process.returncode == 130, error
+    assert b"Interrupted. Nothing is at p." in error
+    assert {*os.listdir(tmp_path)} == names | {"began"}
