@@ -53,7 +53,7 @@ def test_estimation__has_every_estimate(data_dir, draw):
         madani2004.ESTIMATION, sets=("votes",), repetitions=1, settings=SMALL,
         folder=data_dir,
     )  # fmt: skip
-    every = results.to_dataarray()
+    every = results.drop_vars("measured_variance").to_dataarray()
     assert set(every["variable"].values) >= {*madani2004.LABELS, "disagreement"}
     assert ((every >= 0) & (every <= 1)).all()
     problem = madani2004.load_problem("votes", data_dir)
@@ -64,6 +64,38 @@ def test_estimation__has_every_estimate(data_dir, draw):
     assert found == pytest.approx(1 - right.mean())
     names = draw(madani2004.estimate_figures(results))
     assert names == ["figure-1-votes", "figure-2"]
+
+
+def test_estimation__holds_variances_to_section_2(data_dir):
+    settings = madani2004.Settings(sizes=(25, 50), halvings=4, batch=5)
+    results = common.run(
+        madani2004.ESTIMATION, sets=("votes",), repetitions=10, settings=settings,
+        folder=data_dir,
+    )  # fmt: skip
+    rows = [
+        row
+        for row in common.compared(madani2004.ESTIMATION, results)
+        if row.source in ("equation 3", "Theorem 1", "section 2.1", "equation 4")
+    ]
+    whats = {row.what for row in rows if row.where == "votes, 50 rows"}
+    assert len(whats) == 6
+    for row in rows:  # at these sizes theorems are never seen to fail
+        assert row.verdict != common.DIFFERS
+    assert {r.verdict for r in rows if r.source == "Theorem 1"} == {common.AGREES}
+    here = results.isel(sampling=0)
+    assert (here.dis_error_upper == 1 - here.dis_error).all()
+
+
+def test_moments_of_pairs__are_those_of_the_distribution(rng):
+    # Half of the models err on all rows, the others on none.
+    wrong = np.repeat(rng.random((2, 4000, 1)) < 0.5, 50, axis=2)
+    found = madani2004.moments_of_pairs(*wrong)
+    assert found["shared_error"] == pytest.approx(0.25, abs=0.03)
+    assert found["measured_variance"] == pytest.approx(0.25, abs=0.02)
+    # Models err on each row alone: errors on 50 rows vary by .0042, on all by nothing.
+    found = madani2004.moments_of_pairs(*(rng.random((2, 4000, 50)) < 0.3))
+    assert found["shared_error"] == pytest.approx(0.09, abs=0.01)
+    assert abs(found["measured_variance"]) < 0.0005
 
 
 def test_selection__chooses_a_degree_by_every_criterion(data_dir, draw):
