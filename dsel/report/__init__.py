@@ -7,3 +7,7 @@ numbers again. Every number comes from the cube; no fit is run.
 To add a section: its values in `page.report_html`, its place in `report.html.j2`. Needs
 the extra ``report``.
 """
+
+from dsel.report.page import write_report
+
+__all__ = ["write_report"]

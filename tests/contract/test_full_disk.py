@@ -11,10 +11,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.report.page import write_report
-from dsel.results.models import open_model, save_model
-from dsel.results.rows import read_rows
-from dsel.search.predict_pool import predict_pool
+from dsel.report import write_report
+from dsel.results import open_model, save_model
+from dsel.search import predict_pool, read_rows
 from tests.disks import files_of_at_most, room_for, small_disk, why_no_mount
 
 ROWS = np.random.default_rng(0).normal(size=(300, 3))

@@ -8,9 +8,9 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.cli import main
 from dsel.co_validation import write_row_disagreement
-from dsel.report.page import write_report
-from dsel.results.models import save_model
-from dsel.search.predict_pool import predict_pool
+from dsel.report import write_report
+from dsel.results import save_model
+from dsel.search import predict_pool
 
 ROWS = np.random.default_rng(0).normal(size=(200, 3))
 X, POOL = ROWS[:60], ROWS[60:]
