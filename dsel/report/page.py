@@ -39,7 +39,42 @@ TOLD: Final = (names.ASSUMPTIONS, "choice")
 
 
 def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write the page about a search to a file, replaced if it is there; return it."""
+    """Write the page about a search to a file.
+
+    Parameters
+    ----------
+    results
+        The cube of a search, as `Outcome.results` or `open_results` has it.
+    path
+        The file, which is replaced if it is there.
+
+    Returns
+    -------
+    Path
+        Where the page is.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where matplotlib is not installed.
+    ValueError
+        Where the cube cannot answer.
+    OSError
+        Where nothing can be written there.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(plan.run().results, f"{folder}/report.html").name
+    'report.html'
+    """
     target, page = Path(check_path(path, "path")), report_html(results)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8")
