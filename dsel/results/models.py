@@ -16,8 +16,10 @@ from dsel.errors import DselWarning, warn
 from dsel.results.place import (
     MAKE_ANEW,
     MODELS,
+    PLAIN,
     Place,
     check_kept,
+    read_head,
     read_outcome,
     replacing,
     seal,
@@ -123,6 +125,8 @@ def open_model(
         files = [each for each in where.files(MODELS) if each.startswith(MODEL)]
         kept, deployed = {MODEL: files[-1]} if files else {}, MODEL
         reasons, way_out = {}, "`save_model` keeps one"
+        if (read_head(where) or {}).get("kind") != PLAIN:
+            way_out = "its run has not ended; run the same command again to go on"
     else:
         kept, deployed = outcome["models"], outcome["said"].get("deploy")
         reasons = outcome["said"].get("not_kept", {})

@@ -32,6 +32,7 @@ from dsel.data.frames import (
     Frame,
     check_finite,
     frame_of,
+    taken,
     unchangeable,
 )
 from dsel.data.labeled import LabeledRows, with_columns
@@ -264,14 +265,15 @@ def _predictions(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     probabilities = None
     if callable(getattr(model, "predict_proba", None)):
         probabilities = np.asarray(model.predict_proba(X))
-    if probabilities is None or type(model) not in BY_LARGEST:
+    by_largest = type(model) in BY_LARGEST and len(classes) > 1
+    if probabilities is None or not by_largest:
         labels = _one_each(model.predict(X), X.shape[0])
     else:
         labels = classes[np.argmax(probabilities, axis=1)]
         last, first = np.sort(probabilities, axis=1)[:, -2:].T
         near = np.flatnonzero(first - last < NEAR)
         if len(near):
-            labels[near] = model.predict(X[near])
+            labels[near] = model.predict(taken(X, near))
     found = {LABEL: labels}
     if probabilities is not None:
         columns = zip(classes.tolist(), probabilities.T, strict=True)

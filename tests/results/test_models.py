@@ -254,7 +254,9 @@ def test_models__are_refused_in_one_line(rows, cube, tmp_path, monkeypatch):
     model = LogisticRegression().fit(*rows)
     save_results(cube, tmp_path / "cube")
     open_run(tmp_path).save_outcome({"deploy": "one_fold"})
+    open_run(tmp_path / "begun")
     for place, words in (
+        ("begun/run", "it has none; its run has not ended; run the same command again"),
         ("cube", "holds no model .*it has none; `save_model` keeps one"),
         ("run", r"holds no model .*it has none; the script .* makes them again"),
         ("nothing", "nothing: it does not exist, or holds"),

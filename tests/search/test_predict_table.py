@@ -1,0 +1,121 @@
+"""`Outcome.predict_table`: files of predictions of what lies in memory and in files."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+
+import dsel
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame({
+    "id": [f"{number:03d}" for number in range(240)],
+    "x": RNG.normal(size=240),
+    "town": RNG.choice(["Bonn", "Ulm"], 240),
+})  # fmt: skip
+LABELS = np.where(FRAME["x"] + (FRAME["town"] == "Ulm") > 0.3, "yes", "no")
+FEATURES = FRAME[["x", "town"]]
+
+
+def search(X, model=None, y=LABELS):
+    if model is None:
+        encoder = make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough"
+        )
+        model = make_pipeline(encoder, LogisticRegression())
+    return dsel.plan_search(None, [model], X[:120], y[:120], cv=3, random_state=0).run()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("is_new_pandas", [False, True])
+def test_predict_table__gives_the_model_frames_of_its_library(
+    tmp_path, library, is_new_pandas
+):
+    as_library = pl.from_pandas if library == "polars" else pd.DataFrame
+    outcome = search(as_library(FEATURES))
+    new = FRAME if is_new_pandas else as_library(FRAME)
+    made = outcome.predict_table(new, out=tmp_path / "p.parquet", id=["id"])
+    found = pd.read_parquet(made.path)
+    assert (found["id"] == FRAME["id"]).all()
+    expected = outcome.model.predict(as_library(FEATURES))
+    assert (found["label"] == expected).all()
+    assert made.n_rows == 240
+    assert made.unused == ()
+
+
+@pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
+def test_predict_table__applies_the_deployment_that_is_asked_for(tmp_path, deploy):
+    X = FEATURES[["x"]].to_numpy()
+    plan = dsel.plan_search(
+        None, [SVC(gamma=5.0)], X[:60], LABELS[:60], X[60:], cv=3, random_state=0
+    )
+    outcome = plan.run()
+    made = outcome.predict_table(X, out=tmp_path / "p.csv", deploy=deploy)
+    found = pd.read_csv(made.path)
+    assert (found["label"] == outcome.models[deploy].predict(X)).all()
+    with pytest.raises(ValueError, match="`deploy` must be one of"):
+        outcome.predict_table(X, out=tmp_path / "q.csv", deploy="best_fold")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(n_estimators=2, max_depth=1, random_state=0),
+        HistGradientBoostingClassifier(max_iter=2, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predict_table__labels_are_those_of_predict_where_scores_are_tied(
+    tmp_path, model, n_classes
+):
+    X = FEATURES[["x"]]
+    y = np.clip(np.digitize(FRAME["x"], [-0.4, 0.4]), 0, n_classes - 1)
+    outcome = search(X, model, y)
+    # A tree of two trees has equal shares of both classes in some rows.
+    made = outcome.predict_table(X, out=tmp_path / "p.parquet")
+    found = pd.read_parquet(made.path)
+    labels = outcome.model.predict(X)
+    assert (found["label"] == labels).all()
+    assert found["label"].dtype == labels.dtype
+    shares = found[[f"probability_{k}" for k in range(n_classes)]]
+    np.testing.assert_allclose(shares, outcome.model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            {"x": pd.Timestamp("2020-01-01")},
+            TypeError,
+            "holds time .* in column 'x'",
+        ),
+        (
+            {"x": "much"},
+            ValueError,
+            "column 'x' of .* has 'much' in row 0; it holds",
+        ),
+        ({"x": np.inf}, ValueError, "must hold finite numbers, but row 0, column 'x'"),
+    ],
+)
+def test_predict_table__names_column_and_value_that_are_of_another_kind(
+    tmp_path, change, error, message
+):
+    outcome = search(FEATURES)
+    FRAME.assign(**change).to_parquet(tmp_path / "new.parquet")
+    with pytest.raises(error, match=message):
+        outcome.predict_table(tmp_path / "new.parquet", out=tmp_path / "p.csv")
+    assert [each.name for each in tmp_path.iterdir()] == ["new.parquet"]
+
+
+def test_predict_table__finds_columns_by_name_where_the_model_got_arrays(tmp_path):
+    X = FRAME[["x"]].assign(z=RNG.normal(size=240))
+    outcome = search(X, SVC())
+    made = outcome.predict_table(X[["z", "x"]], out=tmp_path / "p.csv")
+    expected = outcome.model.predict(X.to_numpy())
+    assert (pd.read_csv(made.path)["label"] == expected).all()
