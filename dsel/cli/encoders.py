@@ -109,8 +109,9 @@ def _kind(column: Column, values: pd.Series) -> str | None:
 
 def _undecided(column: Column, values: pd.Series, caveats: Sequence[str]) -> str:
     """Return what a column holds that no encoder takes."""
-    known, prefix = values.dropna(), f"column {column.name!r} is read as text"
-    if lines := [line for line in caveats if line.startswith(prefix)]:
+    known, name = values.dropna(), f"column {column.name!r} "
+    prefixes = f"{name}is read as text", f"{name}looks like"
+    if lines := [line for line in caveats if line.startswith(prefixes)]:
         return lines[0]
     held = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):

@@ -153,6 +153,8 @@ class ColumnScan:
         self.truth_words: set[str] | None = set()
         self.is_running = True
         self._last: int | None = None
+        self._likely = WHOLE
+        self._is_text = False
 
     @property
     def n_values(self) -> int:
@@ -163,63 +165,87 @@ class ColumnScan:
         """Take note of some values, trimmed, with empty cells as null."""
         self.n_rows += len(values)
         self.n_empty += values.null_count
-        known = values.drop_null() if values.null_count else values
-        is_number = matches(known, NUMBER)
-        if not _all(is_number):
-            others = known.filter(pc.invert(is_number))
-            known = known.filter(is_number)
-            self.is_running = False
-            self._add_others(others)
-        elif values.null_count:
-            self.is_running = False
-        if len(known):
-            self._add_numbers(known)
-
-    def _add_numbers(self, known: pa.Array) -> None:
-        self.n_numbers += len(known)
-        with_point = matches(known, "[.eE]")
-        n_with_point = pc.sum(with_point).as_py()
-        self.n_with_point += n_with_point
-        if n_with_point:
-            self.is_running = False
-            decimals = known if n_with_point == len(known) else known.filter(with_point)
-            self._add_decimals(decimals)
-            known = known.filter(pc.invert(with_point))
+        known = values
+        if values.null_count:
+            known, self.is_running = values.drop_null(), False
+        # Patterns cost most of a pass, so the one that fitted before comes first, and
+        # columns without numbers are looked at by their different values.
+        if not self._is_text:
+            for pattern in (self._likely, SHORT_DECIMAL, WHOLE):
+                if not len(known):
+                    return
+                mask = matches(known, pattern)
+                n_matching = pc.sum(mask).as_py()
+                if n_matching:
+                    is_all = n_matching == len(known)
+                    numbers = known if is_all else known.filter(mask)
+                    if pattern == WHOLE:
+                        self._add_whole(numbers)
+                    else:
+                        self._add_short_decimals(len(numbers))
+                    self._likely = pattern
+                    known = (
+                        known.slice(0, 0) if is_all else known.filter(pc.invert(mask))
+                    )
         if not len(known):
             return
-        self.n_whole += len(known)
+        self.is_running = False
+        counted = pc.value_counts(known)
+        values, counts = counted.field(0), counted.field(1)
+        is_number = matches(values, NUMBER)
+        if _any(is_number):
+            self._add_numbers(values.filter(is_number), counts.filter(is_number))
+        if not _all(is_number):
+            others = pc.invert(is_number)
+            self._add_others(values.filter(others), counts.filter(others))
+        self._is_text = not self.n_numbers
+
+    def _add_short_decimals(self, n: int) -> None:
+        self.n_numbers += n
+        self.n_with_point += n
+        self.n_exact += n
+        self.is_running = False
+
+    def _add_whole(self, known: pa.Array) -> None:
+        """Take note of whole numbers in their plain form."""
+        n = len(known)
+        self.n_numbers += n
+        self.n_whole += n
+        self.n_exact += n
         # Of up to 15 digits every whole number is held by float64.
         if pc.max(pc.binary_length(known)).as_py() > 15:
             sizes = [abs(int(text)) for text in known.to_pylist() if len(text) > 15]
             self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
-            if self.n_too_large:
-                self.is_running = False
+            self.is_running &= not self.n_too_large
         if self.is_running:
             whole = pc.cast(known, pa.int64()).to_numpy()
-            steps = np.diff(
-                whole, prepend=whole[0] - 1 if self._last is None else self._last
-            )
-            self.is_running = bool((steps == 1).all())
+            before = whole[0] - 1 if self._last is None else self._last
+            self.is_running = bool((np.diff(whole, prepend=before) == 1).all())
             self._last = int(whole[-1])
-        minus_zeros = pc.sum(pc.equal(known, "-0")).as_py() or 0
-        self.n_exact += len(known) - minus_zeros
 
-    def _add_decimals(self, decimals: pa.Array) -> None:
-        long = pc.max(pc.binary_length(decimals)).as_py() > 300
-        if long or _any(matches(decimals, "[eE]")):
-            infinite = pc.invert(pc.is_finite(parse_numbers(decimals)))
-            self.n_too_large += pc.sum(infinite).as_py()
-        is_short = matches(decimals, SHORT_DECIMAL)
-        self.n_exact += pc.sum(is_short).as_py()
-        if not _all(is_short):
-            rest = decimals.filter(pc.invert(is_short))
-            back = pc.cast(parse_numbers(rest), pa.string())
-            self.n_exact += pc.sum(pc.equal(rest, back)).as_py()
+    def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
+        """Take note of different numbers of any form, and how often they are there."""
 
-    def _add_others(self, others: pa.Array) -> None:
-        """Take note of values that are no numbers with a decimal point."""
-        counted = pc.value_counts(others)
-        values, counts = counted.field(0), counted.field(1)
+        def total(mask: pa.Array) -> int:
+            return int(pc.sum(counts.filter(mask)).as_py() or 0)
+
+        with_point = matches(values, "[.eE]")
+        is_whole = pc.invert(with_point)
+        self.n_numbers += pc.sum(counts).as_py()
+        self.n_with_point += total(with_point)
+        self.n_whole += total(is_whole)
+        floats = parse_numbers(values)
+        too_large = pc.invert(pc.is_finite(floats))
+        beyond = pc.greater(pc.abs(floats), float(LARGEST_EXACT))
+        too_large = pc.or_(too_large, pc.and_(is_whole, beyond))
+        self.n_too_large += total(too_large)
+        # Arrow writes the shortest decimal that is the number, and whole ones plainly.
+        plain = pc.or_(matches(values, WHOLE), matches(values, SHORT_DECIMAL))
+        same = pc.equal(values, pc.cast(floats, pa.string()))
+        self.n_exact += total(pc.or_(plain, pc.and_(with_point, same)))
+
+    def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
+        """Take note of different values that are no numbers with a decimal point."""
         gaps = is_gap_word(values)
         for word, count in zip(
             values.filter(gaps).to_pylist(),
@@ -308,13 +334,13 @@ class ColumnScan:
         if 2 * self.n_day_first > n:
             example = self.examples["day first"]
             return (
-                f"column {name!r} is read as text: it looks like dates, day first "
-                f"({example!r}); write YYYY-MM-DD"
+                f"column {name!r} looks like dates, day first ({example!r}), and is "
+                f"read as text; write YYYY-MM-DD"
             )
         if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
             return (
-                f"column {name!r} is read as text: it looks like dates, but "
-                f"{self.examples['no day']!r} is none"
+                f"column {name!r} looks like dates, but {self.examples['no day']!r} "
+                f"is none, and is read as text"
             )
         if self.n_times and self.n_zoned and self.n_times + self.n_zoned == n:
             return (
@@ -324,8 +350,8 @@ class ColumnScan:
         if 2 * (self.n_times + self.n_zoned) > n:
             other = self.examples["other"]
             return (
-                f"column {name!r} is read as text: it looks like dates, but not all "
-                f"of its values are, such as {other!r}"
+                f"column {name!r} looks like dates, but {other!r} is none, and is "
+                f"read as text"
             )
         if self.n_too_large:
             return (
@@ -374,13 +400,19 @@ def convert(
     kind: Kind,
     decimal: str = ".",
     words: tuple[str, str] | None = None,
+    *,
+    is_sure: bool = False,
 ) -> tuple[pa.Array | None, Bad | None]:
     """Return values as Arrow holds their kind, or the first one that is not of it.
 
-    `words` are those of truth values, the true one first; None takes any pair.
+    `words` are those of truth values, the true one first; None takes any pair. Numbers
+    without gap words are parsed at once where a scan has seen that all are right,
+    `is_sure`.
     """
     if kind in (Kind.TEXT, Kind.OTHER):
         return values, None
+    if is_sure and kind.is_number:
+        return parse_numbers(values, decimal), None
     texts = values
     gaps = is_gap_word(texts)
     if _any(gaps):

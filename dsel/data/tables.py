@@ -541,8 +541,9 @@ def _text_facts(
             for word, n in sorted(words.items(), key=lambda item: -item[1])
         )
         facts.append(("gaps", f"in {listed(with_gaps, 8)}: {shown}"))
-    if schema.dropped or schema.ids:
+    if schema.dropped or schema.ids or file.is_quiet_end:
         left = [name or "''" for name in schema.dropped]
+        left += ["the last column (no name, no values)"] * file.is_quiet_end
         left += [f"{name} (kept for predictions)" for name in schema.ids]
         facts.append(("left out", listed(left, 8)))
     return facts

@@ -419,13 +419,20 @@ class _Utf8Stream(io.RawIOBase):
         return text
 
     def readinto(self, buffer: Any) -> int:
-        if not self._buffer:
-            self._buffer = self._more()
-            if self._is_checked:
-                self._check_quotes(self._buffer)
-        part, self._buffer = self._buffer[: len(buffer)], self._buffer[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
+        # Arrow takes what one call returns for a block, and small ones cost more.
+        n_filled = 0
+        while n_filled < len(buffer):
+            if not self._buffer:
+                self._buffer = self._more()
+                if self._is_checked:
+                    self._check_quotes(self._buffer)
+                if not self._buffer:
+                    break
+            part = self._buffer[: len(buffer) - n_filled]
+            self._buffer = self._buffer[len(part) :]
+            buffer[n_filled : n_filled + len(part)] = part
+            n_filled += len(part)
+        return n_filled
 
     def first_record(self) -> tuple[str, int]:
         """Return the first line that is not empty, and the number of lines read.

@@ -283,10 +283,24 @@ class _TextColumns(NamedTuple):
     n_rows: int
     with_gaps: frozenset[str]
     """Names of columns in which some row has no value."""
+    with_gap_words: frozenset[str]
+    """Names of columns in which a gap is written as a word."""
     is_own: bool
     """Whether the kinds are those of this table, and not of a schema."""
     examples: dict[str, str]
     """Of columns of text a value that is no number, where one was seen."""
+
+    def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
+        """Return values of a column, all of which the first pass has seen."""
+        typed, _ = convert(
+            values,
+            column.kind,
+            self.decimal,
+            column.words,
+            is_sure=column.name not in self.with_gap_words,
+        )
+        assert typed is not None
+        return typed
 
     def shown(self, column: ColumnSchema) -> str:
         """Return a value that is no number, or the kind, for a message."""
@@ -314,6 +328,7 @@ def _scanned(
         decimal,
         next(iter(scans.values())).n_rows,
         frozenset(n for n, scan in scans.items() if scan.n_rows > scan.n_values),
+        frozenset(n for n, scan in scans.items() if scan.gap_words),
         source.like is None,
         {n: scan.examples.get("other", "") for n, scan in scans.items()},
     )
@@ -379,7 +394,7 @@ def _fill_from_text(
 
     for batch in source.batches(columns, is_checked=False):
         values = [
-            _as_floats(batch.column(each.name), each, found.decimal)
+            _as_floats(found.convert(batch.column(each.name), each), each)
             for each in found.columns
         ]
         waiting.append(np.column_stack(values))
@@ -387,16 +402,11 @@ def _fill_from_text(
     write(1)
 
 
-def _as_floats(
-    values: pa.Array, column: ColumnSchema, decimal: str
-) -> NDArray[np.float64]:
-    typed, _ = convert(values, column.kind, decimal, column.words)
-    assert typed is not None  # the first pass has seen every value
-    numbers = pc.cast(typed, pa.float64()) if column.kind is not Kind.TRUTH else typed
-    if column.kind is Kind.TRUTH:
-        numbers = pc.cast(pc.cast(typed, pa.int8()), pa.float64())
-    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    return found
+def _as_floats(typed: pa.Array, column: ColumnSchema) -> NDArray[np.float64]:
+    if column.kind is Kind.TRUTH:  # Arrow makes no floats of truth values
+        typed = pc.cast(typed, pa.int8())
+    floats = pc.cast(typed, pa.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(floats, dtype=np.float64)
 
 
 def _write_parquet(
@@ -424,8 +434,7 @@ def _write_parquet(
         for batch in source.batches(schema.names, is_checked=False):
             arrays = []
             for column, field in zip(found.columns, fields, strict=True):
-                values = batch.column(column.name)
-                typed, _ = convert(values, column.kind, found.decimal, column.words)
+                typed = found.convert(batch.column(column.name), column)
                 arrays.append(pc.cast(typed, field.type))
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             done += batch.num_rows
