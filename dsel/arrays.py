@@ -82,6 +82,13 @@ def check_rows(X: Any, what: str = "`X`") -> None:
         raise TypeError(
             f"{what} must hold rows of features, got {type(X).__name__}; {way}."
         )
+    columns = getattr(X, "columns", None) if hasattr(X, "iloc") else None
+    if columns is not None and not getattr(columns, "is_unique", True):
+        name = columns[columns.duplicated()][0]
+        raise ValueError(
+            f"{what} must have distinct names of columns, but has the column {name!r} "
+            f"twice; rename one."
+        )
     is_scalar = getattr(X, "shape", None) == ()
     if is_scalar or (isinstance(X, Sequence) and not len(X)):
         raise ValueError(

@@ -61,6 +61,8 @@ class PoolFacts:
     """Probability that chance alone does as well."""
     fitting_equal_rows: int = 0
     """Rows that equal labeled ones in the part of the pool that learners are given."""
+    telling_column: str | None = None
+    """The column by which the test tells the rows apart best; None without a test."""
 
 
 def look_at_pool(
@@ -86,7 +88,10 @@ def look_at_pool(
     sample = stacked(rows) if rows else None
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
-    return PoolFacts(n_equal, *two_sample_test(labeled.X, sample, seed=seed))
+    auc, p_value, place = two_sample_test(labeled.X, sample, seed=seed)
+    names = labeled.columns
+    column = str(place) if names is None else names[place]
+    return PoolFacts(n_equal, auc, p_value, telling_column=column)
 
 
 def count_fitting_rows(
@@ -122,8 +127,10 @@ def objections_to_fitting_rows(
     )
 
 
-def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, float]:
-    """Compare rows of two kinds by a classifier; return AUC and p-value.
+def two_sample_test(
+    labeled: Any, unlabeled: Any, *, seed: int
+) -> tuple[float, float, int]:
+    """Compare rows by a classifier; return AUC, p-value and the column it uses most.
 
     Missing values may stand in all but CSR. The seed is that of the halves, the forest
     and the permutations.
@@ -164,7 +171,8 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
     seen = ranks[scored].sum()
     as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
     auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
+    column = int(np.argmax(forest.feature_importances_))
+    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS), column
 
 
 def with_pool_facts(
@@ -183,6 +191,8 @@ def with_pool_facts(
             f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}, the alarm "
             f"is at {ALARM:g})"
         )
+        if shifted and facts.telling_column is not None:
+            finding += f" by column {facts.telling_column} more than by others"
     return tuple(
         Assumption("A1", VIOLATED if shifted else each.state, finding)
         if each.name == "A1" and (shifted or not each.is_violated)
