@@ -278,6 +278,9 @@ class ColumnScan:
 
     def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
         looks = matches(values, _DAY)
+        if not _all(looks):
+            other = values.filter(pc.invert(looks))[0].as_py()
+            self.examples.setdefault("no time", other)
         if not _any(looks):
             return
         values, counts = values.filter(looks), counts.filter(looks)
@@ -348,7 +351,7 @@ class ColumnScan:
                 f"some have none; write all of them in one form"
             )
         if 2 * (self.n_times + self.n_zoned) > n:
-            other = self.examples["other"]
+            other = self.examples.get("no time", self.examples["other"])
             return (
                 f"column {name!r} looks like dates, but {other!r} is none, and is "
                 f"read as text"

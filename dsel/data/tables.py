@@ -5,6 +5,7 @@ rules, and formats that have types keep them.
 """
 
 import gzip
+import json
 import lzma
 import os
 import tokenize
@@ -584,9 +585,12 @@ def _read_feather(location: str, asked: _Request) -> Table:
 
 def _read_json_lines(location: str, asked: _Request) -> Table:
     with naming_file(location):
-        frame = pd.read_json(
-            location, lines=True, convert_dates=False, dtype=False, precise_float=True
-        )
+        # Line by line: pandas would make dates of texts in columns with such names.
+        with open(location, encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines if line.strip()]
+        if not records or not all(isinstance(record, dict) for record in records):
+            raise ValueError("it must have an object with names in every line")
+        frame = pd.DataFrame(records)
     return _of_frame(frame, asked, location)
 
 

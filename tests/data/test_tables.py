@@ -1,10 +1,19 @@
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import zarr
 
-from dsel.data import write_pool
-from dsel.data.tables import read_table
+from dsel.data import open_pool, write_pool
+from dsel.data.kinds import Kind
+from dsel.data.schema import TableSchema
+from dsel.data.tables import iter_frames, read_table, text_source
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])
@@ -79,3 +88,319 @@ def test_read_table__names_the_file_that_cannot_be_read(name, content, read, tmp
 def test_read_table__takes_minus_one_as_a_label_where_there_are_no_classes(tmp_path):
     np.savez(tmp_path / "t.npz", X=X, y=np.array([-1, 1, 1, -1]))
     assert read_table(tmp_path / "t.npz").y.tolist() == [-1, 1, 1, -1]
+
+
+def text_table(folder, text, name="t.csv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def kinds_of(folder, *columns):
+    """Return the kinds of columns, each of which is given by its values."""
+    lines = [",".join(f"c{k}" for k in range(len(columns)))]
+    lines += [",".join(row) for row in zip(*columns, strict=True)]
+    path = text_table(folder, "\n".join([*(f"{line},x" for line in lines)]))
+    schema = read_table(path, target="x").schema
+    return [str(column.kind) for column in schema.columns]
+
+
+KINDS = [
+    (["1", "-2", "0"], Kind.WHOLE),
+    (["1", "?", "NA"], Kind.WHOLE),
+    (["1.5", "-2e-3", ".5"], Kind.NUMBERS),
+    (["1.5", " ", "N/A"], Kind.NUMBERS),
+    (["007", "7", "1"], Kind.TEXT),
+    (["1", "A1", "2"], Kind.TEXT),
+    (["1", "inf", "2"], Kind.TEXT),
+    (["1e999", "1", "2"], Kind.TEXT),
+    (["9007199254740993", "1", "2"], Kind.TEXT),
+    (["1_000", "1", "2"], Kind.TEXT),
+    (["0x1F", "1", "2"], Kind.TEXT),
+    (["yes", "NO", "Yes"], Kind.TRUTH),
+    (["T", "f", "None"], Kind.TRUTH),
+    (["yes", "yes", "yes"], Kind.TEXT),
+    (["yes", "false", "yes"], Kind.TEXT),
+    (["yes", "no", "maybe"], Kind.TEXT),
+    (["2020-01-31", "9999-12-31", "null"], Kind.DATES),
+    (["2020-01-31", "2020-01-31 10:00", "-"], Kind.TIMES),
+    (["2020-01-31T10:00:00.25", "1066-10-14 09:00:00", ""], Kind.TIMES),
+    (["2020-01-31T10:00:00Z", "2020-01-31 10:00+05:00", ""], Kind.ZONED_TIMES),
+    (["2020-01-31T10:00:00Z", "2020-01-31 10:00", ""], Kind.TEXT),
+    (["2020-02-30", "2020-01-01", ""], Kind.TEXT),
+    (["0000-01-01", "2020-01-01", ""], Kind.TEXT),
+    (["2020-1-31", "2020-01-01", ""], Kind.TEXT),
+    (["now", "today", "2020-01-01"], Kind.TEXT),
+    (["2834", "7372", "6022"], Kind.WHOLE),
+    (["31/01/2020", "01/02/2020", ""], Kind.TEXT),
+    (["NA", "?", ""], Kind.GAPS),
+]
+
+
+@pytest.mark.parametrize(("values", "kind"), KINDS)
+def test_read_table__gives_a_column_a_kind_by_all_of_its_values(values, kind, tmp_path):
+    assert kinds_of(tmp_path, values, ["1", "2", "3"]) == [kind, Kind.WHOLE]
+    # Wherever the odd value stands, and in large files, too.
+    filled = [*values] * 3
+    assert kinds_of(tmp_path, filled[::-1], ["1"] * 9)[0] == kind
+
+
+def test_read_table__takes_gap_words_in_text_for_values_and_an_empty_cell_for_a_gap(
+    tmp_path,
+):
+    path = text_table(tmp_path, "x,town\n1,None\n2,\n3, Ulm \n")
+    town = read_table(path).X["town"]
+    assert town.isna().tolist() == [False, True, False]
+    assert town.dropna().tolist() == ["None", "Ulm"]
+
+
+TARGETS = [
+    (["7", "12", ""], [7, 12, None]),
+    (["7.0", "12.0", ""], [7, 12, None]),
+    (["7", "7.0", "12"], ["7", "7.0", "12"]),
+    (["007", "7", "12"], ["007", "7", "12"]),
+    (["1E5", "2E6", "3E2"], ["1E5", "2E6", "3E2"]),
+    (["None", "NA", "null"], ["None", "NA", "null"]),
+    (["1.5", "2", "3"], ["1.5", "2", "3"]),
+    (["ckd\t", " ckd", "?"], ["ckd", "ckd", "?"]),
+    (["true", "false", "true"], ["true", "false", "true"]),
+    (["9223372036854775808", "1", "2"], ["9223372036854775808", "1", "2"]),
+]
+
+
+@pytest.mark.parametrize(("written", "labels"), TARGETS)
+def test_read_table__takes_the_target_as_text_or_whole_numbers(
+    written, labels, tmp_path
+):
+    text = "x,label\n" + "".join(f"{k},{label}\n" for k, label in enumerate(written))
+    assert read_table(text_table(tmp_path, text), target="label").y.tolist() == labels
+
+
+TEXT = "a;b\r\n1,5;caf\u00e9\r\n2;\r\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("t.csv", lambda content, _: content),
+        ("t.txt.gz", lambda content, _: gzip.compress(content)),
+        ("t.csv.bz2", lambda content, _: bz2.compress(content)),
+        ("t.csv.xz", lambda content, _: lzma.compress(content)),
+        ("t.tsv.zst", lambda content, _: pa.compress(
+            content, "zstd", asbytes=True)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_read_table__reads_compressed_text_of_any_encoding(
+    name, pack, encoding, tmp_path
+):
+    (tmp_path / name).write_bytes(pack(TEXT.encode(encoding), None))
+    table = read_table(tmp_path / name)
+    assert table.X["a"].tolist() == [1.5, 2.0]
+    assert table.X["b"].fillna("gap").tolist() == ["caf\u00e9", "gap"]
+    assert ("decimal commas" in dict(table.facts)["read as"]) is True
+
+
+def test_read_table__reads_latin_1_where_it_is_named(tmp_path):
+    path = text_table(tmp_path, "a;b\n1;gr\u00fcn\n2;rot\n", encoding="latin-1")
+    with pytest.raises(ValueError, match=r"byte 0xfc in line 2; .* --encoding"):
+        read_table(path)
+    assert read_table(path, encoding="latin-1").X["b"].tolist() == ["gr\u00fcn", "rot"]
+
+
+def test_read_table__reads_the_one_file_of_a_zip_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("t.csv", "a,b\n1,2\n")
+    assert read_table(tmp_path / "t.csv.zip").X.tolist() == [[1, 2]]
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "a") as archive:
+        archive.writestr("u.csv", "a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"must hold one file, got 2: t\.csv, u\.csv"):
+        read_table(tmp_path / "t.csv.zip")
+
+
+RIGHT = [
+    ('a,b\n1,"x,y"\n2,"say ""hi"""\n3,"two\nlines"', ["x,y", 'say "hi"', "two\nlines"]),
+    ("sep=;\na;b\n1;x\n", ["x"]),
+    ('"",a,b\n"1",1,x\n"2",2,y\n', ["x", "y"]),
+    (",Unnamed: 0,a,b\n0,0,1,x\n1,1,2,y\n", ["x", "y"]),
+    ("a,b,\n1,x,\n2,y,\n", ["x", "y"]),
+    ("\n a , b \n1,x\n\n2,y\n\n", ["x", "y"]),
+    ('a,b\n1,5" pipe\n2,y\n', ['5" pipe', "y"]),
+    ("a|b\n1|x,y;z\n", ["x,y;z"]),
+    ("a,b\r1,x\r2,y\r", ["x", "y"]),
+]
+
+
+@pytest.mark.parametrize(("text", "values"), RIGHT)
+def test_read_table__reads_what_programs_write(text, values, tmp_path):
+    table = read_table(text_table(tmp_path, text))
+    assert table.columns == ("a", "b")
+    assert table.X["b"].tolist() == values
+
+
+WRONG = [
+    ("", "it is empty"),
+    ("a,b\n", "has a header, but no rows"),
+    ("a,b\n1,2\n\n3\n", "line 4 has 1 value, but the header has 2"),
+    ("a,b\n1,2\n3,4,5\n", "line 3 has 3 values, but the header has 2"),
+    ('a,b\n1,"2\n3,4\n', "line 2 has a quote that is not closed"),
+    ('a,b\n1,"2"x\n3,4\n', "line 2 has a quote that is not closed, or goes on"),
+    ("a,b\n1,\x002\n", "zero bytes"),
+    ("a,a\n1,2\n", "column name 'a' is there twice"),
+    ("a,,b\n1,2,3\n", "column 2 has no name"),
+    ("a,b,\n1,2,\n1,2,3\n", "last column has no name, but row 1 has '3'"),
+    ("0.12,0.4\n1,2\n", "no header: the first line is 0.12,0.4"),
+    ("a;b,c\n1;2,3\n", "has ',' and ';', .* --sep"),
+    ("a;b\n1,5;1.234\n2,5;2.345\n", "'a' has decimal commas .*'b' decimal points"),
+    ("a\n1\n\n2\n", "one column and lines that are empty"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG)
+def test_read_table__refuses_in_one_line_that_names_file_and_place(
+    text, words, tmp_path
+):
+    path = text_table(tmp_path, text)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_table(path)
+    assert "t.csv' cannot be read: " in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("t.xlsx", r"\.csv, .*\.jsonl.*save the sheet as CSV UTF-8"),
+        ("t.rds", "write it as CSV or Parquet"),
+        ("t.doc", r"must end in one of \.csv, \.tsv, \.txt"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_table, open_pool])
+def test_read_table__lists_the_formats_where_one_is_not_read(
+    name, words, read, tmp_path
+):
+    (tmp_path / name).write_bytes(b"PK and more")
+    with pytest.raises(ValueError, match=words):
+        read(tmp_path / name)
+
+
+def test_read_table__stops_where_the_file_is_being_written(tmp_path):
+    path = text_table(tmp_path, "a,b\n" + "1,2\n" * 10)
+    batches = text_source(str(path)).batches(["a"])
+    next(batches)
+    with open(path, "a") as file:
+        file.write("3,4\n")
+    os.utime(path, (1, 1))
+    with pytest.raises(ValueError, match="has changed while it was read"):
+        list(batches)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_read_table__reads_a_folder_of_files_with_the_same_columns(ending, tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    for k, names in enumerate((["a", "b"], ["b", "a"])):
+        getattr(frame[names], f"to_{ending}")(tmp_path / f"{k}.{ending}", index=False)
+    assert read_table(tmp_path).X["a"].tolist() == [1, 2, 1, 2]
+    getattr(frame[["a"]], f"to_{ending}")(tmp_path / f"2.{ending}", index=False)
+    with pytest.raises(ValueError, match="lacks the column 'b' that"):
+        read_table(tmp_path)
+
+
+def test_read_table__takes_5000_columns_and_names_of_300_letters(tmp_path, rng):
+    names = [f"gene {k}" for k in range(5000)]
+    frame = pd.DataFrame(rng.normal(size=(20, 5000)), columns=names)
+    labels = ["a" * 300, "b" * 300] * 10
+    frame.assign(label=labels).to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv", target="label")
+    assert (frame.to_numpy() == table.X).all()
+    assert table.y.tolist() == labels
+
+
+def test_read_table__refuses_a_target_of_many_different_labels(tmp_path):
+    text = "x,label\n" + "".join(f"{k},name {k}\n" for k in range(20_000))
+    with pytest.raises(ValueError, match="20,000 different labels in 20,000 rows"):
+        read_table(text_table(tmp_path, text), target="label")
+
+
+def test_read_table__names_labels_that_differ_by_blanks_or_case(tmp_path):
+    path = text_table(tmp_path, "x,label\n1,Yes\n2,yes\n3, no\n4,NA\n")
+    told = " ".join(read_table(path, target="label").caveats)
+    assert "labels 'Yes' and 'yes' differ by blanks or case only" in told
+    assert "1 labels have blanks around them, such as ' no'" in told
+    assert "'NA' is a class of 'label'" in told
+
+
+LOOKS = [
+    (["1,023", "1,200", "2,000"], "all of its values are numbers written as text"),
+    (["5%", "7%", "8%"], "such as '5%'"),
+    (["12 kg", "13 kg", "x"], "67% of its values are numbers written as text"),
+    (["31/01/2020", "01/02/2020", ""], "looks like dates, day first ('31/01/2020')"),
+    (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
+    (["1", "2", "many"], "67% of its values are numbers, but not 'many'"),
+]
+
+
+@pytest.mark.parametrize(("values", "words"), LOOKS)
+def test_read_table__says_what_a_column_of_text_looks_like(values, words, tmp_path):
+    text = "q|x\n" + "".join(f"{value}|1\n" for value in values)
+    (line,) = read_table(text_table(tmp_path, text)).caveats
+    assert line.startswith("column 'q' ")
+    assert words in line
+
+
+def test_schema__converts_other_tables_and_names_every_wrong_value(tmp_path):
+    text = "age,when,ok,code\n1,2020-01-01,yes,A1\n2,,no,07\n"
+    schema = read_table(text_table(tmp_path, text)).schema
+    assert TableSchema.from_json(schema.to_json()) == schema
+    other = text_table(tmp_path, "code,ok,when,age,more\n7,YES,NA,?,1\n", "u.csv")
+    (frame,) = iter_frames(other, schema, n_rows=10)
+    assert list(frame.columns) == ["age", "when", "ok", "code"]
+    assert frame.isna().to_numpy().tolist() == [[True, True, False, False]]
+    assert frame["code"].tolist() == ["7"]
+    wrong = text_table(
+        tmp_path, "age,when,ok,code\n1,2020-01-01,no,\nold,pending,true,x\n", "w.csv"
+    )
+    with pytest.raises(
+        ValueError, match=r"column 'age' of .* has 'old' in row 1"
+    ) as told:
+        read_table(wrong, like=schema)
+    assert "'when' of" in str(told.value)
+    assert "has 'pending' in row 1; it holds dates" in str(told.value)
+    assert "has 'true' in row 1; it holds 'yes' and 'no'" in str(told.value)
+    with pytest.raises(ValueError, match="lacks the columns 'when', 'ok'"):
+        read_table(text_table(tmp_path, "age,code\n1,x\n", "l.csv"), like=schema)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"kind": "other", "version": 1}'])
+def test_schema__that_is_damaged_is_refused(text):
+    with pytest.raises(ValueError, match="schema is damaged; run `dsel select` again"):
+        TableSchema.from_json(text)
+
+
+def test_schema__of_a_newer_version_is_refused():
+    text = TableSchema(()).to_json().replace('"version": 1', '"version": 99')
+    with pytest.raises(ValueError, match="written in version 99"):
+        TableSchema.from_json(text)
+
+
+def test_read_table__keeps_the_types_of_formats_that_have_them(tmp_path):
+    frame = pd.DataFrame({"a": ["1", "", "NA"], "b": [1.0, None, 3.0]})
+    for name, write in (
+        ("t.parquet", frame.to_parquet),
+        ("t.feather", frame.to_feather),
+        ("t.jsonl", lambda path: frame.to_json(path, orient="records", lines=True)),
+    ):
+        write(tmp_path / name)
+        table = read_table(tmp_path / name, target="b")
+        assert table.X["a"].tolist() == ["1", "", "NA"]
+        assert table.y.tolist() == [1, None, 3]
+
+
+def test_write_pool__keeps_as_text_what_would_not_come_back(tmp_path):
+    text = "a,b,c,d\n1.50,1.5,007,2020-01-01\n2.25,2.0,7,2020-01-02\n"
+    write_pool(text_table(tmp_path, text), tmp_path / "p.parquet")
+    stored = pd.read_parquet(tmp_path / "p.parquet")
+    assert stored["a"].tolist() == ["1.50", "2.25"]
+    assert stored["b"].tolist() == [1.5, 2.0]
+    assert stored["c"].tolist() == ["007", "7"]
+    assert stored["d"].tolist() == [pd.Timestamp(f"2020-01-0{k}") for k in (1, 2)]
