@@ -100,7 +100,9 @@ class TextFile:
         stamp = file_stamp(self.path)
         with ExitStack() as stack:
             stream = stack.enter_context(
-                _Utf8Stream(self.path, self.encoding, is_checked=is_checked)
+                _Utf8Stream(
+                    self.path, self.encoding, self.separator if is_checked else None
+                )
             )
             stream.skip_lines(self.header_lines)
             n_rows = 0
@@ -195,7 +197,7 @@ class TextFile:
         expected, row = len(self.header), 0
         limit = csv.field_size_limit(2**31 - 1)
         try:
-            with _Utf8Stream(self.path, self.encoding, is_checked=False) as stream:
+            with _Utf8Stream(self.path, self.encoding) as stream:
                 stream.skip_lines(self.header_lines)
                 text = io.TextIOWrapper(
                     io.BufferedReader(stream), encoding="utf-8", newline=""
@@ -235,14 +237,15 @@ def open_text(
         or may be separated in several ways.
     """
     found = _encoding(path, encoding)
-    with _Utf8Stream(path, found, is_checked=False) as stream:
+    with _Utf8Stream(path, found) as stream:
         try:
-            first, n_lines = stream.first_record()
+            first, n_before = stream.first_record()
             declared = re.fullmatch(r'"?sep=(.)"?', first.strip(), re.IGNORECASE)
             if declared:  # Excel's way to say it
                 separator = separator or declared[1]
-                first, n_more = stream.first_record()
-                n_lines += n_more
+                n_before += 1
+                first, n_blank = stream.first_record()
+                n_before += n_blank
         except UnicodeError as error:
             raise ValueError(undecodable(path, found)) from error
     if "\0" in first:
@@ -253,7 +256,8 @@ def open_text(
     if not first.strip():
         raise ValueError("it is empty")
     separator = _separator(path, first, separator)
-    header = _header(first, separator)
+    header, n_lines = _header(first, separator)
+    n_lines += n_before
     # Row names without a head of their own come first; R and pandas write ''.
     n_row_numbers = 0
     while n_row_numbers < len(header) and _ROW_NUMBERS.fullmatch(header[n_row_numbers]):
@@ -268,12 +272,17 @@ def open_text(
     )
 
 
-def _header(first: str, separator: str) -> list[str]:
+def _header(first: str, separator: str) -> tuple[list[str], int]:
+    """Return the names of the columns, and the number of lines that they take."""
+    text = io.StringIO(first, newline="")
+    lines = csv.reader(text, delimiter=separator, strict=True)
     try:
-        record = next(csv.reader(io.StringIO(first, newline=""), delimiter=separator))
+        record = next(lines)
     except csv.Error as error:
-        raise ValueError(f"its header cannot be read ({error})") from error
-    return [name.strip() for name in record]
+        raise ValueError(
+            f"its header has a quote that is not closed, or goes on behind it ({error})"
+        ) from error
+    return [name.strip() for name in record], lines.line_num
 
 
 def _check_header(names: Sequence[str], n_before: int) -> None:
@@ -383,12 +392,16 @@ class _Utf8Stream(io.RawIOBase):
     join lines.
     """
 
-    def __init__(self, path: str, encoding: str, *, is_checked: bool) -> None:
+    def __init__(
+        self, path: str, encoding: str, checked_separator: str | None = None
+    ) -> None:
         self._file = open_binary(path)
         self._is_first = True
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._is_utf8 = encoding == "utf-8"
-        self._is_checked = is_checked
+        self._is_checked = checked_separator is not None
+        self._is_edge = np.zeros(256, dtype=np.bool_)
+        self._is_edge[list(f'"\r\n{checked_separator or ""}'.encode())] = True
         self._buffer = b""
         self._is_open_quote = False
         self._last = ord("\n")
@@ -435,23 +448,21 @@ class _Utf8Stream(io.RawIOBase):
         return n_filled
 
     def first_record(self) -> tuple[str, int]:
-        """Return the first line that is not empty, and the number of lines read.
+        """Return the first line that is not empty, and the number of empty ones before.
 
-        A name in quotes may go on in the next line.
+        A name in quotes may go on in the next line, so lines are added until quotes are
+        even. Of a quote inside of a name that may be a line too much.
         """
         lines: list[bytes] = []
-        n_lines = 0
+        n_empty = 0
         while line := self._line():
-            n_lines += 1
             if lines or line.strip():
                 lines.append(line)
-            # A lone quote is a sign like any other, such as that of inches.
+            else:
+                n_empty += 1
             if lines and b"".join(lines).count(b'"') % 2 == 0:
                 break
-        else:
-            if len(lines) > 1:
-                lines, n_lines = lines[:1], n_lines - len(lines) + 1
-        return b"".join(lines).decode("utf-8"), n_lines
+        return b"".join(lines).decode("utf-8"), n_empty
 
     def skip_lines(self, n_lines: int) -> None:
         """Leave out so many lines."""
@@ -491,7 +502,7 @@ class _Utf8Stream(io.RawIOBase):
         if not content:
             self.is_doubtful = self._is_open_quote
             return
-        if self._was_quote and content[0] not in b'",;\t|\r\n':
+        if self._was_quote and not self._is_edge[content[0]]:
             self.is_doubtful = True
         codes = np.frombuffer(content, np.uint8)
         places = np.flatnonzero(codes == _QUOTE)
@@ -500,7 +511,7 @@ class _Utf8Stream(io.RawIOBase):
             before = np.where(places > 0, codes[places - 1], self._last)
             inside = places < len(codes) - 1
             after = np.where(inside, codes[np.minimum(places + 1, len(codes) - 1)], 10)
-            right = np.where(opens, _IS_EDGE[before], _IS_EDGE[after])
+            right = np.where(opens, self._is_edge[before], self._is_edge[after])
             self.is_doubtful |= not bool(right.all())
             self._is_open_quote ^= bool(len(places) % 2)
         self._last = int(codes[-1])
@@ -510,11 +521,6 @@ class _Utf8Stream(io.RawIOBase):
         if not self.closed:
             self._file.close()
         super().close()
-
-
-_IS_EDGE: Final = np.zeros(256, dtype=np.bool_)
-_IS_EDGE[list(b'",;\t|\r\n')] = True
-"""Signs beside which a quote opens or closes a value."""
 
 
 def undecodable(path: str, encoding: str) -> str:

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pytest
 
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
-from dsel.data.tables import read_table
+from dsel.data.tables import read_table, text_source
 from dsel.data.text import open_text
 from dsel.data.write import write_pool
 
@@ -183,7 +183,7 @@ def write_bytes(rng, folder, text):
 
 def strict_rows(text, sep):
     """Return header and rows as Python's strict reader has them; None if it cannot."""
-    body = text.removeprefix("sep=;\r\n")
+    body = text.lstrip("\r\n").removeprefix("sep=;\r\n")
     try:
         lines = list(
             csv.reader(io.StringIO(body, newline=""), delimiter=sep, strict=True)
@@ -261,7 +261,8 @@ def run_text(rng, folder):
     if not again.equals(frame.astype(again.dtypes)):
         return f"by its own schema other values: {text!r}"
     try:
-        write_pool(path, folder / "p.parquet")
+        source = text_source(str(path), separator=sep)
+        write_pool(source, folder / "p.parquet")
     except (ValueError, TypeError) as error:
         return "" if "\n" not in str(error) else f"lines: {error}"
     stored = pd.read_parquet(folder / "p.parquet")

@@ -227,6 +227,7 @@ RIGHT = [
     ("\n a , b \n1,x\n\n2,y\n\n", ["x", "y"]),
     ('a,b\n1,5" pipe\n2,y\n', ['5" pipe', "y"]),
     ("a|b\n1|x,y;z\n", ["x,y;z"]),
+    ('"a","b"\n1,"two\nlines"\n', ["two\nlines"]),
     ("a,b\r1,x\r2,y\r", ["x", "y"]),
 ]
 
@@ -243,6 +244,8 @@ WRONG = [
     ("a,b\n", "has a header, but no rows"),
     ("a,b\n1,2\n\n3\n", "line 4 has 1 value, but the header has 2"),
     ("a,b\n1,2\n3,4,5\n", "line 3 has 3 values, but the header has 2"),
+    ('a,"b\n1,2\n', "header has a quote that is not closed"),
+    ('a;b\n1;"x",y\n', "line 2 has a quote that is not closed, or goes on"),
     ('a,b\n1,"2\n3,4\n', "line 2 has a quote that is not closed"),
     ('a,b\n1,"2"x\n3,4\n', "line 2 has a quote that is not closed, or goes on"),
     ("a,b\n1,\x002\n", "zero bytes"),
@@ -404,3 +407,9 @@ def test_write_pool__keeps_as_text_what_would_not_come_back(tmp_path):
     assert stored["b"].tolist() == [1.5, 2.0]
     assert stored["c"].tolist() == ["007", "7"]
     assert stored["d"].tolist() == [pd.Timestamp(f"2020-01-0{k}") for k in (1, 2)]
+
+
+def test_read_table__loses_no_row_to_a_quote_in_a_name(tmp_path):
+    table = read_table(text_table(tmp_path, 'a,5"\n1,"x\ny"\n2,z\n'))
+    assert table.columns == ("a", '5"')
+    assert table.X['5"'].tolist() == ["x\ny", "z"]
