@@ -43,9 +43,13 @@ def seconds(function):
 
 
 def predict_on_threads(model, X):
+    def predict(part):
+        with single_threaded():  # as tasks do
+            return model.predict(X[part])
+
     parts = list(gen_even_slices(len(X), count_threads()))
-    with single_threaded(), ThreadPoolExecutor(len(parts)) as threads:
-        list(threads.map(lambda part: model.predict(X[part]), parts))
+    with ThreadPoolExecutor(len(parts)) as threads:
+        list(threads.map(predict, parts))
 
 
 def measure(folder, n_rows, n_repetitions):
