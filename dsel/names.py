@@ -67,6 +67,9 @@ ERROR = _number("error", _FIT,
     "errors on the held-out rows divided by the answers behind them, in [0, 1]")
 FOLD_LOSS_MEAN = _number("fold_loss_mean", _FIT,
     "mean loss on the held-out rows of models without them")
+VALIDATION_ERRORS = _count("validation_errors", _EACH,
+    "errors on the validation rows of the model trained without them")
+VALIDATION_ROWS = _count("validation_rows", (), "rows held out for validation")
 FOLD_ROWS = _count("fold_rows", (SPLITS,), "held-out rows")
 FOLD_ANSWERS = _count("fold_answers", _FIT,
     "answers behind the errors: several models answer each held-out row")
@@ -121,6 +124,10 @@ FOLD_ERROR_KIND: Final = "fold_error_kind"
 N_SPLITS: Final = "n_splits"
 INTEGERS: Final = "integers"
 """Attribute of a parameter's coordinate of floats: those that were given as int."""
+
+# Criteria of a nonconformity classifier's cube; a percentage follows the second name.
+VALIDATION_ERROR: Final = "validation_error"
+CRITICAL_EPSILON: Final = "critical_epsilon"
 
 # The bound planner.
 CERTIFICATE: Final = "certificate"

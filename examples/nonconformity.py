@@ -27,6 +27,12 @@ model.fit(problem.X, problem.y)
 print(f"{len(model.params_)} models, all kept")
 
 # %%
+# What the held-out rows say of each model, over the grid: its errors, and how sure it
+# is of these rows. Neither chooses anything.
+
+print(model.results_.estimate.sel(criterion="validation_error").to_pandas())
+
+# %%
 # For every row one model is chosen: the smaller its critical epsilon, the surer the
 # answer.
 

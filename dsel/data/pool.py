@@ -396,6 +396,7 @@ class Pool:
         keep: bool = False,
         allow_nan: bool = False,
         spans: Sequence[Span] | None = None,
+        name: str = "count",
     ) -> Any:
         """Compute a statistic of the pool in one pass.
 
@@ -415,6 +416,8 @@ class Pool:
             Whether missing values may pass.
         spans
             Those that are read; None for all.
+        name
+            What the pass does, for names of tasks: ``moments-rows=0``.
 
         Returns
         -------
@@ -439,7 +442,7 @@ class Pool:
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         tasks = [
             Task(
-                f"span-{span.start}",
+                f"{name}-rows={span.start}",
                 ReduceJob(
                     block_rows, allow_nan,
                     f"{group}-{span.start}-{span.stop}" if group else "", group,

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
+from dsel.results.values import value_label
 
 FAMILIES: Final[list[type[Family]]] = [KernelSVMFamily, ScikitLearnFamily]
 """A candidate goes to the first that does not refuse it; the last refuses none."""
+
+
+MOST_SIGNS: Final = 60
+"""Of the label of a group; a longer one would hide the rest of a task's name."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +64,16 @@ def assign_families(
             remark = "; ".join([family.remark(len(groups), X.shape[0]), *why])
             assignments.append(Assignment(family, groups, remark))
     return tuple(assignments)
+
+
+def group_label(candidates: Sequence[Candidate], number: int) -> str:
+    """Return what the candidates of a group have in common, for names of tasks.
+
+    Such as ``gamma=0.01``; ``group=3``, by its number, where they share no parameter.
+    """
+    first, *others = (
+        [f"{name}={value_label(value)}" for name, value in each.params.items()]
+        for each in candidates
+    )
+    label = ",".join(text for text in first if all(text in o for o in others))
+    return label if 0 < len(label) <= MOST_SIGNS else f"group={number}"

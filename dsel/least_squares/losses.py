@@ -24,7 +24,7 @@ from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results.cube import GridAxes, make_cube
+from dsel.results.cube import GridAxes, make_cube, with_estimates
 
 ROUNDING: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
@@ -134,13 +134,9 @@ def make_loss_cube(
     if names.EXTRA_LOSS_MEAN in values:
         present.append("extra_sample")
     order = list(dict.fromkeys(present))
-    labels = xr.Variable(names.CRITERION, np.array(order, dtype=object))
     is_done = cube[names.STATUS] == names.STATUS_DONE
-    estimate = xr.concat(
-        [ESTIMATES[name](cube).where(is_done, np.inf) for name in order], labels
-    ).assign_coords({names.CRITERION: labels})
-    attrs = {"long_name": names.BY_NAME[names.ESTIMATE].long_name, "units": "1"}
-    return cube.assign({names.ESTIMATE: estimate.assign_attrs(attrs)})
+    estimates = {name: ESTIMATES[name](cube).where(is_done, np.inf) for name in order}
+    return with_estimates(cube, estimates)
 
 
 def select_least_squares(

@@ -180,27 +180,28 @@ class LeastSquaresPlan:
             As for `LeastSquaresSearch`.
         """
         grid = content_hash(self.regularizations)
-        keys = {f"width/{c!r}/{grid}": c for c in self.widths}
+        keys = {f"fit-width={c!r}": f"width/{c!r}/{grid}" for c in self.widths}
 
         def evaluate(store: Store | None) -> list[Record]:
             found: dict[str, Record] = {} if store is None else dict(store.records)
             tasks = [
-                Task(key, WidthJob(width))
-                for key, width in keys.items()
+                Task(name, WidthJob(width))
+                for width, (name, key) in zip(self.widths, keys.items(), strict=True)
                 if key not in found
             ]
             executor = make_executor(self, resolve_client(client), n_jobs)
             with closing(executor):
                 for done in completed(executor, tasks):
+                    key = keys[done.key]
                     if done.error is not None:
                         text = f"{type(done.error).__name__}: {done.error}"
                         texts = [text] * len(self.regularizations)
-                        found[done.key] = {names.MESSAGE: texts}
+                        found[key] = {names.MESSAGE: texts}
                         continue
-                    found[done.key] = done.result
+                    found[key] = done.result
                     if store is not None:
-                        store.append(done.key, done.result)
-            return [found[key] for key in keys]
+                        store.append(key, done.result)
+            return [found[key] for key in keys.values()]
 
         return self.search._run(
             evaluate,

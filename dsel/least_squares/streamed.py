@@ -200,7 +200,8 @@ class StreamedLeastSquaresSearch(Search):
                     sums.append(count(design, y))
                 return reduce(merge, sums)
 
-            make = partial(rows.reduce, of_block, merge, client=client)
+            name = f"{key.partition('/')[0]}-width={width!r}"
+            make = partial(rows.reduce, of_block, merge, client=client, name=name)
             return kept(store, key, make)
 
         moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
@@ -268,5 +269,8 @@ def drawn_rows(
     def pick(block: Any, numbers: Integers) -> Floats:
         return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
 
-    found = rows.reduce(pick, lambda *parts: np.concatenate(parts), client=client)
+    found = rows.reduce(
+        pick, lambda *parts: np.concatenate(parts), client=client,
+        name="centers",
+    )  # fmt: skip
     return {"points": found}

@@ -361,7 +361,9 @@ class OracleLDA(MaximumLikelihoodLDA):
             codes = self._encode(labels, "pool_labels")
             n = len(self.classes_)
             of_pool = opened.reduce(
-                lambda X, rows: moments_of(X, codes[rows], n), Moments.merged
+                lambda X, rows: moments_of(X, codes[rows], n),
+                Moments.merged,
+                name="moments",
             )
             moments = moments.merged(of_pool)
         ridge = check_nonnegative(self.ridge, "ridge")

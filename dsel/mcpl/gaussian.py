@@ -182,7 +182,8 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
         return one[0].merged(other[0]), np.vstack([one[1], other[1]])
 
     moments, sample = process_cache().get(
-        f"mcpl-{pool.token}-{stride}", lambda: pool.reduce(count, merge, keep=True)
+        f"mcpl-{pool.token}-{stride}",
+        lambda: pool.reduce(count, merge, keep=True, name="moments"),
     )
     if not np.isfinite(moments.scatter).all():
         raise ValueError(

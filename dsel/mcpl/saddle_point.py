@@ -78,7 +78,8 @@ def fit_contrast(
     contrast = contrast_with(moments)
     found = _solve(
         contrast, functions, start, origin, int(pool.boundaries[-1]),
-        partial(pool.reduce, combine=add, keep=True), tol=tol, max_passes=max_passes,
+        partial(pool.reduce, combine=add, keep=True, name="responsibilities"),
+        tol=tol, max_passes=max_passes,
     )  # fmt: skip
     # Two reads before the solver's: moments, and the labelings to start from.
     n_passes = found.n_passes + 2

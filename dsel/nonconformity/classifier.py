@@ -1,15 +1,18 @@
 """The classifier whose rows choose their model: calibration, choice, p-values."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
+from dsel import names
 from dsel.arrays import Floats, Integers, validate_data
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
@@ -24,15 +27,18 @@ from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.routing import RoutedFit
-from dsel.nonconformity.models import join_models, train_grid
+from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list
+from dsel.results.cube import GridAxes, grid_axes, make_cube, with_estimates
 from dsel.results.rows import write_rows
 
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""
 EXACT_BITS: Final = 40
 """Of scores relative to their model's median: matrix products round after 50."""
+QUANTILES: Final = (10, 25, 50, 75, 90)
+"""Percent of the validation rows, of which `results_` has the critical epsilon."""
 
 
 class Answer(NamedTuple):
@@ -90,6 +96,10 @@ class NonconformityClassifier(
         Reason by number of each candidate that could not be used.
     n_candidates_
         Candidates of the grid, failed ones included; bounds divide delta by it.
+    results_ : xarray.Dataset
+        A cube over the grid and ``criterion``, such as that of a search: how often each
+        model errs on the validation rows, and quantiles over these rows of the critical
+        epsilon that it would have alone. None of these numbers chooses anything.
 
     See Also
     --------
@@ -162,7 +172,8 @@ class NonconformityClassifier(
         check_integer(n_held, "validation_size", at_least=1, at_most=n - 1)
         self.seed_ = seed_from(self.random_state)
         split = holdout_split(n, n_held, seed=self.seed_)
-        candidates = make_candidates(self.estimator, drawn(self.param_grid, self.seed_))
+        grid = drawn(self.param_grid, self.seed_)
+        candidates = make_candidates(self.estimator, grid)
         trained, failures = train_grid(
             candidates, X, codes, [split],
             classes=self.classes_, seed=self.seed_,
@@ -170,6 +181,7 @@ class NonconformityClassifier(
             client=client,
         )  # fmt: skip
         fitted = candidates, trained, failures, self.classes_
+        axes = grid_axes(grid)
         is_dense = not issparse(X)
         held, own = X[split.test_rows], codes[split.test_rows]
         self.known_rows_ = known_hashes(X)
@@ -192,6 +204,10 @@ class NonconformityClassifier(
         # by less are equal; rounding them would part two at the edge of a step.
         self.tolerances_ = np.exp2(np.floor(np.log2(self.usual_margins_)) - EXACT_BITS)
         self.validation_scores_ = np.sort(margin_conformity(scores)[:, rows, own])
+        counts = self._runner_up_counts(scores)
+        cube = _grid_cube(axes, trained, failures, counts, n)
+        # As plain arrays, which files of models hold and Datasets are not.
+        self.results_record_ = cube.to_dict(data="array")
         if not (self.validation_scores_ <= self.tolerances_[:, np.newaxis]).any():
             warn(
                 f"no model errs on the {len(own)} validation rows, so every critical "
@@ -204,6 +220,12 @@ class NonconformityClassifier(
     def n_validation_(self) -> int:
         """Validation rows."""
         return int(self.validation_scores_.shape[1])
+
+    @property
+    def results_(self) -> xr.Dataset:
+        """Validation errors and quantiles of the critical epsilon over the grid."""
+        check_is_fitted(self)
+        return xr.Dataset.from_dict(self.results_record_)
 
     @lazily
     def predict(self, X: Any) -> Any:
@@ -444,14 +466,22 @@ class NonconformityClassifier(
             pick = _pick(np.moveaxis(pairs, 1, 0).reshape(n, -1), units)
             model, label = np.divmod(pick, scores.shape[-1])
             return Answer(label, second.min(axis=0), model)
-        best, second = _two_best(scores)
-        # The region of a model shrinks to one label at the second largest p-value,
-        # that of the runner-up, whose conformity is minus the gap of the two best.
-        counts = count_not_above(self.validation_scores_, second - best + tolerances)
+        counts = self._runner_up_counts(scores)
         model = _pick((counts == counts.min(axis=0)).T, units)
         own = scores[model, np.arange(n)]
         least = own.max(axis=-1, keepdims=True) - self.tolerances_[model, np.newaxis]
         return Answer(_pick(own >= least, label_units), counts.min(axis=0), model)
+
+    def _runner_up_counts(self, scores: Floats) -> Integers:
+        """Return how many validation rows conform no better than each runner-up does.
+
+        A model's region shrinks to one label at the second largest p-value, that of the
+        runner-up, whose conformity is minus the gap of the two best. Shape (n_models,
+        n_rows).
+        """
+        best, second = _two_best(scores)
+        gaps = second - best + self.tolerances_[:, np.newaxis]
+        return count_not_above(self.validation_scores_, gaps)
 
     def _scores(self, X: Any) -> Floats:
         scores = self.models_.scores(X)
@@ -465,6 +495,51 @@ class NonconformityClassifier(
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return summed(validate_data(self, X, accept_sparse="csr", reset=False))
+
+
+def _grid_cube(
+    axes: GridAxes,
+    trained: Trained,
+    failures: Mapping[int, str],
+    counts: Integers,
+    n_rows: int,
+) -> xr.Dataset:
+    """Return what the validation rows say of every candidate, over the grid.
+
+    `counts`, of the models that can be used x validation rows, are those of the row's
+    runner-up.
+    """
+    n, n_held = axes.n_candidates, counts.shape[1]
+    is_used = np.array([number not in failures for number in range(n)])
+    errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
+    for group in (each for _, groups in trained for each in groups):
+        errors[list(group.candidates)] = group.counts.test_errors[:, 0]
+        for (number, _), message in group.counts.messages.items():
+            messages[number] = message
+    for number, message in failures.items():
+        errors[number], messages[number] = names.UNCOUNTED, message
+    # Values that some row has, and no means of two of them.
+    quantiles = np.full((len(QUANTILES), n), np.inf)
+    quantiles[:, is_used] = np.quantile(
+        counts, np.array(QUANTILES) / 100, axis=1, method="inverted_cdf"
+    )
+    rates = np.where(is_used, errors, np.inf)
+    estimates = {names.VALIDATION_ERROR: rates / n_held}
+    for percent, values in zip(QUANTILES, quantiles, strict=True):
+        estimates[f"{names.CRITICAL_EPSILON}_{percent}%"] = values / n_held
+    cube = make_cube(
+        axes,
+        {},
+        {
+            names.STATUS: np.where(is_used, names.STATUS_DONE, names.STATUS_FAILED),
+            names.MESSAGE: messages,
+            names.VALIDATION_ERRORS: errors,
+            names.VALIDATION_ROWS: n_held,
+            names.N_LABELED: n_rows,
+            names.N_UNLABELED: 0,
+        },
+    )
+    return with_estimates(cube, estimates)
 
 
 def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -15,7 +15,7 @@ from dsel.data.equal_rows import comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import class_scores
-from dsel.families.assignment import assign_families
+from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.families.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
@@ -85,11 +85,11 @@ def train_grid(
         candidates, X, classes=classes, seed=seed,
         fit_params=checked_params(fit_params, len(y)),
     )  # fmt: skip
+    groups = [(each.family, group) for each in assignments for group in each.groups]
     tasks = [
-        Task(f"fit-{group[0].number}-{split.number}",
-             FitJob(each.family, group, split))
-        for each in assignments
-        for group in each.groups
+        Task(f"fit-{group_label(group, number)}-{split.label}-{number}",
+             FitJob(family, group, split))
+        for number, (family, group) in enumerate(groups)
         for split in splits
     ]  # fmt: skip
     client = resolve_client(client)

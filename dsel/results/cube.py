@@ -203,6 +203,18 @@ def with_criteria(
     return cube.assign_coords(coords).assign(variables)
 
 
+def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.Dataset:
+    """Return the cube with what estimates say of every candidate, by criterion.
+
+    Each has shape (n_candidates,), and is infinite where a candidate failed.
+    """
+    n, sizes = len(estimates), cube[names.STATUS].sizes
+    said = {names.ESTIMATE: np.array([np.ravel(each) for each in estimates.values()])}
+    coords = {names.CRITERION: np.array(list(estimates), dtype=object)}
+    variables = _variables(said, sizes, {names.CRITERION: n})
+    return cube.assign_coords(coords).assign(variables)
+
+
 def evidence(cube: Any) -> dict[str, NDArray[Any]]:
     """Return what criteria read of a cube by its names; raise where it is no cube.
 

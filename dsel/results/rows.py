@@ -67,7 +67,7 @@ def write_rows(
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
     job = RowsJob(block_rows, allow_nan)
     tasks = [
-        Task(f"rows-{span.start}", job, partial(pool.sources, span))
+        Task(f"predict-rows={span.start}", job, partial(pool.sources, span))
         for span in pool.spans(SPAN_ROWS)
     ]
     with _removed_unless_done(store), writing(path, "path", also_reads=True):

@@ -40,7 +40,7 @@ from dsel.data.open import open_pool
 from dsel.data.pool import Pool, Span
 from dsel.data.row_random import SUBSET_STREAM, seed_from
 from dsel.data.splits import full_split
-from dsel.families.assignment import assign_families
+from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.losses.declared import DeclaredLosses, declare_losses
@@ -56,7 +56,6 @@ from dsel.results.certificate import (
 )
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import shortened, wrapped
-from dsel.results.values import value_label
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
@@ -695,12 +694,7 @@ def _groups(
             keys = tuple(
                 candidate_key(family.name, each, texts[each.number]) for each in members
             )
-            first, *others = (
-                [f"{name}={value_label(value)}" for name, value in each.params.items()]
-                for each in members
-            )
-            label = ",".join(text for text in first if all(text in o for o in others))
-            label = label if 0 < len(label) <= 60 else f"group={len(groups)}"
+            label = group_label(members, len(groups))
             groups.append(Group(len(groups), family, members, keys, label))
         n = sum(map(len, assigned.groups))
         plural = "s" if n != 1 else ""

@@ -12,8 +12,8 @@ import xarray as xr
 from dsel import names
 from dsel.bounds import pair_error_bound
 from dsel.bounds.shares import uniform_shares
-from dsel.checks import check_delta, check_probability
-from dsel.criteria import CRITERIA, Settings, get_criterion
+from dsel.checks import check_choice, check_delta, check_probability
+from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
@@ -107,6 +107,11 @@ def select(
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
     """Choose by a criterion, and read the declared certificate, or an estimate."""
     certificate = str(cube.attrs.get("certificate", ""))
+    if criterion.startswith(names.CRITICAL_EPSILON):
+        raise ValueError(
+            f"`criterion` must be an estimate of the error, but {criterion!r} says how "
+            f"sure a model is of its rows; {names.VALIDATION_ERROR!r} is one."
+        )
     # The certificate of the best fold is about whichever candidate the mean bound ranks
     # first: limits of all folds of all candidates hold at once.
     of_best = criterion == "best_fold" or (
@@ -204,6 +209,8 @@ def terms_of(
             f"`results` are of a least-squares search, which bounds nothing{asked}: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
+    if names.VALIDATION_ERRORS in counts and criterion not in CRITERIA:
+        return _stored_terms(cube, criterion or first_criterion(cube))
     rule = get_criterion(criterion or first_criterion(cube))
     kind = "certificate" if rule.is_guarantee else "criterion"
     reads_splits = rule.by_halves or names.FOLD_ERRORS in rule.needs
@@ -235,6 +242,16 @@ def terms_of(
         )
     delta = _delta_of(cube) if delta is None else check_delta(delta)
     return rule, rule.evaluate(counts, _settings(counts, delta))
+
+
+def _stored_terms(cube: xr.Dataset, criterion: str) -> tuple[Criterion, Terms]:
+    """Return a number of each candidate that a cube has, and no count gives anew."""
+    known = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
+    check_choice(criterion, "criterion", known)
+    values = cube[names.ESTIMATE].sel({names.CRITERION: criterion}).values.ravel()
+    # Models were trained without the rows that these numbers are counted on.
+    rule = Estimate(criterion, lambda _: values, (), (), holds_out_one_fold=True)
+    return rule, rule.terms(evidence(cube), Settings(np.ones(len(values))))
 
 
 def first_criterion(cube: xr.Dataset) -> str:

@@ -16,6 +16,7 @@ from scipy import sparse
 from dsel.data import open_pool
 from dsel.data.pool import read_blocks
 from dsel.data.row_random import PART_STREAM, row_random
+from tests.executors import faulty_threads
 
 N_ROWS, N_COLUMNS = 97, 3
 
@@ -169,6 +170,15 @@ def test_reduce__combines_in_row_order():
     pool = open_pool(da.zeros((1000, 1000), chunks=(10, 1000))).excluding([5])
     rows = pool.reduce(lambda X, rows: rows.tolist(), add)
     assert rows == [row for row in range(1000) if row != 5]
+
+
+def test_reduce__names_tasks_by_the_pass_and_their_first_row():
+    keys = []
+    client = faulty_threads(lambda task: keys.append(task.key))
+    pool = open_pool(da.zeros((300, 2), chunks=(100, 2)))
+    spans = pool.spans(100)
+    pool.reduce(lambda X, _: len(X), add, client=client, name="moments", spans=spans)
+    assert keys == ["moments-rows=0", "moments-rows=100", "moments-rows=200"]
 
 
 @pytest.mark.parametrize("kind", [of_npy, of_zarr, lambda X, _: X.copy()])

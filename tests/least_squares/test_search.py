@@ -188,6 +188,13 @@ def test_run__all_widths_failing_is_an_error(table):
         plan.run(faulty_threads(fails))
 
 
+def test_tasks__are_named_by_their_width(table):
+    keys = []
+    plan = LeastSquaresSearch(WIDTHS, LAMS).plan(*table)
+    plan.run(faulty_threads(lambda task: keys.append(task.key)))
+    assert keys == [f"fit-width={width}" for width in WIDTHS]
+
+
 def test_plan__says_what_it_will_do(table):
     plan = LeastSquaresSearch(WIDTHS, LAMS, random_state=0).plan(*table)
     text = repr(plan)
