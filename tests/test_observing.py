@@ -41,7 +41,7 @@ def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
 
 
 def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
-    rows = plan.work.X, plan.work.y
+    rows = plan.context.X, plan.context.y
     search = dsel.SemiSupervisedSearchCV(
         KNeighborsClassifier(), {"n_neighbors": [1, 3]}, cv=3, prune=False
     )
@@ -65,7 +65,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     fit = re.compile(r"fit candidates=\((.*)\) split=(\S+) seconds=[\d.]+ failed=0")
     fits = [found.groups() for found in map(fit.fullmatch, lines) if found]
     assert {(c, split) for text, split in fits for c in numbers(text)} == {
-        (candidate, split.name) for candidate in (0, 1) for split in plan.work.splits
+        (candidate, split.name) for candidate in (0, 1) for split in plan.layout.splits
     }
     span = re.compile(r"span rows=(\d+)-(\d+) candidates=\((.*)\) seconds=[\d.]+")
     spans = [found.groups() for found in map(span.fullmatch, lines) if found]

@@ -42,7 +42,7 @@ from dsel.bounds import binomial_tail_inversion
 from dsel.losses import balanced, cost, precision, recall
 from dsel.results.certificate import CERTIFICATES
 from dsel.search.certify_selection import certify_selection
-from dsel.search.execute import Outcome
+from dsel.search.outcome import Outcome
 from dsel.search.plan import Plan, plan_search
 
 Claims = list[tuple[float, float]]

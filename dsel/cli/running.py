@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.data.schema import TableSchema
-    from dsel.search.execute import Outcome
+    from dsel.search.outcome import Outcome
     from dsel.search.plan import Plan
 
 Command = Callable[..., Any]

@@ -38,7 +38,7 @@ _STOPPED: dict[int, list[str]] = {}  # of each thread that fits, what was said t
 
 
 @contextmanager
-def _noticing() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Give what a fit says that stops before it converges, in the place of a warning.
 
     It would be shown for each of many fits, and on a worker to nobody. Filters are of
@@ -111,7 +111,7 @@ class ScikitLearnFamily(Family):
                 started = time.perf_counter()
                 key = (candidate.number, split.number)
                 try:
-                    with _noticing() as stopped:
+                    with collect_warnings() as stopped:
                         model, last, tests = self._fit_one(
                             candidate, X, y, split, pool, budget
                         )

@@ -8,6 +8,7 @@ that the dataclass declares. Fields that an older version did not have get defau
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import (
@@ -68,6 +69,8 @@ def to_record(value: Any) -> Any:
         return {str(key): to_record(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [to_record(each) for each in value]
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, np.generic):
         value = value.item()
     return value if isinstance(value, str | int | float | NoneType) else str(value)
@@ -106,6 +109,10 @@ def _read(value: Any, hint: Any) -> Any:
         return tuple(_read(each, inner[0]) for each in value)
     if origin is not None and isinstance(value, dict):
         return {key: _read(each, inner[1]) for key, each in value.items()}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        if value not in hint.__members__:
+            raise TypeError(f"{value!r:.40} is no {hint.__name__}")
+        return hint[value]
     if is_dataclass(hint):
         return from_record(cast(type, hint), value)
     wanted = (int, float) if hint is float else hint

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from dsel.search.execute import Outcome
+from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 from dsel.search.procedures import SelectionProcedure, returned_model
 

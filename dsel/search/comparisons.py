@@ -4,21 +4,25 @@ A comparison names the splits whose models answer each row (its *queries*), and 
 of the cube in which a disagreement is counted. Both need two answers a row.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.data.equal_rows import FindDuplicates
+from dsel.data.pool import Block
 from dsel.data.row_random import (
     RANDOM_FOLD_STREAM,
     row_random,
     row_random_at,
     uniform_integers,
 )
+from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
 
 Codes = NDArray[np.int64]
 
@@ -35,14 +39,17 @@ class Comparison:
         """Return split numbers, as `FittedGroup.predict` takes them, pair by pair."""
         raise NotImplementedError
 
-    def tally(self, codes: Codes, rows: Codes) -> Codes:
-        """Count rows whose answers differ, shape (n_candidates, n_bins)."""
-        del rows
+    def count(self, codes: Codes, block: Block) -> Codes:
+        """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
         return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows that belong to each bin, shape (n_bins,)."""
         return np.full(self.n_bins, len(rows))
+
+    def at_best_folds(self, folds: Codes) -> "Comparison":
+        """Return the comparison as it is where these folds have the fewest errors."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -67,9 +74,9 @@ class RandomFold(Comparison):
         del candidates  # the same draws for all
         return [np.array(self.n_bins), self.drawn(rows)]
 
-    def tally(self, codes: Codes, rows: Codes) -> Codes:
+    def count(self, codes: Codes, block: Block) -> Codes:
         """Count by the drawn fold."""
-        drawn, n = self.drawn(rows), self.n_bins
+        drawn, n = self.drawn(block.rows), self.n_bins
         differs = codes[0] != codes[1]
         return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
 
@@ -97,6 +104,10 @@ class BestFold(Comparison):
     variable: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
+    def at_best_folds(self, folds: Codes) -> "BestFold":
+        """Return it for these folds."""
+        return replace(self, folds=folds)
+
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return the full split, and the best fold of each candidate."""
         del rows
@@ -117,10 +128,75 @@ class Halves(Comparison):
         return [np.array(number) for number in range(2 * self.n_bins)]
 
 
-def tallies(
+@dataclass(frozen=True)
+class EachFold(Comparison):
+    """The model of all rows against that of each fold, by the statistics of a plan."""
+
+    folds: Mapping[Statistic, FoldCounts]
+    """What was counted on the folds."""
+    shapes: tuple[tuple[int, ...], ...]
+    """By statistic, that of what it counts of two models."""
+    find_duplicates: FindDuplicates | None
+    """Which rows of a block equal labeled ones; None where the pool has none."""
+    variable: str = "chosen"
+
+    @property
+    def n_folds(self) -> int:
+        """Folds, k; split k is the full one."""
+        return len(next(iter(self.folds.values())).n_rows)
+
+    @property
+    def n_bins(self) -> int:  # type: ignore[override]
+        """Counts of all rows, then of duplicates, by fold; statistic by statistic."""
+        return sum(2 * self.n_folds * prod(shape) for shape in self.shapes)
+
+    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return all splits, the full one last."""
+        return [np.array(split) for split in range(self.n_folds + 1)]
+
+    def count(self, codes: Codes, block: Block) -> Codes:
+        """Count by each statistic, of the only candidate there is."""
+        predicted = codes[:, 0]
+        # Of most blocks no row equals a labeled one, and nothing of it is copied.
+        stale = np.empty(0, np.int64)
+        if self.find_duplicates is not None:
+            # Hashing rows costs as much as six linear models do: where only rows count
+            # on which models differ, others are not looked at.
+            stale = np.arange(len(block.rows))
+            if all(each.counts_differences for each in self.folds):
+                stale = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
+            if len(stale):
+                stale = stale[self.find_duplicates(block.X[stale])]
+        parts = (
+            (Rows(block.X), predicted), (Rows(block.X[stale]), predicted[:, stale])
+        )  # fmt: skip
+        found = [
+            statistic.count_pair(rows, given[fold], given[-1], counted)
+            for statistic, folds in self.folds.items()
+            for rows, given in parts
+            for fold, counted in enumerate(folds.counts)
+        ]
+        return np.concatenate([np.ravel(each) for each in found])[np.newaxis]
+
+    def rows_by_bin(self, rows: Codes) -> Codes:
+        """Count the rows, which are the same for all bins, shape (1,)."""
+        return np.array([len(rows)])
+
+    def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
+        """Return what was counted by statistic, on a pool with so many duplicates."""
+        found, at = {}, 0
+        for statistic, shape in zip(self.folds, self.shapes, strict=True):
+            size = 2 * self.n_folds * prod(shape)
+            both = bins[at : at + size].reshape(2, self.n_folds, *shape)
+            found[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)
+            at += size
+        return found
+
+
+def count_differences(
     comparisons: Sequence[Comparison],
     codes_of: Callable[[list[Codes]], Codes],
-    rows: Codes,
+    block: Block,
     members: Sequence[int],
 ) -> list[Codes]:
     """Count every comparison; each distinct query is answered once.
@@ -128,12 +204,12 @@ def tallies(
     `codes_of` takes a list of queries and returns codes, (n_queries, n_candidates,
     n_rows).
     """
-    asked = [comparison.queries(rows, members) for comparison in comparisons]
+    asked = [comparison.queries(block.rows, members) for comparison in comparisons]
     queries = {_name(each): each for mine in asked for each in mine}
     places = {name: place for place, name in enumerate(queries)}
     codes = codes_of(list(queries.values()))
     return [
-        comparison.tally(codes[[places[_name(each)] for each in mine]], rows)
+        comparison.count(codes[[places[_name(each)] for each in mine]], block)
         for comparison, mine in zip(comparisons, asked, strict=True)
     ]
 

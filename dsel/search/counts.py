@@ -1,12 +1,12 @@
 """Counts of every candidate so far, which fits are still needed, and their records.
 
 The table is what the driver knows; records are how a store keeps it. A record names its
-candidates by their keys, and the split, or the rows of the span.
+candidate by a key, and the split, or the rows of the slice.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import Span
-from dsel.families.family import FIT_DONE, FIT_FAILED
-from dsel.search.comparisons import BestFold, Comparison
+from dsel.search.comparisons import Comparison
 from dsel.search.folds import Layout
-from dsel.search.tasks import Group, joined_tokens
-
-UNKNOWN: Final = -1
+from dsel.search.jobs import (
+    CountResult,
+    FitResult,
+    FitStatus,
+    Group,
+    join_tokens,
+)
 
 
 @dataclass
@@ -28,11 +31,14 @@ class CountTable:
 
     layout: Layout
     groups: tuple[Group, ...]
+    """Of the candidates; none in the last step, whose only one is what was chosen."""
     comparisons: tuple[Comparison, ...]
     """What is counted on the pool; empty without one."""
     spans: tuple[Span, ...]
     """Parts of the pool, one task each; empty without one."""
     n_candidates: int
+    chosen: tuple[int, ...] = ()
+    """In the last step, the candidate that was chosen for each split."""
 
     def __post_init__(self) -> None:
         n, fits = self.n_candidates, (self.n_candidates, len(self.layout.splits))
@@ -41,56 +47,56 @@ class CountTable:
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
-        self.fit_status = np.full(fits, UNKNOWN, np.int8)
+        # One enum for all that can be said of a fit; all are open at first, unless
+        # candidates go by rounds.
+        self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; tokens tell each model from another fit's.
         self.tokens: dict[tuple[int, int], str] = {}
         self.messages: dict[tuple[int, int], str] = {}
-        self.differences = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
-        self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
         self.score_seconds = np.zeros(n)
         self.visited = np.zeros((n, len(self.spans)), bool)
-        # Fits that may be made: all at first, unless candidates go by rounds.
-        self.allowed = np.ones(fits, bool)
-        self.submitted = np.zeros(fits, bool)
+        self.compare(self.comparisons)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
         self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
         # Of every candidate in the store, by its number.
-        self.keys = {
+        self.keys = {0: f"chosen-{'-'.join(map(str, self.chosen))}"} | {
             candidate.number: key
             for group in self.groups
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
 
-    def add_fit(self, number: int, split: int, entry: Mapping[str, Any]) -> None:
-        """Write what one fit counted; what other fits of the model counted is dropped.
+    def compare(self, comparisons: tuple[Comparison, ...]) -> None:
+        """Begin to count these; what they are may depend on the fits."""
+        self.comparisons, n = comparisons, self.n_candidates
+        self.differences = [np.zeros((n, c.n_bins), np.int64) for c in comparisons]
+        self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
 
-        An entry without errors is of a fit that failed.
-        """
-        key, token = (number, split), entry.get("token", "")
-        if self.fit_status[key] == FIT_DONE and self.tokens.get(key, "") != token:
+    def add_fit(self, number: int, split: int, result: FitResult) -> None:
+        """Write what one fit counted; what other models of it counted is dropped."""
+        key = number, split
+        is_again = self.fit_status[key] == FitStatus.DONE
+        if is_again and self.tokens.get(key, "") != result.token:
             self.forget_pool(number)
-        none = names.UNCOUNTED
-        self.errors[key] = entry.get("errors", none), entry.get("second_errors", none)
-        for side, score in enumerate(entry.get("scores", ())):
-            self.scores[(*key, side)] = score
-        self.fit_status[key] = FIT_DONE if "errors" in entry else FIT_FAILED
-        self.fit_seconds[key] = entry["seconds"]
-        self.tokens[key] = token
-        self.messages[key] = entry["message"]
+        self.errors[key] = result.errors or names.UNCOUNTED
+        self.scores[key] = np.nan
+        self.scores[key][: len(result.scores)] = result.scores
+        self.fit_status[key] = result.status
+        self.fit_seconds[key] = result.seconds
+        self.tokens[key], self.messages[key] = result.token, result.message
         n_rows = map(len, self.layout.splits[split].tests)
         self.answered[key] = not cannot_predict(
-            entry["message"], self.errors[key], n_rows
+            result.message, self.errors[key], n_rows
         )
 
     def fail(self, number: int, split: int, message: str) -> None:
         """Record that a fit failed."""
-        self.add_fit(number, split, {"seconds": np.nan, "message": message})
+        self.add_fit(number, split, FitResult.failed(message))
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models are others than were counted."""
-        self.fit_status[number] = UNKNOWN
+        self.fit_status[number] = FitStatus.OPEN
         self.errors[number] = names.UNCOUNTED
         self.forget_pool(number)
 
@@ -101,22 +107,31 @@ class CountTable:
         for total in (*self.differences, *self.pool_rows):
             total[number] = 0
 
-    def add_span(self, number: int, entry: Mapping[str, Any]) -> bool:
-        """Add a candidate's counts of one span, once; return False of other models."""
-        span = self.span_number[entry["start"], entry["stop"]]
+    def add_slice(self, number: int, result: CountResult) -> bool:
+        """Add a candidate's counts of a slice, once; return False of other models."""
+        span = self.span_number[result.start, result.stop]
         if self.visited[number, span]:
             return True
-        splits = self.layout.with_models
-        told = {split: self.tokens.get((number, split), "") for split in splits}
-        if entry["token"] != joined_tokens(told):
+        if result.token != self.joined_token(number):
             return False
         for place, comparison in enumerate(self.comparisons):
             variable = comparison.variable
-            self.differences[place][number] += entry["differences"][variable]
-            self.pool_rows[place][number] += entry["rows"][variable]
+            self.differences[place][number] += result.counts[variable]
+            self.pool_rows[place][number] += result.rows[variable]
         self.visited[number, span] = True
-        self.score_seconds[number] += entry["seconds"]
+        self.score_seconds[number] += result.seconds
         return True
+
+    def joined_token(self, number: int) -> str:
+        """Return what tells all models of a member from those of other fits."""
+        splits = self.layout.with_models
+        tokens = {split: self.tokens.get((number, split), "") for split in splits}
+        return join_tokens(tokens)
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """Fits that are done, or failed."""
+        return np.asarray(self.fit_status >= FitStatus.DONE)
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
@@ -125,8 +140,7 @@ class CountTable:
         Exact pruning reads only these. A count that comes early waits for those before
         it, so that the outcome does not depend on the order in which tasks end.
         """
-        ended = self.fit_status != UNKNOWN
-        return np.asarray(np.logical_and.accumulate(ended, axis=1))
+        return np.asarray(np.logical_and.accumulate(self.ended, axis=1))
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -134,7 +148,7 @@ class CountTable:
 
         One that answers on no fold has failed, too: it is not tried on the pool.
         """
-        found = ((self.fit_status == FIT_FAILED) & self.in_order).any(axis=1)
+        found = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
         if not self.layout.is_nested:
             found |= self.fitted & self.unpredicting
         return np.asarray(found)
@@ -142,7 +156,7 @@ class CountTable:
     @property
     def fitted(self) -> NDArray[np.bool_]:
         """Candidates of which every fit is done."""
-        return np.asarray((self.fit_status == FIT_DONE).all(axis=1))
+        return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
 
     @property
     def scored(self) -> NDArray[np.bool_]:
@@ -153,15 +167,16 @@ class CountTable:
     def active(self) -> NDArray[np.bool_]:
         """Candidates that may win and are not complete."""
         if self.layout.is_nested:
-            open_fits = (self.fit_status == UNKNOWN) & self.allowed
-            return np.asarray(open_fits.any(axis=1) & ~self.pruned)
+            waiting = (FitStatus.OPEN, FitStatus.SUBMITTED)
+            is_waiting = np.isin(self.fit_status, waiting).any(axis=1)
+            return np.asarray(is_waiting & ~self.pruned)
         return ~(self.pruned | self.failed | (self.fitted & self.scored))
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
         """Fits that are needed and not submitted, (n_candidates, n_splits)."""
-        unknown = (self.fit_status == UNKNOWN) & self.allowed & ~self.submitted
-        return np.asarray(unknown & self.active[:, np.newaxis])
+        is_open = self.fit_status == FitStatus.OPEN
+        return np.asarray(is_open & self.active[:, np.newaxis])
 
     @property
     def status(self) -> NDArray[np.int8]:
@@ -179,10 +194,7 @@ class CountTable:
         known = (errors >= 0).all(axis=1)
         if known.any():
             best[known] = best_fold_number(errors[known], self.layout.fold_rows)
-        return tuple(
-            replace(each, folds=best) if isinstance(each, BestFold) else each
-            for each in self.comparisons
-        )
+        return tuple(each.at_best_folds(best) for each in self.comparisons)
 
     @property
     def unpredicting(self) -> NDArray[np.bool_]:
@@ -192,7 +204,7 @@ class CountTable:
         a bound of 100% would be a riddle where a message says what is wrong.
         """
         is_tested = [any(map(len, split.tests)) for split in self.layout.splits]
-        tested = (self.fit_status == FIT_DONE) & np.array(is_tested, bool)
+        tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
     def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
@@ -267,29 +279,33 @@ def cannot_predict(message: str, errors: Iterable[int], n_rows: Iterable[int]) -
 
 
 def fit_key(table: CountTable, number: int, split: int) -> str:
-    """Return the key of a fit's entry in the store."""
+    """Return the key of a fit's result in the store."""
     return f"fit/{table.layout.splits[split].name}/{table.keys[number]}"
 
 
-def span_key(table: CountTable, number: int, entry: Mapping[str, Any]) -> str:
-    """Return the key of a span's entry in the store."""
-    rows = f"{entry['start']}-{entry['stop']}"
-    return f"span/{rows}/{table.keys[number]}/{entry['token']}"
+def slice_key(table: CountTable, number: int, result: CountResult) -> str:
+    """Return the key of what was counted in a slice, in the store."""
+    rows = f"{result.start}-{result.stop}"
+    return f"slice/{rows}/{table.keys[number]}/{result.token}"
 
 
 def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what an earlier run counted into the table: fits first, then spans."""
+    """Write what an earlier run counted into the table: fits first, then slices.
+
+    Raises TypeError or ValueError where a record is not what a run has written.
+    """
     numbers = {key: number for number, key in table.keys.items()}
     splits = {split.name: split.number for split in table.layout.splits}
     variables = {comparison.variable for comparison in table.comparisons}
-    for key in sorted(records):  # "fit" before "span"
+    for key in sorted(records):  # "fit" before "slice"
         kind, what, *rest = [*key.split("/"), ""]
         number, entry = numbers.get(rest[0]), records[key]
         if number is None:
             continue
         if kind == "fit" and what in splits:
-            table.add_fit(number, splits[what], entry)
-        elif kind == "span":
-            is_there = (entry["start"], entry["stop"]) in table.span_number
-            if is_there and variables <= entry["rows"].keys():
-                table.add_span(number, entry)
+            table.add_fit(number, splits[what], FitResult.from_record(entry))
+        elif kind == "slice":
+            result = CountResult.from_record(entry)
+            is_there = (result.start, result.stop) in table.span_number
+            if is_there and variables <= result.rows.keys():
+                table.add_slice(number, result)

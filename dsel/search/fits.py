@@ -8,8 +8,8 @@ are lost with a worker, or a run, are fitted again.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from statistics import fmean
 from typing import Any, Final
@@ -17,20 +17,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.errors import ClusterLostError
-from dsel.families.family import FIT_DONE, FittedGroup
-from dsel.runtime.submission import Executor, run_tasks
-from dsel.runtime.tasks import Finished, Task, died_of_task
-from dsel.runtime.workers import GO_ON, MORE_MEMORY
-from dsel.search.counts import UNKNOWN, CountTable, fit_key
-from dsel.search.tasks import Call, FitJob, Payload, fit_jobs
+from dsel.families.family import FittedGroup
+from dsel.runtime.submission import Executor
+from dsel.runtime.tasks import Finished, Task
+from dsel.search.counts import CountTable, fit_key
+from dsel.search.jobs import FitBatch, FitJob, FitStatus, Keep, Kept
+from dsel.search.retries import Retries
 
 logger = logging.getLogger("dsel.search")
 
 TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
 PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
-ATTEMPTS: Final = 3  # of one task, before an error counts as a failure of its fits
-DEATHS: Final = 12  # of workers without any fit done, before the run ends
 
 
 @dataclass
@@ -59,43 +56,6 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
-def attempts(
-    executor: Executor,
-    jobs_of_tasks: Iterator[list[Any]],
-    task_of: Callable[[list[Any]], Task],
-    *,
-    on_turn: Callable[[], object] | None = None,
-) -> Iterator[tuple[list[Any], Any]]:
-    """Run jobs in tasks; yield the jobs of each task that ends, and its record.
-
-    `jobs_of_tasks` is read as slots get free. The jobs of a task that failed are tried
-    again one by one, unless the rows or the code are to blame.
-    """
-    running: dict[str, list[Any]] = {}
-    again: deque[Any] = deque()
-    tries: Counter[Any] = Counter()
-
-    def next_task() -> Task | None:
-        jobs = [again.popleft()] if again else next(jobs_of_tasks, None)
-        if jobs is None:
-            return None
-        task = task_of(jobs)
-        running[task.key] = jobs
-        return task
-
-    for finished in run_tasks(executor, next_task, on_turn=on_turn):
-        jobs, error = running.pop(finished.key), finished.error
-        if error is None:
-            yield jobs, finished.result
-            continue
-        tries.update(jobs)
-        is_final = isinstance(error, ValueError | TypeError | KeyError)
-        if is_final or max(tries[job] for job in jobs) >= ATTEMPTS:
-            raise error
-        logger.warning("retry %s: %s", jobs, type(error).__name__)
-        again.extend(jobs)
-
-
 @dataclass
 class Fitting:
     """Tasks that fit, and the models that they keep where they were made."""
@@ -108,8 +68,8 @@ class Fitting:
     """Whether counts decide what is fitted next, so that the order matters."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
-    keeps_models: bool = False
-    """Whether tasks keep the models that they fit."""
+    keep: Keep = Keep.NOWHERE
+    """Where models go."""
 
     def __post_init__(self) -> None:
         # By candidate and split: the task that keeps a model.
@@ -125,9 +85,7 @@ class Fitting:
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
         # To be submitted before anything else: what failed once, and lost models.
         self.again: deque[list[FitJob]] = deque()
-        self.attempts: Counter[FitJob] = Counter()
-        # Alone in a task whose worker died, while no fit was done.
-        self.deaths: list[FitJob] = []
+        self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
         # To which place each task was sent, and where those of each group went.
         self.places: dict[str, int] = {}
         self.warm: dict[int, list[int]] = {}
@@ -156,7 +114,8 @@ class Fitting:
         jobs: list[FitJob] = []
         for group, split in self._in_order(open_fits, lower, n_slots):
             # They may be in a job of another candidate of the group already.
-            wanted = open_fits[:, split] & ~self.table.submitted[:, split]
+            wanted = self.table.fit_status[:, split] == FitStatus.OPEN
+            wanted &= open_fits[:, split]
             jobs += self._jobs_of_group(group, split, wanted)
             if len(jobs) >= size:
                 break
@@ -166,9 +125,10 @@ class Fitting:
         self, group: int, split: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
         """Return the job of a group's wanted candidates; none where it has none."""
-        members = self.members[group]
+        members, status = self.members[group], self.table.fit_status
         mine = members[wanted[members]]
-        self.table.submitted[mine, split] = True
+        # Of models that were lost the counts are known, and stay so.
+        status[mine[status[mine, split] == FitStatus.OPEN], split] = FitStatus.SUBMITTED
         return [FitJob(group, tuple(mine.tolist()), split)] if len(mine) else []
 
     def _in_order(
@@ -176,8 +136,8 @@ class Fitting:
     ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the open fits, in the order of submission."""
         numbers = np.flatnonzero(open_fits.any(axis=1))
-        unknown = self.table.fit_status == UNKNOWN
-        waiting = (self.table.submitted & unknown).sum(axis=1)
+        unknown = ~self.table.ended
+        waiting = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if not self.best_first:
             groups = list(dict.fromkeys(self.group_of[numbers].tolist()))
             # Slots work at different groups: none waits for what another one makes.
@@ -231,11 +191,10 @@ class Fitting:
         if place is not None:
             self.places[key] = place
         still_open = set(self.group_of[self.table.open_fits.any(axis=1)].tolist())
-        ending = {job.group for job in jobs} - still_open
-        arguments = (jobs, self.keeps_models, ending)
-        return Task(
-            key, Call(fit_jobs, arguments), keeps_output=self.keeps_models, place=place
-        )
+        ending = frozenset({job.group for job in jobs} - still_open)
+        batch = FitBatch(tuple(jobs), self.keep, ending)
+        is_kept = self.keep is Keep.ON_WORKER
+        return Task(key, batch, keeps_output=is_kept, place=place)
 
     def restore_models(self, members: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
@@ -260,16 +219,15 @@ class Fitting:
 
         None where it was made again on the way, and is another one than was counted.
         """
-        payload: Payload = self.executor.fetch(self.model_keys[candidate, split])
+        of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
-        for kept in payload.values():
+        for kept in of_task.values():
             if kept.tokens.get((candidate, split)) == token:
                 return kept.models
         return None
 
     def forget(self, number: int) -> None:
         """Fit a candidate again: its models are lost, or were others than counted."""
-        self.table.submitted[number] = False
         kept = self.model_keys.items()
         self.model_keys = {at: key for at, key in kept if at[0] != number}
 
@@ -285,16 +243,25 @@ class Fitting:
         self.model_keys = {at: key for at, key in kept if key in wanted}
 
     def take(self, finished: Finished) -> None:
-        """Write the counts of a task to the table, or submit it again."""
-        jobs = self.running.pop(finished.key)
+        """Write the counts of a task to the table, or submit its jobs again."""
+        jobs, table = self.running.pop(finished.key), self.table
         self.places.pop(finished.key, None)
         if finished.error is not None:
-            self._try_again(jobs, finished.error)
+            any_done = bool((table.fit_status == FitStatus.DONE).any())
+            again, given_up = self.retries.sort_out(
+                jobs, finished.error, any_done=any_done
+            )
+            self.again.extend([job] for job in again)
+            for job in given_up:
+                message = f"{type(finished.error).__name__}: {finished.error}"
+                logger.warning("fit given up: %s: %s", job, message)
+                for number in job.candidates:
+                    table.fail(number, job.split, message)
             return
-        for record in finished.result:
-            job, table = record.job, self.table
-            seconds = float(np.nansum([entry["seconds"] for entry in record.entries]))
-            failed = [e["message"] for e in record.entries if "errors" not in e]
+        for fitted in finished.result:
+            job, results = fitted.job, fitted.results
+            seconds = float(np.nansum([each.seconds for each in results]))
+            failed = [r.message for r in results if r.status is FitStatus.FAILED]
             self.batch_size.seconds.append(seconds)
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
@@ -303,46 +270,15 @@ class Fitting:
             )  # fmt: skip
             if self.raise_failures and failed:
                 raise RuntimeError(failed[0])
-            for number, entry in zip(job.candidates, record.entries, strict=True):
+            for number, result in zip(job.candidates, results, strict=True):
                 # Why a fit failed may be gone when the run goes on.
-                if self.store is not None and "errors" in entry:
-                    self.store.append(fit_key(table, number, job.split), entry)
-                table.add_fit(number, job.split, entry)
-            if self.keeps_models:
+                if self.store is not None and result.status is FitStatus.DONE:
+                    key = fit_key(table, number, job.split)
+                    self.store.append(key, result.to_record())
+                table.add_fit(number, job.split, result)
+            if self.keep is Keep.ON_WORKER:
                 self.keeping.add(finished.key)
                 for number in job.candidates:
                     self.model_keys[number, job.split] = finished.key
-                    share = record.nbytes // len(job.candidates)
+                    share = fitted.nbytes // len(job.candidates)
                     self.model_nbytes[number] += share
-
-    def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
-        """Run jobs again, one by one, then each candidate; the last try may fail it."""
-        # Workers may die whatever they run. They do not where only one group kills
-        # them, or any fit was ever done: then the candidates fail, and the run goes on.
-        any_done = (self.table.fit_status == FIT_DONE).any()
-        if len(jobs) == 1 and died_of_task(error) and not any_done:
-            self.deaths.append(jobs[0])
-            groups = {job.group for job in self.deaths}
-            if len(self.deaths) >= DEATHS and len(groups) > 1:
-                raise ClusterLostError(
-                    f"workers die whatever they run: {len(self.deaths)} tasks ended "
-                    f"so, with fits of {len(groups)} groups of candidates, and none "
-                    f"was done. {MORE_MEMORY}; {GO_ON}"
-                ) from error
-        # Memory is needed for the work that candidates share, alone no less.
-        if len(jobs) == 1 and not isinstance(error, MemoryError):
-            jobs = [replace(jobs[0], candidates=(n,)) for n in jobs[0].candidates]
-        for job in jobs:
-            self.attempts[job] += 1
-            if len(jobs) > 1 or (
-                self.attempts[job] < ATTEMPTS and not self.raise_failures
-            ):
-                logger.warning("retry %s: %s", job, type(error).__name__)
-                self.again.append([job])
-                continue
-            if self.raise_failures:
-                raise error
-            message = f"{type(error).__name__}: {error}"
-            logger.warning("fit given up: %s: %s", job, message)
-            for number in job.candidates:
-                self.table.fail(number, job.split, message)

@@ -61,9 +61,9 @@ class Layout:
     """Whether folds were drawn independently of features and labels."""
     n_halvings: int = 0
     """Random halvings whose halves the folds are; 0 for folds proper."""
-    folds: tuple[Split, ...] = ()
-    """Nested searches: the splits without each fold, then the full one, on which only
-    what was chosen is trained."""
+    last: "Layout | None" = None
+    """Nested searches: the scheme of the last step, without each fold and on all rows,
+    in which only what was chosen is trained."""
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: what each inner search reads; nothing where there is one
     candidate."""
@@ -80,7 +80,12 @@ class Layout:
     @property
     def is_nested(self) -> bool:
         """Whether candidates are chosen without each fold."""
-        return bool(self.folds)
+        return self.last is not None
+
+    @property
+    def folds(self) -> tuple[Split, ...]:
+        """Nested searches: the splits of the last step."""
+        return () if self.last is None else self.last.splits
 
     @property
     def held_out(self) -> tuple[Split, ...]:
@@ -184,7 +189,8 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
             tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return Layout(
-        tuple(found), n_folds, True, folds=folds, inner_tests=tuple(tests),
+        tuple(found), n_folds, True, last=Layout(folds, n_folds, True),
+        inner_tests=tuple(tests),
         first=tuple(range(min(n_first, len(found)))),
     )  # fmt: skip
 

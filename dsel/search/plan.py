@@ -59,7 +59,7 @@ from dsel.results.texts import shortened, wrapped
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
-from dsel.search.execute import Outcome, execute
+from dsel.search.execute import execute
 from dsel.search.folds import (
     Layout,
     folds_layout,
@@ -68,8 +68,9 @@ from dsel.search.folds import (
     number_of_folds,
     with_leave_one_out,
 )
+from dsel.search.jobs import Group, JobContext, fit_splits
+from dsel.search.outcome import Outcome
 from dsel.search.pruning import n_kept
-from dsel.search.tasks import Group, Work, fit_splits
 
 DEFAULT_FOLDS: Final = 5
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
@@ -101,7 +102,7 @@ class Plan:
 
     axes: GridAxes
     """Candidates, and their places in the cube."""
-    work: Work
+    context: JobContext
     """Labeled rows, splits and groups, as every task gets them."""
     labeled: LabeledRows
     layout: Layout
@@ -260,8 +261,8 @@ class Plan:
             last = len(there) - 1
             split = there[check_integer(fold, "fold", at_least=0, at_most=last)]
         with single_threaded():
-            group = self.work.group_of(number)
-            fitted = fit_splits(self.work, group, (number,), [split])
+            group = self.context.group_of(number)
+            fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.status[0, 0] != FIT_DONE:
             raise RuntimeError(fitted.counts.messages[number, split.number])
         return fitted.model(number, split.number)
@@ -322,8 +323,8 @@ class Plan:
 
     def _memory(self) -> int:
         """Return the bytes of a process that has imported everything."""
-        read, n_groups = 0, Counter(id(group.family) for group in self.work.groups)
-        families = {id(group.family): group.family for group in self.work.groups}
+        read, n_groups = 0, Counter(id(group.family) for group in self.context.groups)
+        families = {id(group.family): group.family for group in self.context.groups}
         shared = sum(
             families[key].shared_nbytes(n, len(self.labeled.y))
             for key, n in n_groups.items()
@@ -338,7 +339,7 @@ class Plan:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
-        if (losses := self.work.losses) != DeclaredLosses():
+        if (losses := self.context.losses) != DeclaredLosses():
             is_error = losses.main == ERROR
             text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
             n = len(losses.reported)
@@ -518,8 +519,9 @@ def plan_search(
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
-        work=Work(
-            labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan, losses
+        context=JobContext(
+            labeled.X, labeled.y, (layout.splits, layout.folds), sharing, fitting,
+            allow_nan, losses,
         ),
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),

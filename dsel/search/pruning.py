@@ -23,9 +23,9 @@ from dsel.arrays import Floats
 from dsel.criteria import Settings
 from dsel.criteria.base import Criterion
 from dsel.errors import AllFitsFailedError
-from dsel.families.family import FIT_DONE, FIT_FAILED
-from dsel.search.counts import UNKNOWN, CountTable
+from dsel.search.counts import CountTable
 from dsel.search.folds import Layout
+from dsel.search.jobs import FitStatus
 
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune."""
@@ -82,7 +82,7 @@ class ExactRace:
         if self.best_first:
             best = self._best(table.evidence() | self.fixed)
             undecided = np.ones(table.n_candidates, bool)
-            failed = (table.fit_status == FIT_FAILED) & shown
+            failed = (table.fit_status == FitStatus.FAILED) & shown
             for n_splits in range(table.layout.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
                 evidence = table.evidence(shown & first, np.zeros_like(undecided))
@@ -156,23 +156,25 @@ class NestedRace:
             there = shown[:, splits]
             losses = table.scores[:, splits, sides]
             score[:] = np.where(there, losses, 0.0).mean(axis=1)
-            status = np.where(there, table.fit_status[:, splits], UNKNOWN)
-            score[(status == FIT_FAILED).any(axis=1)] = np.inf
-            is_complete[:] = (status == FIT_DONE).all(axis=1)
+            status = np.where(there, table.fit_status[:, splits], FitStatus.OPEN)
+            score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
+            is_complete[:] = (status == FitStatus.DONE).all(axis=1)
         return found, complete
 
     def prune(self, table: CountTable) -> Floats:
         """Drop candidates, or begin the second round; return the smallest scores."""
         if self.prune_by == "halving":
             first = list(self.layout.first)
-            table.allowed[:] = False
-            table.allowed[:, first] = True
-            if not (table.fit_status[:, first] == UNKNOWN).any():
-                kept = self.survivors(table)
+            status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
+            is_first[:, first] = True
+            status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
+            if table.ended[:, first].all():
+                kept, tests = self.survivors(table), self.layout.inner_tests
                 for split in range(len(first), len(self.layout.splits)):
-                    tests = self.layout.inner_tests
                     readers = [1 + t.search for t in tests if t.split == split]
-                    table.allowed[:, split] = kept[readers].any(axis=0)
+                    is_needed = kept[readers].any(axis=0)
+                    is_held = status[:, split] == FitStatus.HELD
+                    status[is_needed & is_held, split] = FitStatus.OPEN
             return np.zeros(table.n_candidates)
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == "exact":
@@ -201,8 +203,8 @@ class NestedRace:
 
         They have every fit; of halving most fits, as most searches kept them.
         """
-        failed = (table.fit_status == FIT_FAILED) & shown
-        done = (table.fit_status == FIT_DONE) & shown
+        failed = (table.fit_status == FitStatus.FAILED) & shown
+        done = (table.fit_status == FitStatus.DONE) & shown
         n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
         n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
         return np.asarray(n_fits == n_all)
@@ -212,7 +214,7 @@ class NestedRace:
 
         Raises AllFitsFailedError where a search has no candidate left.
         """
-        shown = table.fit_status != UNKNOWN
+        shown = table.ended
         scores, complete = self.scores(table, shown)
         # Any function of the labeled rows may choose here.
         complete[0] = self.finalists(table, shown)
@@ -234,7 +236,7 @@ class NestedRace:
         """
         layout, n = self.layout, table.n_candidates
         # Only fits that every run of this plan has made.
-        shown = table.fit_status != UNKNOWN
+        shown = table.ended
         if self.prune_by == "exact":
             shown = table.in_order
             found, complete = self.scores(table, shown)
@@ -251,12 +253,14 @@ class NestedRace:
         if self.prune_by == "halving":  # dropped is whom every search has dropped
             done |= self.survivors(table)[1:].any(axis=0)
         status[done] = names.STATUS_DONE
-        failed = (table.fit_status == FIT_FAILED) & shown
+        failed = (table.fit_status == FitStatus.FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
         errors, answers = np.zeros((2, n, layout.n_folds), np.int64)
         losses, models = np.zeros((2, n, layout.n_folds))
         for test in layout.inner_tests:
-            there = shown[:, test.split] & (table.fit_status[:, test.split] == FIT_DONE)
+            there = shown[:, test.split] & (
+                table.fit_status[:, test.split] == FitStatus.DONE
+            )
             errors[there, test.fold] += table.errors[there, test.split, test.side]
             answers[there, test.fold] += test.n_rows
             losses[there, test.fold] += table.scores[there, test.split, test.side]

@@ -106,7 +106,7 @@ class Job:
         """What is on disk, as (rows of the pool or split, candidate)."""
         numbers = {
             key: candidate.number
-            for group in self.plan.work.groups
+            for group in self.plan.context.groups
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
         keys = [

@@ -37,7 +37,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     work = dsel.plan_search(
         estimator, GRIDS.get(name, grid), X[:90], y[:90], X[90:], cv=3, random_state=0,
         certificate="cv_bound",
-    ).work  # fmt: skip
+    ).context  # fmt: skip
 
     def fit(family, candidates, splits):
         return family.fit(
@@ -46,9 +46,9 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
         )  # fmt: skip
 
     for group in work.groups:
-        together = fit(group.family, group.candidates, work.splits)
+        together = fit(group.family, group.candidates, work.schemes[0])
         for place, candidate in enumerate(group.candidates):
-            for column, split in enumerate(work.splits):
+            for column, split in enumerate(work.schemes[0]):
                 alone = fit(group.family, [candidate], [split])
                 for counted in ("test_errors", "train_errors", "status"):
                     found = getattr(alone.counts, counted)[0, 0]

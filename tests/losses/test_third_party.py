@@ -27,6 +27,7 @@ class ErrorsWhere:
     on_pool: str = "positive_disagreements"
     on_duplicates: str = "positive_duplicates"
     labels: tuple[str, ...] = ("errors", "rows")
+    counts_differences: bool = False
 
     @property
     def variables(self):

@@ -1,8 +1,10 @@
 """Nested searches: the rule of inner searches, halving, and what is handed over."""
 
+import json
 import pickle
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.search.counts import CountTable
-from dsel.search.tasks import joined_tokens
+from dsel.search.jobs import CountResult, FitResult, FitStatus, join_tokens
 from tests.estimators import Drawn
 from tests.executors import faulty_threads
 
@@ -131,7 +133,7 @@ def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
 )
 def test_counts__of_a_span_are_those_of_its_blocks(options, monkeypatch):
     whole = plan(prune=False, **options).run().results
-    monkeypatch.setattr("dsel.search.tasks.BLOCK_ROWS", (70, 70))
+    monkeypatch.setattr("dsel.search.jobs.BLOCK_ROWS", (70, 70))
     found = plan(prune=False, **options).run().results
     names = [n for n in whole if "disagreements" in n or n.endswith("answers")]
     assert found[names].equals(whole[names])
@@ -235,7 +237,7 @@ def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
 
 def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
     plan(grid={"max_depth": [2]}).run(out=tmp_path)
-    versions = "dsel.search.execute.installed_versions"
+    versions = "dsel.search.run.installed_versions"
     monkeypatch.setattr(versions, lambda: {"numpy": "0.1"})
     with pytest.raises(ValueError, match=r"version of numpy is .* there and 0.1 now"):
         plan(grid={"max_depth": [2]}).run(out=tmp_path)
@@ -244,22 +246,24 @@ def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
 def test_count_table__drops_what_was_counted_with_other_models():
     made = plan(certificate="cv_bound", prune=False)
     table = CountTable(
-        made.layout, made.work.groups, made.comparisons, made.spans, len(GRID)
+        made.layout, made.context.groups, made.comparisons, made.spans, len(GRID)
     )
-    fit = {"seconds": 0.0, "message": "", "errors": 1, "second_errors": 0}
+    fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
     splits = made.layout.with_models
     for split in splits:
-        table.add_fit(0, split, fit | {"token": "a"})
-    [span], counts = made.spans, {c.variable: [1] * c.n_bins for c in made.comparisons}
-    entry = {
-        "start": span.start, "stop": span.stop, "seconds": 0.0, "rows": counts,
-        "differences": counts, "token": joined_tokens(dict.fromkeys(splits, "a")),
-    }  # fmt: skip
-    assert table.add_span(0, entry)
+        table.add_fit(0, split, replace(fit, token="a"))
+    [span] = made.spans
+    counts = {c.variable: (1,) * c.n_bins for c in made.comparisons}
+    token = join_tokens(dict.fromkeys(splits, "a"))
+    counted = CountResult(span.start, span.stop, 0.0, token, counts, counts)
+    assert (
+        CountResult.from_record(json.loads(json.dumps(counted.to_record()))) == counted
+    )
+    assert table.add_slice(0, counted)
     assert table.scored[0]
-    table.add_fit(0, 1, fit | {"token": "b"})
+    table.add_fit(0, 1, replace(fit, token="b"))
     assert not table.scored[0]
-    assert not table.add_span(0, entry)
+    assert not table.add_slice(0, counted)
     assert not np.any(table.differences[0])
 
 

@@ -1,0 +1,76 @@
+"""A search that counts every candidate: bounds of all at once, or estimates."""
+
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.bounds.shares import uniform_shares
+from dsel.criteria import Settings
+from dsel.results import Choice
+from dsel.results.cube import evidence as read_evidence
+from dsel.search.assumptions import PoolFacts
+from dsel.search.engine import Search
+from dsel.search.jobs import Keep
+from dsel.search.outcome import Outcome
+from dsel.search.pruning import ExactRace
+from dsel.search.run import Remade, Run
+from dsel.search.select import CHOICE, choose
+
+
+def search_all(run: Run) -> Outcome:
+    """Count every candidate that can win, choose, and bring the chosen model."""
+    plan = run.plan
+    # What the pool shows is part of the bounds by which candidates are pruned.
+    facts = run.check_pool()
+    with closing(run.open_executor()) as executor:
+        run.check_memory(executor)
+        race = exact_race(run, facts, may_prune=bool(plan.prune))
+        search = run.search(executor, race, Keep.ON_WORKER, run.on_progress)
+        search.run()
+        evidence = race.evidence(search.table)
+        run.check_failures(evidence, search.table.unpredicting)
+        cube = run.make_cube(evidence, facts)
+        choice = choose(cube, plan.criterion.name)
+        choice = replace(choice, remarks=(*plan.row_remarks, *choice.remarks))
+        models = deployed_models(run, search, choice)
+    cube = cube.assign_attrs({CHOICE: choice.to_json()})
+    return Outcome(cube, choice, None, partial(dict, models))
+
+
+def exact_race(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactRace:
+    """Return what prunes candidates that cannot win by the plan's criterion."""
+    plan, fixed = run.plan, run.fixed_evidence(facts)
+    settings = Settings(uniform_shares(plan.n_candidates, delta=plan.delta))
+    return ExactRace(plan.criterion, settings, fixed, may_prune)
+
+
+def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
+    """Return the model that is deployed, by its deployment."""
+    split, number = run.plan.layout.full or 0, choice.candidate
+    if split and choice.fold is not None:
+        split = choice.fold
+    return {choice.deploy: search.model(number, split).model(number, split)}
+
+
+def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+    """Fit what a run has chosen anew, and make all its counts again."""
+    race = exact_race(run, PoolFacts(), may_prune=False)
+    number, counts = choice.candidate, read_evidence(cube)
+    with closing(run.open_executor()) as executor:
+        search = run.search(executor, race, Keep.ON_WORKER, None)
+        search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
+        search.run()
+        again = search.table.evidence()
+        models = deployed_models(run, search, choice)
+    counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
+    there = {
+        name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
+        for name in counted
+        if name in counts
+    }
+    return Remade(models, there)

@@ -1,0 +1,390 @@
+"""A nested search: candidates without each pair of folds, then what was chosen.
+
+In the last step the k models without a fold and that of all rows come to this process
+with their counts, each in one message, before the pool is read. The pass over the pool
+gets these objects, so no task of it depends on a fit that could run twice, and what is
+deployed is what was counted, whatever the learner draws.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.data.equal_rows import duplicate_finder
+from dsel.errors import AllFitsFailedError
+from dsel.families.generic import collect_warnings
+from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
+from dsel.losses.joint import Evidence
+from dsel.results import Choice
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.cube import evidence as read_evidence
+from dsel.results.cube import make_pair_cube
+from dsel.runtime.clients import current_worker
+from dsel.runtime.progress import Progress
+from dsel.runtime.submission import Executor
+from dsel.runtime.tasks import Task, is_task
+from dsel.search.assumptions import PoolFacts
+from dsel.search.comparisons import EachFold
+from dsel.search.counts import CountTable, cannot_predict
+from dsel.search.engine import Engine
+from dsel.search.jobs import (
+    ChosenModels,
+    FitBatch,
+    FitJob,
+    FitStatus,
+    FittedJob,
+    Keep,
+)
+from dsel.search.outcome import Outcome
+from dsel.search.pruning import NestedRace
+from dsel.search.run import Remade, Run
+from dsel.search.select import (
+    CHOICE,
+    certificate_of,
+    cv_error,
+    planned_objections,
+    remarks_on,
+)
+
+if TYPE_CHECKING:
+    from dsel.search.plan import Plan
+
+NOTHING_DONE: Final = Progress()
+WORDS: Final = {
+    2: "half", 3: "two thirds", 4: "three quarters", 5: "four fifths",
+    6: "five sixths", 8: "7 eighths", 10: "9 tenths",
+}  # fmt: skip
+"""The part of the labels that a model without one of so many folds has seen."""
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """The models of what was chosen, and what was counted of them."""
+
+    candidates: tuple[int, ...]
+    """Candidate chosen without each fold, then that of all rows."""
+    models: Mapping[int, Any]
+    """Fitted estimators by fold; that of all rows, where there is one, under k."""
+    evidence: Evidence
+    """What was counted on the folds, and with a model of all rows on the pool."""
+    messages: tuple[str, ...]
+    """What went wrong in a fit."""
+    stopped: Mapping[int, str]
+    """By candidate, what a fit said that was done, such as that it did not converge."""
+
+    @property
+    def counts(self) -> dict[str, NDArray[np.int64]]:
+        """What was counted, by the names of the cube's variables."""
+        found = {s.on_folds: each.counts for s, each in self.evidence.folds.items()}
+        for statistic, each in self.evidence.pool.items():
+            found[statistic.on_pool] = each.counts
+            found[statistic.on_duplicates] = each.duplicates
+        return found
+
+
+def search_nested(run: Run) -> Outcome:
+    """Search without each fold, then fit and count what was chosen.
+
+    The pool is compared with the labeled rows next to the fits: no fit depends on what
+    that shows.
+    """
+    plan, k = run.plan, run.plan.layout.n_folds
+    with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as beside:
+        run.check_memory(executor)
+        check: Future[PoolFacts] = Future()
+        if is_task() or current_worker() is not None:
+            # A thread of its own would not know that it is part of a task.
+            check.set_result(run.check_pool())
+        else:
+            check = beside.submit(_check_pool, run)
+
+        def report(progress: Progress) -> None:
+            if check.done():
+                check.result()  # raises what is wrong with the pool while fits run
+            report_last_step(run, progress)
+
+        race = NestedRace(plan.layout, plan.prune)
+        search = run.search(executor, race, Keep.NOWHERE, report)
+        search.run()
+        facts = check.result()
+        evidence = race.evidence(search.table) | run.fixed_evidence(facts)
+        run.check_failures(evidence, search.table.unpredicting)
+        chosen, before = race.choices(search.table), search.progress()
+        last = fit_chosen(run, executor, chosen, facts.equal_rows, before)
+    for number, why in last.stopped.items():
+        evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
+    if plan.n_candidates == 1:  # nothing else was counted
+        evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
+        evidence[names.FOLD_ANSWERS] = plan.layout.fold_rows[np.newaxis]
+        loss = plan.context.losses.main
+        folds = last.evidence.folds[loss.statistic].each()
+        evidence[names.FOLD_LOSS_MEAN] = np.array([[*map(loss.estimate, folds)]])
+    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+        del evidence[names.FOLD_LOSS_MEAN]
+    evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
+    cube = run.make_cube({**evidence, **last.counts}, facts)
+    for statistic in last.evidence.folds:
+        labels = np.array(statistic.labels, dtype=object)
+        for name, (dims, meaning) in statistic.variables.items():
+            if name in last.counts:
+                attributes = {"long_name": meaning}
+                variable = (names.FOLD, *dims), last.counts[name], attributes
+                cube = cube.assign(dict.fromkeys(dims, labels) | {name: variable})
+    choice, models = choose_models(plan, cube, last)
+    cube = cube.assign_attrs({CHOICE: choice.to_json()})
+    return Outcome(
+        cube, choice, pair_results(plan, search.table), partial(dict, models)
+    )
+
+
+def _check_pool(run: Run) -> PoolFacts:
+    """Compare the pool with the labeled rows, in a thread next to the fits.
+
+    Filters of warnings belong to the process. What is called here may set some and put
+    back what it found; the fits, which set some as well, must not end in between.
+    """
+    with collect_warnings():
+        return run.check_pool()
+
+
+def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
+    """Return what inner searches counted."""
+    splits = plan.layout.splits
+    seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
+    return make_pair_cube(
+        plan.axes,
+        [(each.left_out[0], each.left_out[-1]) for each in splits],  # or a quarter
+        table.errors,
+        np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
+        table.fit_seconds,
+    )
+
+
+def report_last_step(
+    run: Run, before: Progress, fits: int = 0, slices: int = 0, seconds: float = 0.0
+) -> None:
+    """Report what is done before and of the last step, which is planned before."""
+    pool, n_slices = run.plan.pool, len(run.plan.spans)
+    if run.on_progress is not None:
+        run.on_progress(before + Progress(
+            fits_done=fits,
+            fits_total=run.plan.layout.n_folds + (pool is not None),
+            spans_done=slices,
+            spans_total=n_slices,
+            pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
+            seconds=seconds,
+        ))  # fmt: skip
+
+
+def fit_chosen(
+    run: Run, executor: Executor, chosen: list[int], n_equal: int,
+    before: Progress = NOTHING_DONE,
+) -> LastStep:  # fmt: skip
+    """Fit what was chosen, and count it; by all rows first, then without each fold.
+
+    `n_equal` pool rows equal labeled ones: where there are none, the pass over the pool
+    need not look for them.
+
+    Raises AllFitsFailedError where no model of a fold could be fitted.
+    """
+    plan, scheme, started = run.plan, run.plan.layout.last, time.perf_counter()
+    assert scheme is not None  # else the search is not nested
+    k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.spans)
+    candidates = (*chosen[1:], chosen[0])
+    table = CountTable(scheme, (), (), plan.spans, 1, chosen=candidates)
+    engine = Engine(executor, run.store, table, plan.pool)
+    fitted: dict[int, FittedJob] = {}
+
+    def report() -> None:
+        passed = time.perf_counter() - started
+        n_counted = int(table.visited.sum())
+        report_last_step(run, before, len(fitted), n_counted, passed)
+
+    def task_of(jobs: list[FitJob]) -> Task:
+        [job] = jobs
+        group, split = plan.context.groups[job.group], scheme.splits[job.split]
+        key = f"fit-chosen-{group.label}-{split.label}-{next(engine.serial)}"
+        # Spread over the workers, as the first fits are.
+        return Task(key, FitBatch((job,), Keep.IN_RESULT), place=job.split)
+
+    jobs = [
+        FitJob(plan.context.group_of(number).number, (number,), split, scheme=1)
+        for split, number in enumerate(candidates[:n_splits])
+    ]
+    for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
+        fitted[each.job.split] = each
+        table.add_fit(0, each.job.split, each.results[0])
+    last = _sort_fitted(run, [fitted[split] for split in range(n_splits)], candidates)
+    if k in last.models:
+        pool = _count_chosen(run, engine, fitted, last.evidence.folds, n_equal, report)
+        last = replace(last, evidence=replace(last.evidence, pool=pool))
+    report()
+    return last
+
+
+def _sort_fitted(
+    run: Run, fitted: list[FittedJob], candidates: tuple[int, ...]
+) -> LastStep:
+    """Return models and counts of the last step, without those of the pool."""
+    scheme, k = run.plan.layout.last, run.plan.layout.n_folds
+    assert scheme is not None  # else there is no last step
+    models, messages = {}, []
+    stopped: dict[int, str] = {}
+    unpredicting: dict[int, str] = {}
+    for split, each in enumerate(fitted):
+        [result], [number], where = (
+            each.results,
+            each.job.candidates,
+            scheme.splits[split],
+        )
+        if result.status is FitStatus.FAILED:
+            why = result.message or "the fit failed"
+            if run.raise_failures:
+                raise RuntimeError(why)
+            messages.append(f"{where.name}: {why}")
+            continue
+        if result.message:
+            stopped.setdefault(number, f"{where.name}: {result.message}")
+        assert each.models is not None  # they were asked for
+        models[split] = each.models.model(number, split)
+        rows = [len(where.test_rows)]
+        if split < k and cannot_predict(result.message, result.errors, rows):
+            unpredicting[split] = f"{where.name}: {result.message}"
+    of_folds = [split for split in models if split < k]
+    if not of_folds:
+        raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
+    if len(unpredicting) == len(of_folds):
+        raise AllFitsFailedError(
+            f"what was chosen cannot predict; `predict` raised on all rows: "
+            f"{unpredicting[of_folds[0]]}"
+        )
+    counts = zip(*(each.counts for each in fitted[:k]), strict=True)
+    folds = {
+        statistic: FoldCounts(np.stack(each), scheme.fold_rows)
+        for statistic, each in zip(
+            run.plan.context.losses.statistics, counts, strict=True
+        )
+    }
+    evidence = Evidence(folds, {})
+    return LastStep(candidates, models, evidence, tuple(messages), stopped)
+
+
+def _count_chosen(
+    run: Run, engine: Engine, fitted: Mapping[int, FittedJob],
+    folds: Mapping[Statistic, FoldCounts], n_equal: int, report: Callable[[], None],
+) -> dict[Statistic, PoolCounts]:  # fmt: skip
+    """Compare the model of each fold with that of all rows, on all pool rows.
+
+    In the same pass those rows are counted apart that equal labeled rows.
+    """
+    plan, table, context = run.plan, engine.table, run.plan.context
+    assert plan.pool is not None  # else there is no model of all rows
+    together: dict[int, list[FittedJob]] = {}  # they share work when they predict
+    for each in fitted.values():
+        if each.results[0].status is FitStatus.DONE:
+            together.setdefault(each.job.candidates[0], []).append(each)
+    parts = []
+    for number, same in together.items():
+        groups = [each.models for each in same if each.models is not None]
+        family = context.group_of(number).family
+        whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
+        parts.append((tuple(each.job.split for each in same), whole))
+    splits = tuple(sorted(fitted))
+    models = ChosenModels(tuple(parts), splits, table.joined_token(0))
+    none = np.empty(0, np.int64)
+    nothing = Rows(context.X[:0])
+    comparison = EachFold(
+        folds,
+        tuple(
+            statistic.count_pair(nothing, none, none, each.counts[0]).shape
+            for statistic, each in folds.items()
+        ),
+        duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
+    )
+    table.compare((comparison,))
+    run.replay(table)
+    # Without the labeled rows, which predictions do not need.
+    sent = replace(
+        context, X=context.X[:0], y=context.y[:0], schemes=(), chosen=models,
+        comparisons=(comparison,),
+    )  # fmt: skip
+    key = engine.executor.put(sent)
+    for _ in engine.count_pool((0,), (), context=key, on_turn=report):
+        raise AssertionError("these models were sent with their pass")
+    return comparison.unpack(table.differences[0][0], plan.pool.n_rows, n_equal)
+
+
+def choose_models(
+    plan: "Plan", cube: xr.Dataset, last: LastStep
+) -> tuple[Choice, dict[str, Any]]:
+    """Return the choice of a nested search with both bounds, and their models.
+
+    Both hold at once: that of one fold reads a part of the event of the other.
+    """
+    k, loss = plan.layout.n_folds, plan.context.losses.main
+    # Whether there is a pool was planned; without a model of all rows it gives nothing.
+    read, reports = plan.context.losses.bound(
+        last.evidence, plan.delta, has_pool=plan.pool is not None
+    )
+    models = {ONE_FOLD: last.models.get(read.fold)}
+    seen = WORDS.get(k, f"{k - 1} of {k} parts")
+    objections = planned_objections(cube)
+    common: dict[str, Any] = {
+        "estimate": read.estimate, "objections": objections, "loss": repr(loss),
+        "says": f"{loss.label} at most", "largest": loss.largest,
+    }  # fmt: skip
+    certificates = {
+        ONE_FOLD: certificate_of(
+            cube, read.one_fold, plan.delta, "nested", ONE_FOLD, fold=read.fold,
+            label_term=read.one_fold, share=f"{seen} of the labels", **common,
+        )
+    }  # fmt: skip
+    candidates = {ONE_FOLD: last.candidates[read.fold]}
+    if k in last.models:
+        certificates[ALL_ROWS] = certificate_of(
+            cube, read.all_rows, plan.delta, "nested", ALL_ROWS,
+            label_term=read.label_term, disagreement_term=read.pool_term, **common,
+        )  # fmt: skip
+        candidates[ALL_ROWS] = last.candidates[k]
+        models[ALL_ROWS] = last.models[k]
+    deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
+    number = candidates[deploy]
+    shown = read_evidence(cube)
+    rates = shown.get(names.FOLD_LOSS_MEAN)
+    estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
+    choice = Choice(
+        number, plan.axes.candidates[number], plan.criterion.name, estimate,
+        certificates, deploy, read.expected_holdout,
+        (*plan.row_remarks, *last.messages, *remarks_on(cube)), candidates,
+        {name: plan.axes.candidates[each] for name, each in candidates.items()},
+        {
+            name: replace(reports[name], model=made.model, remarks=made.reasons)
+            for name, made in certificates.items()
+            if name in reports
+        },
+    )  # fmt: skip
+    return choice, models
+
+
+def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+    """Fit what a run has chosen anew, and make all their counts again."""
+    outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
+    chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
+    with closing(run.open_executor()) as executor:
+        last = fit_chosen(run, executor, chosen, int(cube[names.EQUAL_ROWS]))
+    models = {
+        deploy: last.models[run.plan.layout.n_folds if c.fold is None else c.fold]
+        for deploy, c in choice.certificates.items()
+    }
+    # What 0.2 finished has no counts of duplicates.
+    there = {name: n for name, n in last.counts.items() if name in cube}
+    return Remade(models, {name: (cube[name].values, n) for name, n in there.items()})

@@ -1,0 +1,154 @@
+"""The result of a search: its cube, what was chosen, certificates and models."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import xarray as xr
+
+from dsel.checks import check_choice
+from dsel.results import Certificate, Choice
+from dsel.results.certificate import CertifiedReport
+from dsel.runtime.progress import check_verbose, row_progress
+from dsel.search.predict_table import (
+    Deployed,
+    InputFormat,
+    PredictedTable,
+    predict_table,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """The result of a search."""
+
+    results: xr.Dataset
+    """The cube over the grid, ``fold`` and ``criterion``."""
+    choice: Choice
+    """The chosen candidate; printed, it says how wrong its model can be."""
+    pair_results: xr.Dataset | None = None
+    """What inner searches counted, pair of folds by pair; None of other searches."""
+    make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
+    input_format: InputFormat = field(default_factory=InputFormat, compare=False)
+    """How the models get their rows."""
+
+    @property
+    def certificates(self) -> Mapping[str, Certificate]:
+        """By deployment: ``one_fold``, ``all_rows``."""
+        return self.choice.certificates
+
+    @property
+    def certificate(self) -> Certificate:
+        """That of the model that is handed over."""
+        return self.choice.certificate
+
+    @cached_property
+    def models(self) -> Mapping[str, Any]:
+        """The fitted models that the certificates are about, by deployment.
+
+        Of a run that had ended before, without kept models, they are fitted anew and
+        counted again.
+
+        Raises
+        ------
+        RuntimeError
+            Where a model that was fitted anew is not the one that was counted.
+        """
+        return self.make_models()
+
+    @property
+    def model(self) -> Any:
+        """The model that is handed over."""
+        return self.models[self.choice.deploy]
+
+    def certified_report(self, deploy: str | None = None) -> CertifiedReport:
+        """Return recall and precision of every class with limits, and the error.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is handed over.
+
+        Raises
+        ------
+        ValueError
+            Where the plan had no ``report``: what is read out is declared before.
+        """
+        return self.choice.report(deploy)
+
+    def predict_table(
+        self,
+        source: Any,
+        *,
+        out: str | os.PathLike[str],
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: Any = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable:
+        """Predict every row of a table of any size, and write a file in its order.
+
+        Parameters
+        ----------
+        source
+            The path of a table in any format of `read_table`, or what `open_pool`
+            takes. Columns are found by their names, those that the model does not use
+            are left out, and texts become what the labeled rows hold.
+        out
+            A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
+            name when all rows are in it.
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+        id
+            Columns of the table that are carried into the file. None takes those that
+            `dsel select` was told; without any, ``row`` has the numbers of the rows.
+        client
+            Dask client; None is the current one, else local threads.
+        verbose
+            Whether progress is shown; None shows it in terminals and notebooks.
+
+        Returns
+        -------
+        PredictedTable
+            What was written: ``label``, and ``probability_`` of each class where the
+            model has it; ``value`` of a regressor.
+
+        Raises
+        ------
+        FileExistsError
+            If something is at `out`.
+        TypeError
+            If a column holds something else than that of the labeled rows.
+        ValueError
+            If a column is missing, a value is of another kind than its column (the
+            message has column, row and value), or `out` has another ending.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> with TemporaryDirectory() as folder:
+        ...     made = outcome.predict_table(X, out=f"{folder}/p.csv")
+        ...     pd.read_csv(made.path).columns.to_list()
+        ['row', 'label']
+        """
+        wanted = check_choice(
+            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
+        )
+        deployed = Deployed(
+            self.models[wanted], self.certificates[wanted], self.input_format
+        )
+        with row_progress(check_verbose(verbose)) as report:
+            return predict_table(
+                deployed, source, out, id=id, client=client, on_progress=report
+            )
+
+    def __repr__(self) -> str:
+        return str(self.choice)
