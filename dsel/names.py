@@ -109,6 +109,8 @@ DISAGREEMENT_TERM = _number("disagreement_term", _JUDGED,
     "part of the estimate from the pool")
 DELTA_SHARE = _number("delta_share", _JUDGED,
     "probability of failure given to the candidate")
+PRIOR_SHARE = _number("prior_share", _EACH,
+    "part of delta that the prior gives to the candidate")
 DELTA = _number("delta", (CRITERION,),
     "probability that the criterion's bounds may fail")
 # fmt: on

@@ -212,6 +212,14 @@ _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
 _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
+def _with_prior(certificate: str) -> Setting:
+    """Return noise with half of delta for the first candidate, none for the last."""
+    law, table, grid = _NOISE
+    weights = [*(2.0**-n for n in range(19)), 0.0]
+    options = {"certificate": certificate, "cv": 2, "prior": weights}
+    return Setting(law, table, grid, options)
+
+
 def _of_each_certificate(certificate: str) -> dict[str, Setting]:
     """Return the settings that every certificate is read in."""
     few = {"certificate": certificate, "cv": 3 if certificate == "nested" else 2}
@@ -255,6 +263,7 @@ def _of_each_loss(name: str) -> dict[str, Setting]:
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     **{k: v for each in CERTIFICATES for k, v in _of_each_certificate(each).items()},
+    **{f"{name}, prior": _with_prior(name) for name in ("cv_bound", "best_fold")},
     "nested, rare class": Setting(biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}),
     "nested, full model differs": Setting(*_TURNCOAT, **_FEW_IN_POOL),
     "nested, no seed": Setting(*_UNSEEDED),

@@ -26,6 +26,73 @@ def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
     return np.full(n, checks.check_probability(delta, "delta") / n)
 
 
+SMALLEST_WEIGHT: Final = 1e-100
+"""Of a candidate's weight divided by all: tails are computed down to such shares."""
+
+
+def normalized_weights(weights: Floats) -> Floats:
+    """Return parts of delta that are proportional to weights, and sum to 1.
+
+    Bounds at these parts of delta all hold at once with probability at least
+    ``1 - delta``, as at equal ones, if the weights were fixed before data were looked
+    at. A candidate of weight 0 has no bound.
+
+    Parameters
+    ----------
+    weights
+        One for each candidate, finite and >= 0, one of them at least > 0; shape
+        (n_candidates,).
+
+    Returns
+    -------
+    ndarray
+        Shape (n_candidates,).
+
+    Raises
+    ------
+    ValueError
+        Where a weight is negative or not finite, all are 0, or one is positive and
+        less than 1e-100 of their sum.
+
+    Notes
+    -----
+    Guarantee: bounds of all candidates at ``delta`` times these parts hold at once with
+    probability at least ``1 - delta``.
+    Assumes: weights that do not depend on the labeled rows or on the pool.
+    Source: the union bound; M. Kaariainen, ICSI TR-05-010, 2005, section 3, for
+    structural risk minimization: "a larger share of delta to those models that are
+    expected to perform well".
+
+    Examples
+    --------
+    >>> normalized_weights(np.array([4.0, 2.0, 2.0, 0.0])).tolist()
+    [0.5, 0.25, 0.25, 0.0]
+    """
+    bad = ~(np.isfinite(weights) & (weights >= 0.0))
+    if bad.any():
+        place = int(bad.argmax())
+        raise ValueError(
+            f"`prior` must have weights that are finite and not negative, got "
+            f"{weights[place]:g} for candidate {place}; 0 leaves a candidate without a "
+            f"bound."
+        )
+    if not (weights > 0.0).any():
+        raise ValueError(
+            "`prior` must give one candidate at least a weight above 0, but all are 0; "
+            "leave it out for equal weights."
+        )
+    parts = weights / weights.max()  # large weights have no finite sum
+    parts = np.asarray(parts / parts.sum())
+    tiny = (weights > 0.0) & (parts < SMALLEST_WEIGHT)
+    if tiny.any():
+        place = int(tiny.argmax())
+        raise ValueError(
+            f"`prior` must have weights of at least {SMALLEST_WEIGHT:g} of their sum, "
+            f"got {weights[place]:g} for candidate {place}; write 0 for no bound."
+        )
+    return parts
+
+
 MOST_HALVINGS: Final = 63
 """The folds after so many divide the rest equally: tails underflow at 2^-960."""
 

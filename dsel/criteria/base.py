@@ -28,7 +28,8 @@ class Settings:
     """What a criterion needs beside the counts."""
 
     delta_shares: Floats
-    """Share of delta of every candidate, (n_candidates,); the sum is at most delta."""
+    """Share of delta of every candidate, (n_candidates,); the sum is at most delta. A
+    candidate whose share is 0 has no bound."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,15 @@ class Bound(Criterion):
 
     def terms(self, evidence: Evidence, settings: Settings) -> Terms:
         """Return what the formula says."""
-        found: Terms = self.formula(evidence, settings)
-        return found
+        shares = settings.delta_shares
+        is_bounded = np.broadcast_to(shares > 0.0, len(evidence[names.STATUS]))
+        if is_bounded.all():
+            found: Terms = self.formula(evidence, settings)
+            return found
+        # Formulas refuse a delta of 0; what they say at any other is not read.
+        known = Settings(np.where(is_bounded, shares, 0.5))
+        found = self.formula(evidence, known)
+        return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(found).values()))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.bounds.shares import uniform_shares
 from dsel.criteria import Settings
 from dsel.results import Choice
 from dsel.results.cube import evidence as read_evidence
@@ -45,7 +44,7 @@ def search_all(run: Run) -> Outcome:
 def exact_race(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactRace:
     """Return what prunes candidates that cannot win by the plan's criterion."""
     plan, fixed = run.plan, run.fixed_evidence(facts)
-    settings = Settings(uniform_shares(plan.n_candidates, delta=plan.delta))
+    settings = Settings(plan.delta_shares)
     return ExactRace(plan.criterion, settings, fixed, may_prune)
 
 

@@ -80,6 +80,9 @@ class SemiSupervisedSearchCV(
     report
         True, or a list of classes, where recall and precision of each class shall be
         certified, too; see `certified_report`.
+    prior
+        For ``"cv_bound"`` and ``"best_fold"``: weights by which delta is divided among
+        the candidates, an array or a function of their parameters; see `plan_search`.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
@@ -160,6 +163,7 @@ class SemiSupervisedSearchCV(
         max_pool_rows: int | None = None,
         loss: Any = "error",
         report: Any = False,
+        prior: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
@@ -174,6 +178,7 @@ class SemiSupervisedSearchCV(
         self.max_pool_rows = max_pool_rows
         self.loss = loss
         self.report = report
+        self.prior = prior
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -226,6 +231,7 @@ class SemiSupervisedSearchCV(
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=groups, loss=self.loss, report=self.report,
+            prior=self.prior,
         )  # fmt: skip
         outcome = plan.run(
             out=out, storage_options=storage_options, n_jobs=self.n_jobs,

@@ -5,7 +5,7 @@ is never changed: what a run finds on the way is a value of its own.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 
 from dsel import names
-from dsel.arrays import fill_masked
+from dsel.arrays import Floats, fill_masked
+from dsel.bounds.shares import normalized_weights, uniform_shares
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -53,6 +54,7 @@ from dsel.results.certificate import (
     VIOLATED,
     Assumption,
     full_list,
+    params_text,
 )
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import shortened, wrapped
@@ -83,6 +85,8 @@ MEANS: Final = {
 }
 """By certificate: what ranks candidates, and where nothing else is asked for, how some
 are dropped and which model is handed over."""
+PAYING: Final = ("cv_bound", "best_fold")
+"""Certificates that bound all candidates at once, each at its share of delta."""
 SMALLEST_DELTA: Final = 1e-100
 IN_GROUPS: Final = (
     "labeled rows come in groups, so they are not independent: cross-validation by "
@@ -126,6 +130,8 @@ class Plan:
     """What makes a number doubtful; a choice tells this, too."""
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
+    prior: Floats | None = None
+    """Part of delta of each candidate, (n_candidates,); None for equal parts."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -136,6 +142,13 @@ class Plan:
     def n_candidates(self) -> int:
         """Candidates, N."""
         return self.axes.n_candidates
+
+    @property
+    def delta_shares(self) -> Floats:
+        """Share of delta of each candidate, (n_candidates,)."""
+        if self.prior is None:
+            return uniform_shares(self.n_candidates, delta=self.delta)
+        return self.delta * self.prior
 
     @property
     def objections(self) -> tuple[str, ...]:
@@ -339,6 +352,7 @@ class Plan:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
+        text += ", divided by `prior`" * (self.prior is not None)
         if (losses := self.context.losses) != DeclaredLosses():
             is_error = losses.main == ERROR
             text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
@@ -372,6 +386,7 @@ def plan_search(
     groups: ArrayLike | None = None,
     loss: Any = "error",
     report: Any = False,
+    prior: Any = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -432,6 +447,13 @@ def plan_search(
     report
         True, or a list of classes: a nested search certifies recall and precision of
         each class and the error, all at once; see `Outcome.certified_report`.
+    prior
+        For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
+        delta is divided among them. Weights >= 0, in the order of
+        ``plan.axes.candidates`` (scikit-learn's ``ParameterGrid``), or a function that
+        takes a candidate's parameters, a dict, and returns its weight. They are decided
+        before any label is looked at. A candidate of weight 0 has no bound, and is not
+        chosen. None divides delta equally.
 
     Returns
     -------
@@ -497,6 +519,13 @@ def plan_search(
         in_groups=in_groups, has_pool=counted is not None,
     )  # fmt: skip
     layout = _layout(cv, labeled, seed, certificate, rule, groups, len(candidates))
+    axes = grid_axes(grid)
+    parts = None if prior is None else _prior(prior, certificate, axes.candidates)
+    if parts is not None and (n_without := int((parts == 0.0).sum())):
+        notes.append(
+            f"`prior` gives {n_without} of {len(candidates)} candidates the weight 0: "
+            f"they have no bound and are not chosen"
+        )
     losses = declare_losses(loss, report, labeled.classes)
     if losses != DeclaredLosses() and certificate != "nested":
         raise ValueError(
@@ -518,7 +547,7 @@ def plan_search(
         if declares_others:
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return Plan(
-        axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
+        axes=axes, labeled=labeled, layout=layout, pool=counted,
         context=JobContext(
             labeled.X, labeled.y, (layout.splits, layout.folds), sharing, fitting,
             allow_nan, losses,
@@ -544,8 +573,54 @@ def plan_search(
             "transform_output": str(get_config()["transform_output"]),
             "seed": str(seed),
             **({"other_records": "declared"} if declares_others else {}),
+            **({} if parts is None else {"prior": _short_hash(parts.tolist())}),
         },
+        prior=parts,
     )  # fmt: skip
+
+
+def _prior(
+    prior: Any, certificate: str, candidates: Sequence[Mapping[str, Any]]
+) -> Floats:
+    """Return the parts of delta that a prior means, shape (n_candidates,)."""
+    n = len(candidates)
+    if certificate not in PAYING:
+        why = "a nested search does not pay for its candidates"
+        raise ValueError(
+            f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
+            f"delta among the candidates, got {certificate or None!r}; leave it out"
+            f"{f': {why}' if certificate == 'nested' else ''}."
+        )
+    if callable(prior):
+        weights = []
+        for params in candidates:
+            try:
+                weights.append(prior(dict(params)))
+            except Exception as error:
+                raise ValueError(
+                    f"`prior` must return a weight for every candidate, but for "
+                    f"{params_text(params)} it raised {type(error).__name__}: {error}"
+                ) from error
+        prior = weights
+    if isinstance(prior, Mapping | str) or not np.iterable(prior):
+        raise TypeError(
+            f"`prior` must be a list of {n} weights, one for each candidate, or a "
+            f"function of a candidate's parameters, got {prior!r:.60}."
+        )
+    try:
+        given = np.asarray(fill_masked(prior, "`prior`"))
+    except ValueError as error:
+        raise TypeError(f"`prior` must have numbers as weights: {error}") from error
+    if given.dtype.kind not in "iuf":
+        raise TypeError(
+            f"`prior` must have numbers as weights, got {given.ravel()[:3].tolist()}."
+        )
+    if given.shape != (n,):
+        raise ValueError(
+            f"`prior` must have one weight for each of the {n} candidates, got shape "
+            f"{given.shape}; plan.axes.candidates has their order."
+        )
+    return normalized_weights(given.astype(np.float64))
 
 
 def _parts(

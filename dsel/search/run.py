@@ -154,7 +154,8 @@ class Run:
     def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
         """Return what no task counts."""
         plan = self.plan
-        return {
+        prior = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
+        return prior | {
             names.N_LABELED: np.array(plan.labeled.n_rows),
             names.N_UNLABELED: np.array(0 if plan.pool is None else plan.pool.n_rows),
             names.N_CLASSES: np.array(len(plan.classes)),

@@ -274,6 +274,11 @@ def _delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
 
 
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
+    """Return shares of delta: by the prior of the plan, else equal ones."""
+    if names.PRIOR_SHARE in counts:
+        # Of joined runs some have none, and all that are there share delta.
+        parts = np.nan_to_num(counts[names.PRIOR_SHARE])
+        return Settings(delta * parts / max(1.0, parts.sum()))
     shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
     return Settings(shares[: counts[names.STATUS].size])
 
