@@ -10,6 +10,7 @@ Vocabulary: a *candidate* is one model of the grid; a *split* names training and
 rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
 """
 
+from dsel.families.checking import check_family
 from dsel.families.family import Family
 
-__all__ = ["Family"]
+__all__ = ["Family", "check_family"]

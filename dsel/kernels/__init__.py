@@ -9,6 +9,7 @@ distances, inner products, or the kernel values themselves where the user comput
 computed with them.
 """
 
+from dsel.kernels.checking import check_kernel
 from dsel.kernels.functions import Kernel
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "check_kernel"]

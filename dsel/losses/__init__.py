@@ -25,9 +25,10 @@ import pandas as pd
 from dsel.arrays import as_plain
 from dsel.checks import check_nonnegative
 from dsel.losses.by_class import Balanced, Cost, Precision, Recall
+from dsel.losses.checking import check_loss
 from dsel.losses.declared import as_labels
 
-__all__ = ["balanced", "cost", "precision", "recall"]
+__all__ = ["balanced", "check_loss", "cost", "precision", "recall"]
 
 
 def recall(label: Any) -> Recall:

@@ -21,8 +21,9 @@ KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
     "rbf": lambda svc, gamma: Rbf(gamma),
 }
 """What `kernel=` of an SVC names: from the SVC, and its gamma as a number."""
-OF_LIBSVM: Final = frozenset(KERNELS)
-"""Those that scikit-learn's SVC knows by name; others it is handed as functions."""
+OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
+"""Those that scikit-learn's SVC knows by name. A kernel that was added to `KERNELS` is
+given to it as a function, so this is not the list of these."""
 SYMMETRY: Final = 1e-8  # times the largest entry
 PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
 

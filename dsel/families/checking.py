@@ -1,0 +1,118 @@
+"""What must hold of a family, so that whoever adds one can check it."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.cache import process_cache
+from dsel.data.splits import fold_splits, random_folds
+from dsel.families.family import Candidate, Family, FittedGroup
+
+
+def check_family(
+    family: Family, estimators: Sequence[Any], X: NDArray[Any], y: NDArray[Any]
+) -> None:
+    """Raise where what a family counts depends on what else is counted with it.
+
+    Parameters
+    ----------
+    family
+        A member of `Family`.
+    estimators
+        Unfitted candidates that it takes; several share work, if any do.
+    X, y
+        Rows, (n_rows, n_columns), and labels. Three folds are fitted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Saying which member of `Family` or `FittedGroup` gives what it must not give.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from dsel.families.generic import ScikitLearnFamily
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    >>> family = ScikitLearnFamily(np.array([0, 1]), seed=0)
+    >>> check_family(family, [DecisionTreeClassifier(max_depth=2)], X, y)
+    """
+    name = type(family).__name__
+    candidates = [Candidate(n, {}, each) for n, each in enumerate(estimators)]
+    for each in candidates:
+        if (why := family.refusal(each.estimator)) is not None:
+            raise ValueError(f"{name} must take {each.estimator!r}; it says: {why}.")
+    family = deepcopy(family)
+    codes = np.searchsorted(family.classes, y)
+    splits = fold_splits(random_folds(len(y), 3, seed=0))
+    groups = family.groups(candidates)
+    if sorted(c.number for group in groups for c in group) != [*range(len(candidates))]:
+        raise ValueError(f"{name}.groups must have each candidate once.")
+
+    def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
+        return family.fit(group, X, codes, some, budget=process_cache())
+
+    fitted = [fit(group, splits) for group in groups]
+    for group, together in zip(groups, fitted, strict=True):
+        shape = len(group), len(splits)
+        if together.counts.test_errors.shape != shape:
+            raise ValueError(f"{name}.fit must count candidates x splits, {shape}.")
+        for place, candidate in enumerate(group):
+            for column, split in enumerate(splits):
+                alone = fit([candidate], [split])
+                _compare(family, alone, together, place, column, X)
+                _check_model(family, alone, candidate.number, split, X, codes)
+    joined = family.join(fitted)
+    for together in fitted:
+        for place, number in enumerate(together.candidates):
+            which = [np.array(split.number) for split in splits]
+            there = joined.candidates.index(number)
+            if not np.array_equal(
+                joined.predict(X, which)[:, there], together.predict(X, which)[:, place]
+            ):
+                raise ValueError(
+                    f"{name}.join must predict as the groups did that it packs."
+                )
+
+
+def _compare(
+    family: Family, alone: FittedGroup, together: FittedGroup, place: int, column: int,
+    X: NDArray[Any],
+) -> None:  # fmt: skip
+    """Raise where a model counts or predicts otherwise than in company."""
+    counts = [
+        (each.counts.test_errors[at], each.counts.status[at])
+        for each, at in ((alone, (0, 0)), (together, (place, column)))
+    ]
+    which = [np.array(alone.splits[0])]
+    one = alone.predict(X, which)[0, 0]
+    if counts[0] != counts[1] or not np.array_equal(
+        one, together.predict(X, which)[0, place]
+    ):
+        raise ValueError(
+            f"{type(family).__name__}.fit must give the same model alone and together."
+        )
+    halves = [alone.predict(part, which)[0, 0] for part in np.array_split(X, 2)]
+    if not np.array_equal(np.concatenate(halves), one):
+        raise ValueError(
+            f"{type(family).__name__}: `predict` must not depend on the other rows."
+        )
+
+
+def _check_model(
+    family: Family, fitted: FittedGroup, number: int, split: Any, X: NDArray[Any],
+    codes: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Raise where errors or the estimator are not those of the predictions."""
+    name, rows = type(family).__name__, split.test_rows
+    predicted = fitted.predict(X, [np.array(split.number)])[0, 0]
+    if len(rows):
+        n_errors = int((predicted[rows] != codes[rows]).sum())
+        if n_errors != fitted.counts.test_errors[0, 0]:
+            raise ValueError(f"{name}.fit must count the errors of its predictions.")
+    labels = fitted.model(number, split.number).predict(X)
+    if not np.array_equal(np.searchsorted(family.classes, labels), predicted):
+        raise ValueError(f"{name}: `model` must predict what its group predicts.")

@@ -1,0 +1,101 @@
+"""What must hold of a kernel function, so that whoever adds one can check it.
+
+A kernel need not be positive semi-definite: SVMs take others, and that of a polynomial
+of fractional degree is none.
+"""
+
+from copy import deepcopy
+from dataclasses import is_dataclass
+
+import numpy as np
+
+from dsel.arrays import Floats
+from dsel.kernels.functions import Kernel
+from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES
+
+
+def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
+    """Raise where a kernel is not what a kernel SVM needs.
+
+    Parameters
+    ----------
+    kernel
+        A member of `Kernel`, with all its parameters.
+    n_rows, seed
+        Random rows that it is tried on. Their features are nonnegative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Saying which member of `Kernel` gives what it must not give.
+
+    Examples
+    --------
+    >>> from dsel.kernels.functions import Rbf
+    >>> check_kernel(Rbf(gamma=0.5))
+    """
+    name = type(kernel).__name__
+    if not (is_dataclass(kernel) and isinstance(kernel, Kernel)):
+        raise TypeError(f"{name} must be a frozen dataclass that inherits from Kernel.")
+    if deepcopy(kernel) != kernel or hash(kernel) != hash(kernel):
+        raise ValueError(f"{name} must be equal to its copy: caches know it by that.")
+    if kernel.base not in (DISTANCES, PRODUCTS, VALUES):
+        raise ValueError(f"{name}.base must be one of the bases, got {kernel.base!r}.")
+    rows = np.random.default_rng(seed).random((n_rows, 3))
+    products = rows @ rows.T
+    lengths = np.diag(products)
+    base = products
+    if kernel.base == DISTANCES:
+        base = np.maximum(lengths[:, np.newaxis] - 2 * products + lengths, 0.0)
+        np.fill_diagonal(base, 0.0)
+    gram = _check_values(kernel, base)
+    if not np.allclose(kernel.diagonal(lengths), np.diag(gram), rtol=1e-9):
+        raise ValueError(
+            f"{name}.diagonal must give the kernel of rows with themselves, from their "
+            f"squared lengths."
+        )
+    _check_rounding(kernel, base, gram)
+    if callable(kernel):
+        called = kernel(rows, rows[:5])
+        if not np.allclose(called, gram[:, :5], rtol=1e-6, atol=1e-9):
+            raise ValueError(f"{name}.__call__ must give the values of two tables.")
+
+
+def _check_values(kernel: Kernel, base: Floats) -> Floats:
+    """Return kernel values; raise where types, shapes or the base are not kept."""
+    name = type(kernel).__name__
+    for dtype in (np.float32, np.float64):
+        given = base.astype(dtype)
+        found = kernel.values(given)
+        if found.dtype != dtype or found.shape != given.shape:
+            raise ValueError(
+                f"{name}.values must keep type and shape of the base, got {found.dtype}"
+                f" {found.shape} for {given.dtype} {given.shape}."
+            )
+        if not np.array_equal(given, base.astype(dtype)):
+            raise ValueError(f"{name}.values must not change the base.")
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name}.values must be finite.")
+    return np.asarray(found)
+
+
+def _check_rounding(kernel: Kernel, base: Floats, gram: Floats) -> None:
+    """Raise where values of a base that is off differ by more than `rounding` says.
+
+    Votes are counted in float32 only where this bound proves the label, so that one
+    that is too small would change counts.
+    """
+    for error in (1e-6, 1e-3):
+        errors = np.full(base.shape, error)
+        relative, absolute = kernel.rounding(errors, np.abs(base) + error)
+        # Rounding of the values themselves comes in addition.
+        limit = relative * np.abs(gram) + absolute + 1e-12 * (1.0 + np.abs(gram))
+        for sign in (-1, 1):
+            moved = base + sign * error
+            if kernel.base == DISTANCES:
+                moved = np.maximum(moved, 0.0)
+            if not (np.abs(kernel.values(moved) - gram) <= limit).all():
+                raise ValueError(
+                    f"{type(kernel).__name__}.rounding must bound the error of values "
+                    f"whose base is off by {error:g}."
+                )

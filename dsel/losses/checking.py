@@ -1,0 +1,155 @@
+"""What must hold of a loss and its statistic, so that whoever adds one can check it."""
+
+from copy import deepcopy
+from typing import Any, Final
+
+import numpy as np
+
+from dsel.arrays import Integers
+from dsel.losses.base import (
+    NO_PREDICTION,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Rows,
+    Shares,
+    Statistic,
+)
+
+SHARES: Final = Shares(0.05, 0.95)
+
+
+def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
+    """Raise where a loss is not what a search needs, on made-up rows.
+
+    It cannot show that a bound holds: that needs a proof, and an audit.
+
+    Parameters
+    ----------
+    loss
+        What `loss=` of a search would get, after `of_table` where it reads classes.
+        Rows have three columns, and class codes below `n_classes`.
+    n_classes, n_folds
+        Of the rows that it is tried on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Saying which member of `Loss` or `Statistic` gives what it must not give.
+
+    Examples
+    --------
+    >>> from dsel.losses.error_rate import ERROR
+    >>> check_loss(ERROR)
+    """
+    for what, kind in ((loss, Loss), (getattr(loss, "statistic", None), Statistic)):
+        if not isinstance(what, kind):
+            members = [name for name in dir(kind) if name[0] != "_"]
+            lacks = [name for name in members if not hasattr(what, name)]
+            raise TypeError(
+                f"{type(what).__name__} must have the members of {kind.__name__}; it "
+                f"lacks {', '.join(lacks) or 'none, but is a class'}."
+            )
+    copy = deepcopy(loss)
+    if copy != loss or repr(copy) != repr(loss):
+        raise ValueError(
+            f"{loss!r} must be equal to its copy, with the same repr: by it a store "
+            f"knows its plan."
+        )
+    rng = np.random.default_rng(0)
+    rows = Rows(
+        rng.normal(size=(60 * n_folds, 3)), rng.integers(0, n_classes, 60 * n_folds)
+    )
+    parts = np.array_split(np.arange(60 * n_folds), n_folds)
+    folds = [_check_fold(loss, rows, part, rng) for part in parts]
+    n_rows = np.array([len(part) for part in parts])
+    counts = FoldCounts(np.stack(folds), n_rows)
+    pool = _count_pool(loss.statistic, counts, n_classes, rng)
+    _check_bounds(loss, counts, pool)
+
+
+def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
+    """Return what is counted on a fold; raise where it is not counted as it must be."""
+    X, y = rows.X[part], np.asarray(rows.y)[part]
+    is_wrong = rng.random(len(y)) < 0.2
+    predictions = np.where(is_wrong, (y + 1) % (y.max() + 1), y)
+    statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
+    counts = np.asarray(statistic.count(labeled, predictions))
+    known = statistic.count_errors(int((predictions != y).sum()))
+    if known is not None and not np.array_equal(known, counts):
+        raise ValueError(f"{name}.count_errors must give what `count` does, or None.")
+    order = rng.permutation(len(y))
+    again = statistic.count(Rows(X[order], y[order]), predictions[order])
+    if not np.array_equal(again, counts):
+        raise ValueError(f"{name}.count must not depend on the order of the rows.")
+    none = np.full(len(y), NO_PREDICTION)
+    score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
+    if not 0 <= score <= loss.largest or not score <= worst <= loss.largest:
+        raise ValueError(
+            f"{type(loss).__name__}.score must be in [0, {loss.largest}], the largest "
+            f"where nothing is predicted, got {score} and {worst}."
+        )
+    given = loss.score_errors(int((predictions != y).sum()), len(y))
+    if given is not None and not np.isclose(given, score):
+        raise ValueError(
+            f"{type(loss).__name__}.score_errors must give what `score` does, or None."
+        )
+    return counts
+
+
+def _count_pool(
+    statistic: Statistic, folds: FoldCounts, n_classes: int, rng: Any
+) -> PoolCounts:
+    """Return what is counted on a pool; raise where blocks do not add up to it."""
+    n, name = 400, type(statistic).__name__
+    X, full = rng.normal(size=(n, 3)), rng.integers(0, n_classes, n)
+    models = [
+        np.where(rng.random(n) < 0.9, full, rng.integers(-1, n_classes, n))
+        for _ in folds.n_rows
+    ]
+    pairs = []
+    for fold, model in enumerate(models):
+        blocks = [
+            np.asarray(statistic.count_pair(
+                Rows(X[part]), model[part], full[part], folds.counts[fold]
+            ))
+            for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
+        ]  # fmt: skip
+        if any(each.dtype.kind not in "iu" for each in blocks):
+            raise ValueError(f"{name}.count_pair must give integers.")
+        if any(each.shape != blocks[0].shape for each in blocks):
+            raise ValueError(f"{name}.count_pair must give one shape for any block.")
+        if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
+            raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
+        same = statistic.count_pair(Rows(X), full, full, folds.counts[fold])
+        if statistic.counts_differences and np.any(same):
+            raise ValueError(
+                f"{name}.count_pair counts rows on which both models agree, which "
+                f"`counts_differences` denies."
+            )
+        pairs.append(blocks[0])
+    return PoolCounts(np.stack(pairs), np.zeros_like(np.stack(pairs)), n, 0)
+
+
+def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
+    """Raise where limits or bounds are not upper ones, or do not shrink with delta."""
+    name, k = type(loss).__name__, len(folds.n_rows)
+    limits = np.asarray(loss.limits(folds, SHARES.labels))
+    if limits.shape != (k,) or np.isnan(limits).any():
+        raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
+    if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
+        raise ValueError(f"{name}.limits must be larger where delta is smaller.")
+    of_folds = [loss.estimate(each) for each in folds.each()]
+    if (limits < of_folds).any():
+        raise ValueError(
+            f"{name}.limits must be above what was counted, got {limits.tolist()} for "
+            f"{of_folds}."
+        )
+    bound, label_term, pool_term = map(float, loss.all_rows(folds, pool, SHARES))
+    if not (bound >= label_term >= min(limits) and np.isclose(
+        bound, label_term + pool_term
+    )):  # fmt: skip
+        raise ValueError(
+            f"{name}.all_rows must be the limit of a fold and a part from the pool, "
+            f"got {bound}, {label_term} and {pool_term}."
+        )

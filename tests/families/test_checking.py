@@ -1,0 +1,66 @@
+"""The check of a family: ours pass, and what depends on the company is refused."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from dsel.families import check_family
+from dsel.families.answers import FittedClassifiers
+from dsel.families.generic import ScikitLearnFamily
+from dsel.families.svm.family import KernelSVMFamily
+
+TREES = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 3)]
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(90, 3))
+    return X, np.where(X[:, 0] + rng.normal(size=90) > 0, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("make", "estimators"),
+    [(ScikitLearnFamily, TREES), (KernelSVMFamily, [SVC(C=0.1), SVC(C=10.0)])],
+)
+def test_check_family__takes_those_of_dsel(make, estimators, rows):
+    check_family(make(np.unique(rows[1]), seed=0), estimators, *rows)
+
+
+class ByMean(FittedClassifiers):
+    """Predicts by the mean of the rows that are predicted together."""
+
+    def predict(self, X, which):
+        codes = (X[:, 0] > X[:, 0].mean()).astype(int)
+        return np.tile(codes, (len(which), len(self.candidates), 1))
+
+
+class DependsOnRows(ScikitLearnFamily):
+    def fit(self, *arguments, **options):
+        made = super().fit(*arguments, **options)
+        return ByMean(*(getattr(made, name) for name in made.__dataclass_fields__))
+
+
+class DependsOnCompany(ScikitLearnFamily):
+    def fit(self, group, X, y, splits, **options):
+        made = super().fit(group, X, y, splits, **options)
+        made.counts.test_errors[:] += len(group)
+        return made
+
+    def groups(self, candidates):
+        return [tuple(candidates)]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [(DependsOnRows, "other rows"), (DependsOnCompany, "alone and together")],
+)
+def test_check_family__refuses(make, words, rows):
+    with pytest.raises(ValueError, match=words):
+        check_family(make(np.unique(rows[1]), seed=0), TREES, *rows)
+
+
+def test_check_family__refuses_candidates_that_it_does_not_take(rows):
+    family = KernelSVMFamily(np.unique(rows[1]), seed=0)
+    with pytest.raises(ValueError, match="must take DecisionTreeClassifier"):
+        check_family(family, TREES, *rows)

@@ -1,0 +1,71 @@
+"""The check of a loss: ours pass, and each member is refused that is wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dsel import losses
+from dsel.losses import check_loss
+from dsel.losses.base import NO_PREDICTION
+from dsel.losses.declared import declare_losses
+from dsel.losses.error_rate import ERROR
+from tests.losses.test_third_party import ErrorWhere
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["error", losses.recall(1), losses.precision(1), losses.balanced([0, 1]),
+     losses.cost({(0, 1): 5, (1, 0): 1}), ErrorWhere(0)],
+    ids=repr,
+)  # fmt: skip
+def test_check_loss__takes_what_a_search_takes(loss):
+    check_loss(declare_losses(loss, None, np.array([0, 1])).main)
+
+
+def changed(name, function, *, of_statistic=False):
+    """Return a loss of which one member does something else."""
+    loss = ERROR
+    if of_statistic:
+        kind = type("Counting", (type(ERROR.statistic),), {name: function})
+        return replace(loss, statistic=kind())
+    return type("Changed", (type(ERROR),), {name: function})()
+
+
+REFUSED = [
+    (changed("limits", lambda self, folds, delta: np.full(5, delta)),
+     "limits larger delta"),
+    (changed("limits", lambda self, folds, delta: np.full(5, 0.01 / delta**0.01)),
+     "limits above"),
+    (changed("limits", lambda self, folds, delta: 1.0), "limits each of 5"),
+    (changed("score", lambda self, rows, predictions: 2.0), "score [0, 1.0]"),
+    (changed("count_errors", lambda self, n_errors: np.array(n_errors + 1),
+             of_statistic=True), "count_errors None"),
+    (changed("all_rows", lambda self, folds, pool, shares: (0.0, 0.1, 0.2)),
+     "all_rows limit of a fold"),
+    (changed("__repr__", object.__repr__), "repr store"),
+    (changed("count", lambda self, rows, predictions: np.array(rows.y[0]),
+             of_statistic=True), "count"),
+    (changed("count_pair", lambda self, rows, one, other, fold: np.array(1),
+             of_statistic=True), "count_pair add up"),
+    (changed("count_pair", lambda self, rows, one, other, fold: np.array(0.5),
+             of_statistic=True), "count_pair integers"),
+    (changed("count_pair", lambda self, rows, one, other, fold: np.array(len(one)),
+             of_statistic=True), "counts_differences denies"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "words"), REFUSED, ids=[each[1] for each in REFUSED])
+def test_check_loss__refuses(loss, words):
+    with pytest.raises(ValueError, match=r"must|denies") as caught:
+        check_loss(loss)
+    assert [word for word in words.split() if word not in str(caught.value)] == []
+
+
+def test_check_loss__names_the_members_that_are_missing():
+    with pytest.raises(TypeError, match=r"members of Loss; it lacks .*all_rows"):
+        check_loss(object())
+
+
+def test_no_prediction__is_no_class():
+    assert NO_PREDICTION < -1
