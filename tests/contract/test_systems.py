@@ -15,6 +15,7 @@ import dsel
 from dsel.bounds import (
     binomial_tail_inversion,
     error_from_disagreement,
+    fold_shares,
     holdout_bound,
     threshold_bound,
 )
@@ -165,7 +166,7 @@ def test_certify_selection__hands_over_the_procedure_and_its_bound():
 def test_certify_selection__without_a_pool_bounds_the_best_fold_by_its_errors():
     found = runs.certify_grid_search(*digits(300)[:2])
     errors = found.results["fold_errors"].values.ravel().astype(int)
-    limits = binomial_tail_inversion(errors, 100, delta=0.05 / 3)
+    limits = binomial_tail_inversion(errors, 100, delta=0.05 * fold_shares(3))
     assert found.certificate.bound == pytest.approx(limits.min(), abs=1e-12)
 
 
