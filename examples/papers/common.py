@@ -140,14 +140,16 @@ def run(
             n_jobs=jobs if experiment.in_processes and len(missing) > 1 else 1,
             return_as="generator",
         )(
-            joblib.delayed(experiment.measure)(
-                table, n, settings, place_of("searches", n)
+            joblib.delayed(_measure_piece)(
+                experiment.measure,
+                (table, n, settings, place_of("searches", n)),
+                place_of("pieces", n),
+                head,
             )
             for n in missing
         )
         for n, piece in zip(missing, measured, strict=True):
             pieces[n] = piece
-            _write_piece(place_of("pieces", n), {**head, "measured": piece.to_dict()})
             told(f"{name}: piece {n + 1} of {len(numbers)}")
         rows.append(pieces)
     results = xr.combine_nested(rows, [DATA_SET, REPETITION], **ALIKE)
@@ -155,6 +157,18 @@ def run(
     return results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
         experiment=experiment.name, seed=settings.seed
     )
+
+
+def _measure_piece(
+    measure: Callable[..., xr.Dataset],
+    arguments: tuple[Any, ...],
+    place: Path | None,
+    head: Mapping[str, Any],
+) -> xr.Dataset:
+    """Measure a piece, and keep it at once, whatever others are still measured."""
+    piece = measure(*arguments)
+    _write_piece(place, {**head, "measured": piece.to_dict()})
+    return piece
 
 
 def _read_piece(place: Path | None, head: Mapping[str, Any]) -> xr.Dataset | None:
@@ -201,7 +215,10 @@ def counts_of(
 # Numbers of a paper beside ours, and whether they agree.
 
 MOST_ERRORS = 3.0
-"""Standard errors within which two numbers agree, were there very many repetitions."""
+"""Standard errors within which two numbers agree, were there one line and very many
+repetitions; of several lines, the probability beyond them is divided among these."""
+ROUNDING = 1e-12
+"""Difference of numbers that are equal, relative to the larger of 1 and the number."""
 FEWEST = 10
 """Repetitions below which nothing is compared."""
 AGREES = "agrees"
@@ -210,19 +227,22 @@ OPEN = "not compared"
 """Verdicts; what is not compared says why."""
 
 
-def judged(row: Row, n_repetitions: int) -> Row:
+def judged(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
     """Return the row with its verdict, and `why` with all that is said of it.
 
-    Two numbers agree within Student's quantile, a finding is one beyond it.
+    Two numbers agree within Student's quantile, a finding is one beyond it. Where the
+    paper is right, one of `n_lines` or more differs with the probability with which a
+    single one would: Bonferroni's correction.
     """
     n, why = row.n or n_repetitions, row.why
     ours, error, printed, spread = (
         None if each is None else float(each) for each in row[3:7]
     )
     # Student's quantile of n repetitions which is left with the probability that a
-    # normal number is left beyond three standard errors.
-    quantile = float(stats.t.isf(stats.norm.sf(MOST_ERRORS), max(n - 1, 1)))
-    is_whole = printed is not None and spread is None and not why
+    # normal number is left beyond three standard errors, divided among the lines.
+    beyond = stats.norm.sf(MOST_ERRORS) / n_lines
+    quantile = float(stats.t.isf(beyond, max(n - 1, 1)))
+    is_whole = _is_whole(row) and not why
     if not is_whole and not why and n < FEWEST:
         why = f"too few to say: {n} of at least {FEWEST}"
     told = ""
@@ -230,8 +250,11 @@ def judged(row: Row, n_repetitions: int) -> Row:
         agrees = ours == printed
     elif printed is None:
         agrees = ours > 0.0
-        if not why and abs(ours) <= quantile * np.nan_to_num(error):
+        if not why and abs(ours) <= max(quantile * np.nan_to_num(error), ROUNDING):
             why = f"no difference within {quantile:.1f} s.e."
+    elif not why and abs(ours - printed) <= ROUNDING * max(1.0, abs(printed)):
+        # An identity: what differs is rounding, and so is its standard error.
+        agrees, told = True, "equal"
     else:
         distance = (ours - printed) / (spread or math.nan)
         agrees, told = abs(distance) <= quantile, f"{distance:+.1f} s.e."
@@ -244,6 +267,10 @@ def judged(row: Row, n_repetitions: int) -> Row:
         verdict=OPEN if why else AGREES if agrees else DIFFERS,
         why="; ".join(filter(None, (why or told, row.note))),
     )
+
+
+def _is_whole(row: Row) -> bool:
+    return row.printed is not None and row.spread is None
 
 
 def mean_of(values: ArrayLike) -> tuple[Any, Any]:
@@ -281,9 +308,11 @@ def printed_table(text: str) -> dict[str, tuple[float, ...]]:
 HEAD = ("", "what", "paper", "ours", "s.e.", "verdict")
 ABOUT = (
     "Two numbers agree if they lie within so many standard errors of their difference "
-    "as Student's quantile of our repetitions says, 3 for very many, 4.1 for ten: ours "
-    "over repetitions, the paper's as far as it can be known, and its rounding. Of "
-    "many numbers a few in a thousand lie farther apart by chance. Of fewer than ten "
+    "as Student's quantile of our repetitions says: ours over repetitions, the paper's "
+    "as far as it can be known, and its rounding. It is 3 for one line and very many "
+    "repetitions; of n lines each may be wrong with an n-th of the probability that "
+    "this leaves, so that any line of a page differs by chance in 3 of 1,000 pages. "
+    "What is equal to rounding agrees. Of fewer than ten "
     "repetitions nothing is said. What the paper says in words is a number that must "
     "be above 0 by as many standard errors."
 )
@@ -316,8 +345,10 @@ svg { width: 100%; height: auto; } figcaption { color: #5b6b79; font-size: .9rem
 
 def compared(experiment: Experiment, results: xr.Dataset) -> list[Row]:
     """Return all rows of an experiment with their verdicts."""
-    n = results.sizes[REPETITION]
-    return [judged(row, n) for row in experiment.compare(results)]
+    n, rows = results.sizes[REPETITION], list(experiment.compare(results))
+    # Whole numbers are equal or not, and what says why is not compared.
+    n_lines = sum(not row.why and not _is_whole(row) for row in rows)
+    return [judged(row, n, max(n_lines, 1)) for row in rows]
 
 
 def tables_of(rows: Iterable[Row]) -> dict[str, list[tuple[str, ...]]]:

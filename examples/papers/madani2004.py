@@ -244,18 +244,21 @@ def measure_estimates(
     """
     seed = settings.seed + trial
 
-    def cell(rows: np.ndarray) -> xr.Dataset:
+    def cell(rows: np.ndarray, sampling: str) -> xr.Dataset:
         others = np.setdiff1d(np.arange(len(problem.y)), rows)
         others = np.random.default_rng([seed, len(rows)]).permutation(others)
         test, pool = np.split(others, [len(others) // 5])
         return halved(
             problem, SVC(kernel="linear"), {"C": [10.0]}, rows, np.sort(pool),
             np.sort(test), repeats=settings.halvings, seed=seed, leave_one_out=True,
+            out=place and f"{place}/{sampling}-{len(rows)}",
         ).squeeze("C", drop=True)  # fmt: skip
 
     cells = [
-        [cell(order[:n]) for n in settings.sizes]
-        for order in orders(problem, settings, seed)
+        [cell(order[:n], sampling) for n in settings.sizes]
+        for sampling, order in zip(
+            SAMPLINGS, orders(problem, settings, seed), strict=True
+        )
     ]
     return piece_of(cells, settings)
 
@@ -270,11 +273,15 @@ def measure_choices(
     seed = settings.seed + trial
     cells = [
         [
-            of_degrees(problem, order[:n], settings, settings.halvings, seed)
-            .assign(loo_error=loo_error)
+            of_degrees(
+                problem, order[:n], settings, settings.halvings, seed,
+                out=place and f"{place}/{sampling}-{n}",
+            ).assign(loo_error=loo_error)
             for n, loo_error in zip(settings.sizes, left_out, strict=True)
         ]
-        for order, left_out in _once(problem, settings)
+        for sampling, (order, left_out) in zip(
+            SAMPLINGS, _once(problem, settings), strict=True
+        )
     ]  # fmt: skip
     return piece_of(cells, settings)
 
@@ -298,20 +305,20 @@ def _once(problem: Problem, settings: Settings) -> list[tuple[np.ndarray, list[A
 
 def of_degrees(
     problem: Problem, rows: np.ndarray, settings: Settings, repeats: int, seed: int,
-    *, leave_one_out: bool = False,
+    *, leave_one_out: bool = False, out: Any = None,
 ) -> xr.Dataset:  # fmt: skip
     """Return the estimates of all polynomial kernels; all other rows are the pool."""
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
     others = np.setdiff1d(np.arange(len(problem.y)), rows)
     return halved(
         problem, svc, {"degree": list(settings.degrees)}, rows, others, others,
-        repeats=repeats, seed=seed, leave_one_out=leave_one_out,
+        repeats=repeats, seed=seed, leave_one_out=leave_one_out, out=out,
     )  # fmt: skip
 
 
 def halved(
     problem: Problem, estimator: Any, grid: Any, rows: Any, pool: Any, test: Any,
-    *, repeats: int, seed: int, leave_one_out: bool,
+    *, repeats: int, seed: int, leave_one_out: bool, out: Any = None,
 ) -> xr.Dataset:  # fmt: skip
     """Return the estimates of a co-validation, and errors on tested rows.
 
@@ -325,7 +332,7 @@ def halved(
         estimator, grid, X[rows], y[rows], X[pool], repeats=repeats, random_state=seed,
         leave_one_out=leave_one_out,
     )  # fmt: skip
-    estimates = plan.run().results.estimate.drop_attrs().to_dataset("criterion")
+    estimates = plan.run(out=out).results.estimate.drop_attrs().to_dataset("criterion")
     measured: list[dict[str, float]] = []
     for number in range(plan.n_candidates):
         wrong = np.array([

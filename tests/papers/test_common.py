@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from dataclasses import replace
 
 import common
@@ -110,6 +111,11 @@ ALIKE = "no standard error"
         (9.0, 0.1, {**NUMBER, "spread": 0.0}, 99, OPEN, ALIKE),
         (9.0, 0.1, {**NUMBER, "why": "other", "note": "so"}, 20, OPEN, "other; so"),
         (9.0, 0.1, {"printed": math.nan, "why": "not there"}, 20, OPEN, "not there"),
+        # Identities are met to rounding, which has no standard error.
+        (0.1 + 1e-16, 1e-18, {**NUMBER, "spread": 1e-18}, 20, AGREES, "equal"),
+        (0.1, 0.0, {**NUMBER, "spread": 0.0}, 20, AGREES, "equal"),
+        (0.1, math.nan, {**NUMBER, "spread": math.nan}, 1, OPEN, "too few"),
+        (-1e-17, 1e-19, {}, 20, OPEN, "no difference within"),
         # A finding needs room for its standard error.
         (0.5, 0.1, {}, 20, AGREES, ""),
         (-0.5, 0.1, {}, 20, DIFFERS, ""),
@@ -133,6 +139,52 @@ def test_judged__rarely_differs_where_the_law_is_the_same():
         found.append(judged(row, 10).verdict)
     # 0.27 % of 4000 are 11; three standard errors alone would call 60 different.
     assert found.count(DIFFERS) < 25
+
+
+def test_judged__of_many_lines_rarely_any_differs():
+    rng, n_pages, n_lines = np.random.default_rng(0), 100, 200
+    n_wrong, n_lone = 0, 0
+    for _ in range(n_pages):
+        numbers = rng.normal(size=(n_lines, 10))
+        rows = [
+            Row("", "", "", mean, error, printed=0.0, spread=error)
+            for mean, error in map(mean_of, numbers)
+        ]
+        n_lone += any(judged(row, 10).verdict == DIFFERS for row in rows)
+        n_wrong += any(judged(row, 10, n_lines).verdict == DIFFERS for row in rows)
+    assert n_wrong <= 2  # of 100 pages .27 are expected
+    assert n_lone > 20
+
+
+def test_compared__counts_lines_that_are_compared():
+    def compare(results):
+        for n in range(400):
+            why = "" if n < 200 else "another table"
+            yield Row("", str(n), "", 0.14, 0.01, printed=0.1, spread=0.01, why=why)
+
+    experiment = replace(make_experiment([]), compare=compare)
+    results = xr.Dataset(coords={"repetition": range(1000)})
+    rows = common.compared(experiment, results)
+    assert rows[0].verdict == AGREES  # 4 standard errors, of 200 lines
+    alone = judged(rows[0]._replace(why=""), 1000)
+    assert alone.verdict == DIFFERS
+
+
+def test_run__keeps_pieces_that_ended_before_the_first(tmp_path):
+    def measure(loaded, number, settings, place):
+        if number == 0:
+            while not (tmp_path / "pieces" / "one-1.json").exists():
+                time.sleep(0.05)
+            raise RuntimeError("interrupted")
+        return xr.Dataset({"number": 1.0})
+
+    experiment = replace(make_experiment([]), measure=measure, in_processes=True)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        common.run(experiment, sets=("one",), out=tmp_path, jobs=2)
+    calls = []
+    again = replace(make_experiment(calls), in_processes=False)
+    common.run(again, sets=("one",), out=tmp_path)
+    assert calls == [("one", 0)]
 
 
 def test_share_of__is_never_sure():

@@ -25,6 +25,22 @@ def test_measure__no_choice_beats_the_best_candidate(results):
     assert here.transpose(*again.dims).equals(again.assign_coords(here.coords))
 
 
+def test_measure__has_the_choice_of_every_fold(results):
+    assert results.error_by_fold.sizes["fold"] == 10
+    best = results.chosen_error.sel(criterion="true")
+    assert (results.error_by_fold >= best).all()
+    # Folds of few rows disagree on what to choose.
+    few = results.width_by_fold.sel(n_samples=20)
+    assert (few.max("fold") > few.min("fold")).any()
+    what = "G of the choice by fold j, mean over j - G of that by all folds"
+    lines = [row for row in sugiyama.compare(results) if row.what == what]
+    assert len(lines) == 3 * 2
+    gap = results.error_by_fold.mean("fold") - results.chosen_error.sel(
+        criterion="kfold"
+    )
+    assert lines[0].ours == pytest.approx(float(gap[0, :, 0, 0].mean()))
+
+
 def test_search_once__true_error_is_that_of_the_fitted_model():
     X, y = sugiyama.draw("sin", 20, 0.1, np.random.default_rng(5))
     cube = sugiyama.search_once("sin", X, y, SMALL, np.random.default_rng(5))
@@ -43,7 +59,7 @@ def test_search_once__true_error_is_that_of_the_fitted_model():
 def test_figures__show_curves_choices_and_spreads(results, draw):
     assert draw(sugiyama.figures(results)) == [
         "homework", "chosen-error", "chosen-width", "chosen-regularization", "spread",
-        "bias",
+        "choice-of-width-by-fold", "choice-of-regularization-by-fold", "bias",
     ]  # fmt: skip
 
 
