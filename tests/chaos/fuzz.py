@@ -131,8 +131,8 @@ def with_texts(rng, frame, y):
         y = y.map(lambda label: f"\u00fc {label}")
     elif what == "truth":
         y = y == 1
-    elif what == "gaps" and n:
-        y, wrong = y.astype(object).where(np.arange(n) != n - 1), "missing"
+    elif what == "gaps" and n:  # rows without a label are left out, or are the pool
+        y = y.astype(object).where(np.arange(n) != n - 1)
     return frame, y, wrong
 
 
@@ -263,7 +263,7 @@ def files_of(rng, command, options):
         wrong = wrong if wrong in ("infinite", "none") and not is_damaged else ""
         return [str(labeled), "--pool", str(path), *few], wrong, misread
     pool = [[], ["--pool", str(path)]][rng.integers(2)]  # the labeled rows themselves
-    check = misread if is_damaged else partial(misread, n_rows=len(frame))
+    check = misread if is_damaged else partial(misread, n_rows=int(y.notna().sum()))
     return [str(path), *pool, *target, *few], wrong * (not is_damaged), check
 
 
