@@ -43,14 +43,15 @@ steps = list(
 # ``two_fold_cv`` trains on one half and tests on the other; ``max_dt_e`` is the larger
 # of the error on the training rows and the error that the disagreement shows.
 
-print("labels" + "".join(f"{name:>13}" for name in steps[0].estimates))
+names = ["disagreement", "dis_error", "train_error", "two_fold_cv", "max_dt_e"]
+print("labels" + "".join(f"{name:>13}" for name in names))
 for step in steps:
-    shown = "".join(f"{value:13.4f}" for value in step.estimates.values())
+    shown = "".join(f"{step.estimates[name]:13.4f}" for name in names)
     print(f"{len(step.rows):6d}{shown}")
 
 figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
 labels = [len(step.rows) for step in steps]
-for name, mark in zip(steps[0].estimates, "os^Dvx", strict=True):
+for name, mark in zip(names, "os^Dv", strict=True):
     values = [step.estimates[name] for step in steps]
     ax.plot(labels, values, marker=mark, fillstyle="none", label=name)  # some are equal
 ax.set_xlabel("labels asked for")
