@@ -230,3 +230,16 @@ def test_estimate__is_added_from_outside_in_one_line(evidence):
     expected = evidence[names.FOLD_ERRORS].max(axis=1) / 40
     assert np.array_equal(terms.estimate, expected)
     assert worst.choose(terms, evidence) == expected.argmin()
+
+
+def test_choose__of_numbers_that_round_apart_takes_the_first(evidence):
+    # (0.1 + 0.2) + 0.3 is above (0.3 + 0.2) + 0.1 in the last digit.
+    errors = np.array([[1, 2, 3], [3, 2, 1], [9, 9, 9]])
+    counts = {
+        names.FOLD_ERRORS: errors,
+        names.FOLD_ROWS: np.array([10, 10, 10]),
+        names.STATUS: np.zeros(3, np.int8),
+    }
+    found = estimate("cv_error", counts)
+    assert found[0] > found[1]
+    assert chosen("cv_error", counts) == 0

@@ -6,11 +6,14 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 
@@ -110,3 +113,38 @@ def test_model__may_be_fitted_again_without_changing_another(rows):
     first, expected = planned.model(0), planned.model(1).predict(X)
     first[0].fit(100.0 * X)
     np.testing.assert_array_equal(planned.model(1).predict(X), expected)
+
+
+class ScaledByLabels(TransformerMixin, BaseEstimator):
+    """Multiplies rows by the mean of their labels, as numbers."""
+
+    def fit(self, X, y):
+        self.scale_ = float(np.mean(y))
+        return self
+
+    def transform(self, X):
+        return X * self.scale_
+
+
+def test_prefix__knows_labels_and_not_their_codes_alone(rows):
+    X, codes = rows[0][:60], (rows[1][:60] > 4).astype(int)
+    steps = make_pipeline(ScaledByLabels(), LogisticRegression())
+    # The same codes, of other labels: in one process, whose cache both fits share.
+    for labels in (codes, 7 * codes):
+        made = dsel.plan_search(steps, {"logisticregression__C": [1.0]}, X, labels)
+        assert made.model(0).steps[0][1].scale_ == labels.mean()
+
+
+def test_fit__wraps_frozen_parts_anew(rows):
+    X, y = rows[0][:60], rows[1][:60] > 4
+    frozen = FrozenEstimator(LogisticRegression(max_iter=3000).fit(X, y))
+    vote = VotingClassifier([("frozen", frozen), ("tree", DecisionTreeClassifier())])
+    for given, part in ((frozen, lambda model: model), (vote, first_part)):
+        made = dsel.plan_search(None, [given], X, y, random_state=0)
+        wrappers = [part(made.model(0)), part(made.model(0, fold=1)), frozen]
+        assert len({id(each) for each in wrappers}) == 3
+        assert all(each.estimator is frozen.estimator for each in wrappers)
+
+
+def first_part(vote):
+    return vote.estimators[0][1]

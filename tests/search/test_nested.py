@@ -340,3 +340,20 @@ def test_two_folds__work_and_say_what_models_have_seen():
     outcome = found.run()
     assert outcome.certificate.certified
     assert outcome.pair_results["fold_errors"].isel(side=1).isnull().all()
+
+
+def test_out__equal_candidates_have_records_of_their_own(tmp_path):
+    twins = [Drawn(), Drawn()]  # each fit draws without a seed
+
+    def stop(progress):
+        if progress.fits_done >= 20:
+            raise KeyboardInterrupt
+
+    made = dsel.plan_search(None, twins, X, Y, prune=False, random_state=7)
+    with pytest.raises(KeyboardInterrupt):
+        made.run(out=tmp_path, on_progress=stop)
+    told = []
+    outcome = made.run(out=tmp_path, on_progress=told.append)
+    assert told[0].fits_done >= 20
+    one, other = outcome.pair_results["fold_errors"]
+    assert not one.equals(other)
