@@ -34,6 +34,13 @@ show("select", "--help")
 show("predict", "--help")
 
 # %%
+# Is the new model better?
+# ------------------------
+
+show("compare", "--help")
+show("label", "--help")
+
+# %%
 # Before the first label
 # ----------------------
 

@@ -1,0 +1,164 @@
+"""``dsel compare``: is a new model better than an old one, and which rows tell."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+import pandas as pd
+
+from dsel.cli.models import import_from_here
+from dsel.cli.running import cluster_options, connected, notes, text_options
+from dsel.data.frames import Frame
+from dsel.data.open import open_pool
+from dsel.data.schema import TableSchema
+from dsel.data.tables import is_text, read_table, text_source
+from dsel.results.query_files import check_new_place, check_target, write_comparison
+from dsel.results.texts import wrapped
+from dsel.search.compare_models import compare_models
+from dsel.search.predict_table import Deployed, open_deployed
+
+
+@click.command
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--pool",
+    required=True,
+    help="Unlabeled rows that neither model was trained on: a table of any format, a "
+    "folder of Parquet or text files, a zarr pool, or a URL of one.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Rows to be labeled, drawn where the models differ. With 0 the pool alone "
+    "answers.",
+)
+@click.option("--out", required=True, help="Folder for the comparison and its rows.")
+@click.option(
+    "--target",
+    default="label",
+    show_default=True,
+    help="Name of the empty column for the labels.",
+)
+@click.option(
+    "--seen",
+    help="Table of rows that one of the models was trained on; rows of the pool that "
+    "equal one of them are not drawn.",
+)
+@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, help="Of the draw; 0 by default."
+)
+@click.option(
+    "--trust",
+    multiple=True,
+    help="Full name of a type of your own that a model holds, such as mine.Encoder. "
+    "May be given several times.",
+)
+@text_options
+@cluster_options
+@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+def command(
+    old: str,
+    new: str,
+    pool: str,
+    queries: int,
+    out: str,
+    target: str,
+    seen: str | None,
+    delta: float,
+    seed: int,
+    trust: tuple[str, ...],
+    sep: str | None,
+    encoding: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    quiet: bool,
+) -> None:
+    """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
+
+    OLD and NEW are folders or URLs that --out of `dsel select` named, or in which
+    `save_model` has kept a model. The rows to be labeled are written to the folder
+    --out; fill their last column, and `dsel label` says which model is better.
+    """
+    check_new_place(out, "--out")
+    import_from_here(trust)
+    deployed = [open_deployed(place, trusted=trust) for place in (old, new)]
+    text = {"separator": sep, "encoding": encoding}
+    rows = open_rows(pool, deployed, text)
+    check_target(target, rows.columns or ())
+    known = None if seen is None else seen_table(seen, deployed, text)
+    with connected(scheduler, workers) as client:
+        comparison = compare_models(
+            deployed[0].model, deployed[1].model, rows, n_queries=queries,
+            X_seen=known, delta=delta, random_state=seed, client=client,
+        )  # fmt: skip
+    file = write_comparison(out, comparison, target=target)
+    click.echo(comparison.headline() if quiet else str(comparison))
+    if file is not None and not quiet:
+        click.echo()
+        click.echo(wrapped(
+            f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
+            f"{target!r}, then run: dsel label {out} {file}"
+        ))  # fmt: skip
+    if queries and file is None:
+        notes(["the models differ on no row that may be labeled"])
+
+
+def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
+    """Open the pool with all of its columns, in the kinds that the models learned."""
+    if "://" in location or not is_text(location):
+        return open_pool(location)
+    schema = joint_schema(deployed, location)
+    names = text_source(location, **text).names
+    # What no model uses is for whoever labels; the target would tell the answer.
+    others = [n for n in names if n not in (*schema.names, schema.target)]
+    table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
+    notes(table.caveats)
+    return open_pool(_joined(table.X, table.ids))
+
+
+def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
+    """Return the columns of both models; raise where a text file cannot be read so."""
+    schemas = [each.input_format.table_schema for each in deployed]
+    for name, schema in zip(("OLD", "NEW"), schemas, strict=True):
+        if schema is None:
+            raise ValueError(
+                f"{location!r} is a text file, but {name} does not say how its columns "
+                f"are read: its labeled rows had no names; give the pool as Parquet or "
+                f"npy."
+            )
+    old, new = (schema for schema in schemas if schema is not None)
+    columns = {each.name: each for each in new.columns}
+    for each in old.columns:
+        other = columns.setdefault(each.name, each)
+        if each.kind != other.kind:
+            raise ValueError(
+                f"OLD learned the column {each.name!r} as {each.kind}, NEW as "
+                f"{other.kind}; give the pool as Parquet, with types of its own."
+            )
+    return replace(new, columns=tuple(columns.values()))
+
+
+def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
+    """Return rows that a model was trained on, in the columns that models use."""
+    if is_text(location):
+        schema = replace(joint_schema(deployed, location), ids=())
+        return read_table(location, like=schema, **text).X
+    table = read_table(location, **text)
+    if table.columns is None:
+        return table.X
+    frame = table.X
+    if not isinstance(frame, pd.DataFrame):
+        frame = pd.DataFrame(frame, columns=list(table.columns))
+    used = {n for each in deployed for n in each.input_format.columns or ()}
+    return frame[[name for name in frame.columns if name in used or not used]]
+
+
+def _joined(X: Any, ids: pd.DataFrame | None) -> pd.DataFrame:
+    frame = X.given if isinstance(X, Frame) else X
+    if ids is None or not len(ids.columns):
+        return frame
+    return pd.concat([frame, ids.set_axis(frame.index, axis=0)], axis=1)

@@ -1,0 +1,325 @@
+"""`dsel compare` and `dsel label`: models, rows for a spreadsheet, and one answer."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.linear_model import LogisticRegression
+
+import dsel
+from dsel.cli import main
+from dsel.results import ModelComparison, save_model
+
+N_POOL = 2000
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two models, a pool with a column that neither reads, and the hidden truth."""
+    folder, rng = tmp_path_factory.mktemp("compare"), np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N_POOL + 300, 3)), columns=["a", "b", "c"])
+    truth = np.where(frame.a + frame.b > 0, "yes", "no")
+    known = frame[:300]
+    for name, C, columns in (("old", 1e-4, ["a", "c"]), ("new", 1.0, ["a", "b"])):
+        model = LogisticRegression(C=C).fit(known[columns], truth[:300])
+        save_model(model, folder / name)
+    pool = frame[300:].reset_index(drop=True)
+    pool = pool.assign(note=[f'Zürich; row {n}, "quoted"' for n in range(N_POOL)])
+    pool.to_parquet(folder / "pool.parquet", index=False)
+    known.assign(label=truth[:300]).to_parquet(folder / "seen.parquet", index=False)
+    return folder, truth[300:]
+
+
+@pytest.fixture
+def place(made, tmp_path):
+    """A comparison of which the rows are not labeled yet."""
+    folder, truth = made
+    done = run(
+        *("compare", folder / "old", folder / "new"),
+        *("--pool", folder / "pool.parquet", "--queries", 60, "--out", tmp_path / "c"),
+    )
+    assert done.exit_code == 0, done.output
+    return tmp_path / "c", truth, done.output
+
+
+def labeled(place, truth):
+    rows = pd.read_csv(place / "query_rows.csv")
+    return rows.assign(label=truth[rows.pool_row])
+
+
+def test_compare__writes_rows_with_an_empty_last_column(place):
+    folder, _, output = place
+    rows = pd.read_csv(folder / "query_rows.csv")
+    assert list(rows.columns) == ["pool_row", "a", "b", "c", "note", "label"]
+    assert len(rows) == 60
+    assert rows.label.isna().all()
+    assert rows.note.tolist() == [f'Zürich; row {n}, "quoted"' for n in rows.pool_row]
+    assert "differ by at most" in output
+    assert f"dsel label {folder}" in output.replace("\n", " ")
+    kept = ModelComparison.from_json((folder / "comparison.json").read_text())
+    assert kept.rows == tuple(rows.pool_row)
+
+
+def test_label__says_what_python_says(place, made):
+    folder, truth, _ = place
+    labeled(folder, truth).to_csv(folder / "query_rows.csv", index=False)
+    done = run("label", folder, folder / "query_rows.csv")
+    assert done.exit_code == 0, done.output
+    assert "percentage points less than the old one (95% confidence)" in done.output
+    question = dsel.compare_models(
+        *(made[0] / name for name in ("old", "new")), made[0] / "pool.parquet",
+        n_queries=60, random_state=0,
+    )  # fmt: skip
+    answer = question.certify_with_labels(truth[list(question.rows)])
+    kept = ModelComparison.from_json((folder / "answer.json").read_text())
+    assert (kept.lower, kept.upper) == (answer.lower, answer.upper)
+    short = run("label", folder, folder / "query_rows.csv", "--quiet")
+    assert short.output == f"{answer.headline()}\n"
+
+
+def excel(rows):
+    """Another order, other columns, a semicolon, a mark, 12.0 for 12, commas."""
+    rows = rows.sample(frac=1, random_state=0).assign(who="Ann")
+    rows["pool_row"] = rows.pool_row.map("{:.1f}".format)
+    numbers = rows[["a", "b"]].map(lambda x: str(x).replace(".", ","))
+    columns = ["who", "label", "note", "pool_row"]
+    text = (
+        rows[columns].join(numbers).to_csv(index=False, sep=";", lineterminator="\r\n")
+    )
+    return b"\xef\xbb\xbf" + text.encode()
+
+
+def german(rows):
+    """Row numbers with decimal commas."""
+    rows = rows.assign(pool_row=[f"{n},0" for n in rows.pool_row])
+    return rows.to_csv(index=False, sep=";").encode()
+
+
+def alone(rows):
+    """The two columns alone, tabs, UTF-16, with blanks and lines that are empty."""
+    lines = [f" {n} \t {label} " for n, label in rows[["pool_row", "label"]].values]
+    return "\n".join(["pool_row\tlabel", *lines, "\t", ""]).encode("utf-16")
+
+
+def twice(rows):
+    """Some rows twice, with one label."""
+    return pd.concat([rows, rows[:5]]).to_csv(index=False).encode()
+
+
+def numbered(rows):
+    """With row numbers of pandas."""
+    return rows.to_csv().encode()
+
+
+@pytest.mark.parametrize("write", [excel, german, alone, twice, numbered])
+def test_label__joins_by_the_row_number_whatever_a_spreadsheet_does(
+    place, tmp_path, write
+):
+    folder, truth, _ = place
+    rows = labeled(folder, truth)
+    (tmp_path / "back.csv").write_bytes(write(rows))
+    done = run("label", folder, tmp_path / "back.csv")
+    assert done.exit_code == 0, done.output
+    kept = ModelComparison.from_json((folder / "answer.json").read_text())
+    assert kept.labels == tuple(truth[list(kept.rows)])
+
+
+def test_label__rows_without_a_label_count_against_what_is_proved(place, tmp_path):
+    folder, truth, _ = place
+    rows = labeled(folder, truth)
+    rows.loc[:4, "label"] = None
+    rows.loc[5, "label"] = "maybe"
+    rows[:50].to_csv(tmp_path / "some.csv", index=False)
+    done = run("label", folder, tmp_path / "some.csv")
+    assert "16 rows have no label, or one that is no class" in " ".join(
+        done.output.split()
+    )
+
+
+def test_label__an_answer_is_final(place, tmp_path):
+    folder, truth, _ = place
+    rows = labeled(folder, truth)
+    rows.to_csv(tmp_path / "first.csv", index=False)
+    first = run("label", folder, tmp_path / "first.csv")
+    again = run("label", folder, tmp_path / "first.csv")
+    assert (again.exit_code, again.output) == (0, first.output)
+    kept = (folder / "answer.json").read_bytes()
+    rows.loc[0, "label"] = "no" if rows.label[0] == "yes" else "yes"
+    rows.to_csv(tmp_path / "second.csv", index=False)
+    other = run("label", folder, tmp_path / "second.csv")
+    assert other.exit_code == 1
+    assert "an answer is final" in other.output
+    assert "(1 of 60 rows differ)" in other.output
+    assert (folder / "answer.json").read_bytes() == kept
+
+
+def with_stranger(rows):
+    return pd.concat([rows, rows[:1].assign(pool_row=N_POOL + 7)])
+
+
+def with_two_labels(rows):
+    return pd.concat(
+        [rows, rows[:1].assign(label=["no", "yes"][rows.label[0] == "no"])]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (with_stranger, f"pool row {N_POOL + 7}, which was not handed out"),
+        (with_two_labels, "one label for each pool row"),
+        (lambda rows: rows.drop(columns="pool_row"), "lacks the column 'pool_row'"),
+        (lambda rows: rows.drop(columns="label"), "lacks the column 'label'"),
+        (lambda rows: rows.assign(pool_row=rows.pool_row + 0.5), "whole number"),
+        (lambda rows: rows.assign(pool_row="1,000"), "whole number"),
+        (lambda rows: rows.assign(pool_row=None), "whole number"),
+    ],
+)  # fmt: skip
+def test_label__refuses_what_is_not_its_rows(place, tmp_path, change, words):
+    folder, truth, _ = place
+    change(labeled(folder, truth)).to_csv(tmp_path / "bad.csv", index=False)
+    done = run("label", folder, tmp_path / "bad.csv")
+    assert done.exit_code == 1
+    assert words in done.output
+    assert done.output.count("\n") == 1
+    assert not (folder / "answer.json").exists()
+
+
+def test_label__refuses_places_that_are_no_comparison(place, tmp_path):
+    folder, truth, _ = place
+    labeled(folder, truth).to_csv(tmp_path / "rows.csv", index=False)
+    for there, words in (
+        (tmp_path, "there is no comparison.json"),
+        (tmp_path / "nothing", "there is no comparison.json"),
+    ):
+        done = run("label", there, tmp_path / "rows.csv")
+        assert (done.exit_code, words in done.output) == (1, True)
+    assert "nothing at" in run("label", folder, tmp_path / "gone.csv").output
+    record = json.loads((folder / "comparison.json").read_text())
+    record["n_differ"] += 100
+    (folder / "comparison.json").write_text(json.dumps(record))
+    done = run("label", folder, tmp_path / "rows.csv")
+    assert (done.exit_code, "was changed" in done.output) == (1, True)
+
+
+def test_label__understands_numbers_as_classes(tmp_path, rng):
+    X = rng.normal(size=(1200, 2))
+    y = np.where(X[:, 0] > 0, 12, 5) + np.where(X[:, 1] > 1, 100, 0)
+    for name, C in (("old", 1e-4), ("new", 10.0)):
+        save_model(LogisticRegression(C=C).fit(X[:200], y[:200]), tmp_path / name)
+    np.save(tmp_path / "pool.npy", X[200:])
+    done = run(
+        *("compare", tmp_path / "old", tmp_path / "new", "--queries", 40, "--quiet"),
+        *("--pool", tmp_path / "pool.npy", "--out", tmp_path / "c"),
+        *("--target", "true digit"),
+    )
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
+    assert rows.columns[-1] == "true digit"
+    rows["true digit"] = [f"{n},0" for n in y[200:][rows.pool_row]]
+    rows.to_csv(tmp_path / "back.csv", index=False, sep=";")
+    assert run("label", tmp_path / "c", tmp_path / "back.csv").exit_code == 0
+    kept = ModelComparison.from_json((tmp_path / "c" / "answer.json").read_text())
+    assert kept.labels == tuple(y[200:][list(kept.rows)].tolist())
+    assert kept.unusable_labels == 0
+
+
+def test_compare__rows_that_were_seen_are_not_drawn(made, tmp_path):
+    folder, _ = made
+    seen = pd.read_parquet(folder / "seen.parquet")
+    pool = pd.read_parquet(folder / "pool.parquet").drop(columns="note")
+    both = pd.concat([pool, seen.drop(columns="label")], ignore_index=True)
+    both.to_parquet(tmp_path / "both.parquet", index=False)
+    done = run(
+        *("compare", folder / "old", folder / "new", "--queries", 60),
+        *("--pool", tmp_path / "both.parquet", "--seen", folder / "seen.parquet"),
+        *("--out", tmp_path / "c"),
+    )
+    assert done.exit_code == 0, done.output
+    kept = ModelComparison.from_json((tmp_path / "c" / "comparison.json").read_text())
+    assert kept.n_duplicates == 300
+    assert max(kept.rows) < N_POOL
+
+
+def test_compare__models_of_select_and_text_files(made, tmp_path):
+    folder, truth = made
+    frame = pd.read_parquet(folder / "pool.parquet")
+    frame = frame.assign(label=truth)
+    frame[:200].drop(columns="note").to_csv(tmp_path / "labeled.csv", index=False)
+    frame[200:].to_csv(tmp_path / "pool.csv", index=False)
+    for name, C in (("old", "0.0001"), ("new", "1")):
+        found = run(
+            *("select", tmp_path / "labeled.csv", "--target", "label"),
+            *("--model", "logistic", "--grid", f"C={C}", "--cv", 3, "--quiet"),
+            *("--out", tmp_path / name),
+        )
+        assert found.exit_code == 0, found.output
+    done = run(
+        *("compare", tmp_path / "old", tmp_path / "new", "--queries", 10),
+        *("--pool", tmp_path / "pool.csv", "--out", tmp_path / "c"),
+        *("--seen", tmp_path / "labeled.csv"),
+    )
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
+    assert list(rows.columns) == ["pool_row", "a", "b", "c", "note", "label"]
+    np.testing.assert_allclose(rows.a, frame.a[200:].to_numpy()[rows.pool_row])
+    assert rows.label.isna().all()  # those of the file are not shown
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "note"], "'note' is a column of the pool"),
+        (["--target", "pool_row"], "no name for a column"),
+        (["--delta", "0.7"], "`delta`"),
+    ],
+)
+def test_compare__refuses_options_before_work(made, tmp_path, options, words):
+    folder, _ = made
+    done = run(
+        *("compare", folder / "old", folder / "new", "--queries", 5, *options),
+        *("--pool", folder / "pool.parquet", "--out", tmp_path / "c"),
+    )
+    assert done.exit_code == 1
+    assert words in done.output
+    assert done.output.count("\n") == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_compare__takes_no_place_that_holds_something(made, place, tmp_path):
+    folder, _ = made
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    for out, words in (
+        (place[0], "holds a comparison already"),
+        (tmp_path / "full", "must be an empty folder"),
+    ):
+        before = sorted((each.name, each.read_bytes()) for each in out.iterdir())
+        done = run(
+            *("compare", folder / "old", folder / "new", "--queries", 5),
+            *("--pool", folder / "pool.parquet", "--out", out),
+        )
+        assert (done.exit_code, words in done.output) == (1, True)
+        after = sorted((each.name, each.read_bytes()) for each in out.iterdir())
+        assert after == before
+
+
+def test_compare__models_that_never_differ_have_no_rows(made, tmp_path):
+    folder, _ = made
+    done = run(
+        *("compare", folder / "old", folder / "old", "--queries", 5),
+        *("--pool", folder / "pool.parquet", "--out", tmp_path / "c"),
+    )
+    assert done.exit_code == 0
+    assert "differ on no row" in done.output
+    assert not (tmp_path / "c" / "query_rows.csv").exists()
+    rows = tmp_path / "rows.csv"
+    rows.write_text("pool_row,label\n1,yes\n")
+    found = run("label", tmp_path / "c", rows)
+    assert (found.exit_code, "no rows to be labeled" in found.output) == (1, True)
