@@ -9,9 +9,18 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.running import cluster_options, connected, notes, text_options
 from dsel.data.frames import Frame
+from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
+from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
-from dsel.data.tables import is_text, read_table, text_source
+from dsel.data.tables import (
+    FEATHER,
+    JSON_LINES,
+    PARQUET,
+    is_text,
+    read_table,
+    text_source,
+)
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.results.texts import wrapped
 from dsel.search.compare_models import compare_models
@@ -110,7 +119,7 @@ def command(
 def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Open the pool with all of its columns, in the kinds that the models learned."""
     if "://" in location or not is_text(location):
-        return open_pool(location)
+        return _in_kinds(open_pool(location), location, deployed)
     schema = joint_schema(deployed, location)
     names = text_source(location, **text).names
     # What no model uses is for whoever labels; the target would tell the answer.
@@ -118,6 +127,25 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
     table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
     notes(table.caveats)
     return open_pool(_joined(table.X, table.ids))
+
+
+def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
+    """Return a pool in the kinds that the models learned, where these are known."""
+    schemas = [each.input_format.table_schema for each in deployed]
+    if pool.frames is None or any(schema is None for schema in schemas):
+        return pool
+    schema = joint_schema(deployed, location)
+    columns = pool.columns or ()
+    if lacking := schema.lacking(columns):
+        raise ValueError(
+            f"{location!r} lacks the column {lacking[0]!r}, which a model was trained "
+            f"on; it has {', '.join(columns[:20])}."
+        )
+    # The target would tell the answer; what no model uses is for whoever labels.
+    others = tuple(n for n in columns if n not in (*schema.names, schema.target))
+    pool = pool.with_columns((*schema.names, *others))
+    like = replace(schema, ids=others)
+    return convert_pool(pool, like, location, where=repr(location))
 
 
 def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
@@ -139,13 +167,17 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
                 f"OLD learned the column {each.name!r} as {each.kind}, NEW as "
                 f"{other.kind}; give the pool as Parquet, with types of its own."
             )
-    return replace(new, columns=tuple(columns.values()))
+    return replace(new, columns=tuple(columns.values()), ids=())
 
 
 def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Return rows that a model was trained on, in the columns that models use."""
-    if is_text(location):
-        schema = replace(joint_schema(deployed, location), ids=())
+    has_names = is_text(location) or location.lower().endswith(
+        (*PARQUET, *FEATHER, *JSON_LINES)
+    )
+    is_known = all(each.input_format.table_schema is not None for each in deployed)
+    if has_names and (is_known or is_text(location)):
+        schema = joint_schema(deployed, location)
         return read_table(location, like=schema, **text).X
     table = read_table(location, **text)
     if table.columns is None:

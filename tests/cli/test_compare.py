@@ -272,6 +272,49 @@ def test_compare__models_of_select_and_text_files(made, tmp_path):
     assert rows.label.isna().all()  # those of the file are not shown
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_compare__reads_the_pool_in_the_kinds_that_were_learned(tmp_path, rng, suffix):
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 90, 900),
+        "member": rng.choice(["yes", "no"], 900),
+        "city": rng.choice(["Ulm", "Bonn"], 900),
+        "since": pd.Series(pd.date_range("2015-01-01", periods=900)).astype(str),
+    })  # fmt: skip
+    frame["left"] = np.where((frame.age > 50) | (frame.city == "Ulm"), "l", "s")
+    frame[:200].to_csv(tmp_path / "labeled.csv", index=False)
+    pool = frame[200:].assign(note="call back")
+    # Texts where the labeled table has truth values and dates, in another order.
+    pool = pool[["note", *reversed(frame.columns)]]
+    for name, rows in (("pool", pool), ("seen", pool[:50])):
+        if suffix == "csv":
+            rows.to_csv(tmp_path / f"{name}.csv", index=False)
+        else:
+            rows.to_parquet(tmp_path / f"{name}.parquet", index=False)
+    for name, model in (("old", "logistic"), ("new", "forest")):
+        grid = "C=0.0001" if model == "logistic" else "max_features=0.5"
+        found = run(
+            *("select", tmp_path / "labeled.csv", "--target", "left", "--quiet"),
+            *("--model", model, "--grid", grid, "--cv", 3, "--out", tmp_path / name),
+        )
+        assert found.exit_code == 0, found.output
+    done = run(
+        *("compare", tmp_path / "old", tmp_path / "new", "--queries", 20),
+        *("--pool", tmp_path / f"pool.{suffix}", "--out", tmp_path / "c"),
+        *("--target", "left", "--seen", tmp_path / f"seen.{suffix}"),
+    )
+    assert done.exit_code == 0, done.output
+    kept = ModelComparison.from_json((tmp_path / "c" / "comparison.json").read_text())
+    assert kept.n_duplicates >= 50
+    rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
+    assert {"age", "city", "note", "left"} <= {*rows.columns}
+    assert rows.left.isna().all()
+    assert (rows.note == "call back").all()
+    hidden = frame.left[200:].to_numpy()
+    rows.assign(left=hidden[rows.pool_row]).to_csv(tmp_path / "b.csv", index=False)
+    answer = run("label", tmp_path / "c", tmp_path / "b.csv")
+    assert "less than the old one" in answer.output
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
