@@ -32,6 +32,7 @@ from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.nonconformity import threshold_bound
 from dsel.bounds.queries import (
     mean_difference_limit,
+    queried_all_rows,
     queried_difference,
     sign_test_limit,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
+    "queried_all_rows",
     "queried_difference",
     "sign_test_limit",
     "threshold_bound",

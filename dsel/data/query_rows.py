@@ -55,10 +55,10 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
     """
     wanted = np.asarray(rows, dtype=np.int64)
     ascending = np.sort(wanted)
-    # Only the slices that hold a wanted row are read.
+    # Only the chunks that hold a wanted row are read.
     spans = [
         span
-        for span in pool.spans()
+        for span in pool.spans(1)
         if np.diff(np.searchsorted(ascending, [span.start, span.stop]))[0]
     ]
     if not spans:

@@ -129,6 +129,8 @@ class Shares:
     delta: float
     label_share: float
     """1 where no pool was planned."""
+    query_share: float = 0.0
+    """What is kept for labels of queried rows, and the pool's counts behind them."""
 
     @property
     def labels(self) -> float:
@@ -138,7 +140,7 @@ class Shares:
     @property
     def pool(self) -> float:
         """Probability with which limits on the pool may fail."""
-        return (1.0 - self.label_share) * self.delta
+        return (1.0 - self.label_share - self.query_share) * self.delta
 
 
 @runtime_checkable

@@ -1,14 +1,16 @@
 """What the options ``loss=`` and ``report=`` of a plan ask to count and to bound."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Integers, as_plain
+from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.losses.base import Loss, Shares, Statistic
+from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
@@ -63,17 +65,38 @@ class DeclaredLosses:
             texts += each.caveats(y, n_folds, share)
         return list(dict.fromkeys(texts))
 
+    def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
+        """Return the fold whose model is deployed in a search with queries.
+
+        It depends on labeled rows alone, so it is known before the pool is read.
+        """
+        limits = self.main.limits(
+            folds[self.main.statistic], QUERY_SHARES.labeled * delta
+        )
+        return int(np.argmin(limits))
+
     def bound(
-        self, evidence: Evidence, delta: float, *, has_pool: bool
+        self,
+        evidence: Evidence,
+        delta: float,
+        *,
+        has_pool: bool,
+        has_queries: bool = False,
     ) -> tuple[ModelBounds, dict[str, CertifiedReport]]:
         """Bound the main loss and all numbers of the report, all at once.
 
-        `has_pool` says whether a pool was planned: then its share is spent, even if no
-        model of all rows could be fitted.
+        `has_pool` says whether a pool was planned, `has_queries` whether labels were
+        to be queried: then their shares are spent, even if no model of all rows could
+        be fitted.
         """
-        label_share = LABEL_SHARE if has_pool else 1.0
         main_share, share = self.shares(delta)
-        main = bound_models(self.main, evidence, Shares(main_share, label_share))
+        label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
+        if has_queries:
+            label_share = QUERY_SHARES.labeled
+            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
+        main = bound_models(
+            self.main, evidence, Shares(main_share, label_share, query_share)
+        )
         if not self.reported:
             return main, {}
         shares = Shares(share, label_share)

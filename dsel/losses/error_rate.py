@@ -98,9 +98,10 @@ class ErrorRate:
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
         rows = pool.upper_rows(pool.duplicates)
+        without = 1.0 - shares.query_share  # of delta, for what reads no queried label
         _, terms = nested_all_rows(
             folds.counts, folds.n_rows, pool.counts, rows,
-            delta=shares.delta, label_share=shares.label_share,
+            delta=shares.delta * without, label_share=shares.label_share / without,
         )  # fmt: skip
         return terms
 

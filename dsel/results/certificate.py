@@ -18,6 +18,7 @@ from dsel import names
 from dsel.checks import check_choice
 from dsel.errors import NewerRecordError
 from dsel.results import records
+from dsel.results.queries import Queries
 from dsel.results.texts import (
     about_percent,
     at_most,
@@ -54,6 +55,12 @@ ALL_ROWS: Final = "all_rows"
 LOST: Final = (
     "the results lost their attribute `assumptions`, which says what was checked; "
     "select from what the run or `open_results` returned"
+)
+CHOICE: Final = "choice"
+"""Attribute of a search's cube: what the run has chosen, with its certificates."""
+NO_QUERIES: Final = (
+    "no rows are to be labeled: the search planned no queries, or has no model of all "
+    "labels; search with n_queries=50 and a pool, and an `out` of its own."
 )
 COLUMNS: Final = ("recall", "at least", "precision", "at least", "rows")
 """Heads of the table of a certified report, after that of the classes."""
@@ -199,6 +206,8 @@ class Certificate(Told):
     """How its line begins."""
     largest: float = 1.0
     """The largest value of the loss; 1 for a rate."""
+    n_queried: int = 0
+    """Queried rows whose labels the number rests on, too."""
 
     @property
     def bound(self) -> float:
@@ -276,9 +285,12 @@ class Certificate(Told):
         """Return names and texts, which all renderings show; the first has no name."""
         origin = [self.criterion]
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
+            pool = "the pool"
+            if self.n_queried:
+                pool += f" and labels of {self.n_queried:,} queried rows"
             origin.append(
                 f"{self.amount(self.label_term)} from errors on labeled rows, "
-                f"{self.amount(self.disagreement_term)} from the pool"
+                f"{self.amount(self.disagreement_term)} from {pool}"
             )
         if self.equal_rows and not self.n_unlabeled:
             origin.append(
@@ -423,6 +435,8 @@ class Choice(Told):
     """What the grid sets for the candidate of each deployment."""
     reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
     """The certified report of each deployment, where the plan declared it."""
+    queries: Queries | None = None
+    """Rows queried where both models differ; None where none were planned."""
 
     def to_json(self) -> str:
         """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
@@ -450,6 +464,27 @@ class Choice(Told):
             )
         wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
         return self.reports[wanted]
+
+    def certify_with_labels(self, labels: Any) -> Self:
+        """Return the choice with labels of the queried rows.
+
+        See `Outcome.certify_with_labels`.
+        """
+        if self.queries is None:
+            raise ValueError(NO_QUERIES)
+        queries = self.queries.with_labels(labels)
+        certificate = self.certificates[ALL_ROWS]
+        # Both bounds hold at once, so the smaller one may be taken.
+        if queries.queried < queries.pool_only:
+            certificate = replace(
+                certificate,
+                unclipped=queries.queried,
+                label_term=queries.fold_limit,
+                disagreement_term=queries.queried - queries.fold_limit,
+                n_queried=len(queries.rows),
+            )
+        certificates = {**self.certificates, ALL_ROWS: certificate}
+        return replace(self, certificates=certificates, queries=queries)
 
     @property
     def certificate(self) -> Certificate:
@@ -494,6 +529,7 @@ class Choice(Told):
             lines.append(f"A held-out fifth would give about {percent}{advice}")
         return [
             *(("", line) for line in lines),
+            *(() if self.queries is None else self.queries.lines()),
             *(("But", reason) for reason in self.certificate.reasons[1:]),
             *(("Note", remark) for remark in self.remarks),
         ]

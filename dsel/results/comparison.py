@@ -5,13 +5,11 @@ some, their labels. Its limits are computed from these alone.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isclose
 from typing import Any, Final, Self
 
-import numpy as np
 import pandas as pd
 
 from dsel.bounds import (
@@ -22,6 +20,7 @@ from dsel.bounds import (
 )
 from dsel.bounds.queries import POOL_SHARE
 from dsel.results.certificate import Assumption, Fact, Told
+from dsel.results.queried_labels import check_label_type, labels_by_row
 from dsel.results.texts import at_most, confidence, floor_percent, in_percent
 
 KIND: Final = "dsel model comparison"
@@ -173,13 +172,8 @@ class ModelComparison(Told):
         if not self.rows:
             self.query_rows()  # says why there are none
         given = labels_by_row(labels, self.rows)
-        known = [label for label in given if label is not None]
         predicted = self.classes or (*self.old_predictions, *self.new_predictions)
-        if known and isinstance(known[0], str) != isinstance(predicted[0], str):
-            raise TypeError(
-                f"`labels` must be of the type that the models predict, such as "
-                f"{predicted[0]!r}, got {known[0]!r}; convert one of them."
-            )
+        check_label_type(given, predicted)
         return replace(self, labels=given)
 
     @cached_property
@@ -341,64 +335,6 @@ class ModelComparison(Told):
                 f"{upper}, not {record['upper']}; compare the models again."
             )
         return comparison
-
-
-def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
-    """Return a label for each queried row, None where there is none; or raise.
-
-    `labels` is a Series by pool row number, or an array in the order of the rows.
-    """
-    if isinstance(labels, pd.DataFrame) or np.ndim(labels) > 1:
-        raise ValueError(
-            f"`labels` must be one column, a Series by pool row number or an array in "
-            f"the order of `query_rows`, got the shape {np.shape(labels)}; pass "
-            f"labels['label']."
-        )
-    if isinstance(labels, pd.Series):
-        index = pd.to_numeric(labels.index, errors="coerce")
-        unknown = labels.index[~np.isin(index, rows)]
-        if len(unknown):
-            raise ValueError(
-                f"`labels` must have the numbers of queried pool rows as its index, "
-                f"such as {rows[0]}, got {unknown[0]!r}; pass labels.to_numpy() where "
-                f"they are in the order of `query_rows`, and labels of the pool that "
-                f"was queried."
-            )
-        by_row: dict[int, Any] = {}
-        for row, label in zip(index.astype(int), map(_plain, labels), strict=True):
-            before = by_row.get(row)
-            if None not in (before, label) and before != label:
-                raise ValueError(
-                    f"`labels` must have one label for each pool row, got {before!r} "
-                    f"and {label!r} for row {row}; leave out one of them."
-                )
-            by_row[row] = before if label is None else label
-        return tuple(by_row.get(row) for row in rows)
-    if labels is None or np.isscalar(labels) or not hasattr(labels, "__len__"):
-        raise TypeError(
-            f"`labels` must be a Series by pool row number or an array in the order of "
-            f"`query_rows`, got {labels!r}."
-        )
-    if len(labels) != len(rows):
-        raise ValueError(
-            f"`labels` must have a label for each of the {len(rows)} queried rows, "
-            f"None where there is none, got {len(labels)}; a Series by pool row number "
-            f"may leave rows out."
-        )
-    masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else None
-    return tuple(
-        None if masked is not None and masked[place] else _plain(label)
-        for place, label in enumerate(labels)
-    )
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as Python's own value, None where it is missing."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if label is None or label is pd.NA or label is pd.NaT or label != label:
-        return None
-    return None if isinstance(label, str) and not label.strip() else label
 
 
 def _points(least: float, most: float) -> str:

@@ -46,7 +46,8 @@ OUTCOME: Final = "outcome.json"
 CUBE: Final = "cube"
 PAIRS: Final = "pairs"
 MODELS: Final = "models"
-MEMBERS: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS)
+QUERIES: Final = "queries"
+MEMBERS: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES)
 """All that dsel makes in a place; beside it there may be files of others."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16

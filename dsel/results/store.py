@@ -14,17 +14,20 @@ import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from io import BytesIO
 from operator import methodcaller
 from typing import Any, Final
 from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import xarray as xr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
+from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, evidence
 from dsel.results.models import read_model, write_model
@@ -33,6 +36,7 @@ from dsel.results.place import (
     JOURNAL,
     MAKE_ANEW,
     OUTCOME,
+    QUERIES,
     Place,
     check_kept,
     claim,
@@ -288,6 +292,27 @@ def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
     })  # fmt: skip
 
 
+def read_query_rows(place: Place) -> pd.DataFrame | None:
+    """Return the queried rows that a run has kept; None where there are none."""
+    for name in reversed(place.files(QUERIES)):
+        body = unseal(place.read(f"{QUERIES}/{name}"))
+        if body is not None:  # and not torn
+            return pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
+    return None
+
+
+def _arrow_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows as a frame that Arrow takes: mixed objects as texts."""
+    frame = rows.rename(columns=str).reset_index()
+    for place, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            try:
+                pa.Array.from_pandas(frame.iloc[:, place])
+            except pa.ArrowException:
+                frame.isetitem(place, frame.iloc[:, place].astype(str))
+    return frame
+
+
 class Store(AbstractContextManager["Store"]):
     """What a plan keeps in its place; one that ended is only read.
 
@@ -395,6 +420,14 @@ class Store(AbstractContextManager["Store"]):
         """Return the model that belongs to the outcome; KeyError where none does."""
         file = (self._final or self._kept)["models"][name]
         return read_model(self.place, file, trusted)
+
+    def save_rows(self, rows: pd.DataFrame) -> None:
+        """Keep queried rows, with their numbers, in the place of earlier ones."""
+        content = BytesIO()
+        # Arrow, which keeps numbers exact and holds nothing that could be run.
+        _arrow_rows(rows).to_feather(content)
+        file = f"{QUERIES}/{stamp()}.feather"
+        self.place.write({file: seal(content.getvalue())})
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Make certificates and choice final; return those that are.

@@ -15,6 +15,7 @@ from dsel.search.procedures import SelectionProcedure, returned_model
 
 OPTIONS: Final = (
     "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
+    "n_queries",
 )  # fmt: skip
 RUNNING: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
@@ -54,9 +55,9 @@ def certify_selection(
         of the procedure is one task.
     **options
         ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator), ``loss`` and ``report`` as `plan_search` takes them; ``out``,
-        ``storage_options``, ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as
-        `Plan.run` does.
+        estimator), ``loss``, ``report`` and ``n_queries`` as `plan_search` takes them;
+        ``out``, ``storage_options``, ``on_failure``, ``on_progress``, ``verbose``,
+        ``n_jobs`` as `Plan.run` does.
 
     Returns
     -------

@@ -23,6 +23,7 @@ from dsel.data.row_random import (
     uniform_integers,
 )
 from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
+from dsel.search.drawn_rows import DrawnRows
 
 Codes = NDArray[np.int64]
 
@@ -34,6 +35,8 @@ class Comparison:
     """Name of the cube's variable that the counts become."""
     n_bins: int
     """Bins of a candidate; unless a comparison says otherwise, one for each pair."""
+    n_queries: int = 0
+    """Rows that are drawn to be labeled."""
 
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return split numbers, as `FittedGroup.predict` takes them, pair by pair."""
@@ -42,6 +45,10 @@ class Comparison:
     def count(self, codes: Codes, block: Block) -> Codes:
         """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
         return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
+
+    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+        """Return what `count` does, and rows drawn to be labeled."""
+        return self.count(codes, block), DrawnRows()
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows that belong to each bin, shape (n_bins,)."""
@@ -139,6 +146,11 @@ class EachFold(Comparison):
     find_duplicates: FindDuplicates | None
     """Which rows of a block equal labeled ones; None where the pool has none."""
     variable: str = "chosen"
+    n_queries: int = 0
+    best_fold: int = 0
+    """Fold whose model is deployed: rows are drawn where it and the full one differ."""
+    seed: int = 0
+    """Of the draw."""
 
     @property
     def n_folds(self) -> int:
@@ -156,6 +168,10 @@ class EachFold(Comparison):
 
     def count(self, codes: Codes, block: Block) -> Codes:
         """Count by each statistic, of the only candidate there is."""
+        return self.count_and_draw(codes, block)[0]
+
+    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+        """Count by each statistic; draw rows that are no duplicates of labeled rows."""
         predicted = codes[:, 0]
         # Of most blocks no row equals a labeled one, and nothing of it is copied.
         stale = np.empty(0, np.int64)
@@ -176,7 +192,18 @@ class EachFold(Comparison):
             for rows, given in parts
             for fold, counted in enumerate(folds.counts)
         ]
-        return np.concatenate([np.ravel(each) for each in found])[np.newaxis]
+        counts = np.concatenate([np.ravel(each) for each in found])[np.newaxis]
+        if not self.n_queries:
+            return counts, DrawnRows()
+        one_fold, all_rows = predicted[self.best_fold], predicted[-1]
+        # Rows that equal a labeled one may be a record that a model was trained on.
+        fresh = np.setdiff1d(
+            np.flatnonzero(one_fold != all_rows), stale, assume_unique=True
+        )
+        return counts, DrawnRows.draw(
+            self.seed, block.rows[fresh], one_fold[fresh], all_rows[fresh],
+            self.n_queries,
+        )  # fmt: skip
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows, which are the same for all bins, shape (1,)."""
@@ -198,8 +225,8 @@ def count_differences(
     codes_of: Callable[[list[Codes]], Codes],
     block: Block,
     members: Sequence[int],
-) -> list[Codes]:
-    """Count every comparison; each distinct query is answered once.
+) -> list[tuple[Codes, DrawnRows]]:
+    """Count every comparison, and draw; each distinct query is answered once.
 
     `codes_of` takes a list of queries and returns codes, (n_queries, n_candidates,
     n_rows).
@@ -209,7 +236,7 @@ def count_differences(
     places = {name: place for place, name in enumerate(queries)}
     codes = codes_of(list(queries.values()))
     return [
-        comparison.count(codes[[places[_name(each)] for each in mine]], block)
+        comparison.count_and_draw(codes[[places[_name(each)] for each in mine]], block)
         for comparison, mine in zip(comparisons, asked, strict=True)
     ]
 

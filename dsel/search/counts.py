@@ -15,6 +15,7 @@ from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import Span
 from dsel.search.comparisons import Comparison
+from dsel.search.drawn_rows import DrawnRows
 from dsel.search.folds import Layout
 from dsel.search.jobs import (
     CountResult,
@@ -72,6 +73,8 @@ class CountTable:
         self.comparisons, n = comparisons, self.n_candidates
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
+        # Of the last step, where rows are drawn to be labeled.
+        self.drawn = DrawnRows()
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write what one fit counted; what other models of it counted is dropped."""
@@ -106,6 +109,7 @@ class CountTable:
         self.score_seconds[number] = 0.0
         for total in (*self.differences, *self.pool_rows):
             total[number] = 0
+        self.drawn = DrawnRows()
 
     def add_slice(self, number: int, result: CountResult) -> bool:
         """Add a candidate's counts of a slice, once; return False of other models."""
@@ -118,6 +122,7 @@ class CountTable:
             variable = comparison.variable
             self.differences[place][number] += result.counts[variable]
             self.pool_rows[place][number] += result.rows[variable]
+            self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
         self.visited[number, span] = True
         self.score_seconds[number] += result.seconds
         return True

@@ -15,7 +15,7 @@ from dsel.checks import check_choice, check_options
 from dsel.errors import NewerRecordError, PoolChangedError
 from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS
-from dsel.results.store import Store
+from dsel.results.store import Store, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.search.exhaustive import remake_chosen, search_all
@@ -88,6 +88,8 @@ def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
         store.save(PAIRS, outcome.pair_results)
+    if outcome.pool_rows is not None:
+        store.save_rows(outcome.pool_rows)
     # A model that cannot be kept is fitted again when it is asked for.
     reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
     said = store.save_outcome({
@@ -125,7 +127,11 @@ def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
         trusted = trusted_types(run.estimators)
         kept = {name: store.load_model(name, trusted) for name in choice.certificates}
         make_models = partial(dict, kept)
-    return Outcome(cube, choice, store.dataset(PAIRS), make_models)
+    rows = None
+    if choice.queries is not None and choice.queries.rows:
+        rows = read_query_rows(store.place)
+        rows = run.read_query_rows(choice) if rows is None else rows
+    return Outcome(cube, choice, store.dataset(PAIRS), make_models, rows)
 
 
 def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:

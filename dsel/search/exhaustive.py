@@ -11,6 +11,7 @@ import xarray as xr
 from dsel import names
 from dsel.criteria import Settings
 from dsel.results import Choice
+from dsel.results.certificate import CHOICE
 from dsel.results.cube import evidence as read_evidence
 from dsel.search.assumptions import PoolFacts
 from dsel.search.engine import Search
@@ -18,7 +19,7 @@ from dsel.search.jobs import Keep
 from dsel.search.outcome import Outcome
 from dsel.search.pruning import ExactRace
 from dsel.search.run import Remade, Run
-from dsel.search.select import CHOICE, choose
+from dsel.search.select import choose
 
 
 def search_all(run: Run) -> Outcome:

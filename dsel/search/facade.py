@@ -1,9 +1,12 @@
 """The search as a scikit-learn meta-estimator."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
@@ -17,6 +20,7 @@ from dsel.data.lazy import lazily
 from dsel.families.routing import RoutedFit
 from dsel.results.certificate import CertifiedReport
 from dsel.results.tables import cv_results
+from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 
 SCORING = (
@@ -83,6 +87,10 @@ class SemiSupervisedSearchCV(
     prior
         For ``"cv_bound"`` and ``"best_fold"``: weights by which delta is divided among
         the candidates, an array or a function of their parameters; see `plan_search`.
+    n_queries
+        How many pool rows on which both deployed models of a nested search differ shall
+        be labeled after the run, for a smaller bound of the model of all rows; see
+        `query_rows` and `certify_with_labels`. 0 queries none.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
@@ -164,6 +172,7 @@ class SemiSupervisedSearchCV(
         loss: Any = "error",
         report: Any = False,
         prior: Any = None,
+        n_queries: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
@@ -179,6 +188,7 @@ class SemiSupervisedSearchCV(
         self.loss = loss
         self.report = report
         self.prior = prior
+        self.n_queries = n_queries
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -231,7 +241,7 @@ class SemiSupervisedSearchCV(
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=groups, loss=self.loss, report=self.report,
-            prior=self.prior,
+            prior=self.prior, n_queries=self.n_queries,
         )  # fmt: skip
         outcome = plan.run(
             out=out, storage_options=storage_options, n_jobs=self.n_jobs,
@@ -243,6 +253,8 @@ class SemiSupervisedSearchCV(
         self.certificates_ = dict(outcome.certificates)
         self.certificate_ = self.choice_.certificate
         self.models_ = dict(outcome.models)
+        # Without what could fit models anew, which has the labeled rows.
+        self._outcome = replace(outcome, make_models=partial(dict, self.models_))
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
@@ -267,6 +279,16 @@ class SemiSupervisedSearchCV(
         """Return recalls and precisions, as `Outcome.certified_report` does."""
         check_is_fitted(self, "choice_")
         return self.choice_.report(deploy)
+
+    def query_rows(self) -> pd.DataFrame:
+        """Return the pool rows to be labeled, as `Outcome.query_rows` does."""
+        check_is_fitted(self, "choice_")
+        return self._outcome.query_rows()
+
+    def certify_with_labels(self, labels: Any) -> Outcome:
+        """Return an outcome with labels, as `Outcome.certify_with_labels` does."""
+        check_is_fitted(self, "choice_")
+        return self._outcome.certify_with_labels(labels)
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate anew, as `Plan.model` does.

@@ -38,6 +38,7 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.results.records import from_record, to_record
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.comparisons import Comparison, count_differences
+from dsel.search.drawn_rows import DrawnRows
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
@@ -193,6 +194,9 @@ class CountResult:
     """By variable: rows of each bin."""
     counts: Mapping[str, tuple[int, ...]]
     """By variable: what was counted in each bin."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Rows of the slice that may be queried, of the last step of a search with
+    queries."""
 
     def to_record(self) -> dict[str, Any]:
         """Return what the store keeps."""
@@ -496,6 +500,7 @@ def _count_slice(
     bins = {each.variable: each.n_bins for each in comparisons}
     counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
     rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
+    drawn = DrawnRows()
     for block in _blocks(
         sources, row_nbytes, are_frames=isinstance(context.X, Frame),
         allow_nan=context.allow_nan,
@@ -507,8 +512,9 @@ def _count_slice(
                     comparisons, partial(part.predict, block.X), block,
                     part.candidates,
                 )  # fmt: skip
-            for comparison, more in zip(comparisons, found, strict=True):
+            for comparison, (more, rows_drawn) in zip(comparisons, found, strict=True):
                 counts[comparison.variable][places] += more
+                drawn = drawn.merge(rows_drawn, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.variable] += comparison.rows_by_bin(block.rows)
         del block  # else it would be in memory beside the next one
@@ -518,6 +524,7 @@ def _count_slice(
         CountResult(
             job.start, job.stop, seconds, token, told,
             {name: tuple(each[place].tolist()) for name, each in counts.items()},
+            drawn,
         )
         for place, token in enumerate(tokens)
     ))  # fmt: skip

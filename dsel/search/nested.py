@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +23,12 @@ from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
-from dsel.losses.joint import Evidence
+from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.certificate import ALL_ROWS, CHOICE, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_pair_cube
+from dsel.results.queries import Queries
 from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor
@@ -35,6 +36,7 @@ from dsel.runtime.tasks import Task, is_task
 from dsel.search.assumptions import PoolFacts
 from dsel.search.comparisons import EachFold
 from dsel.search.counts import CountTable, cannot_predict
+from dsel.search.drawn_rows import DrawnRows
 from dsel.search.engine import Engine
 from dsel.search.jobs import (
     ChosenModels,
@@ -48,7 +50,6 @@ from dsel.search.outcome import Outcome
 from dsel.search.pruning import NestedRace
 from dsel.search.run import Remade, Run
 from dsel.search.select import (
-    CHOICE,
     certificate_of,
     cv_error,
     planned_objections,
@@ -80,6 +81,8 @@ class LastStep:
     """What went wrong in a fit."""
     stopped: Mapping[int, str]
     """By candidate, what a fit said that was done, such as that it did not converge."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Pool rows that are handed out to be labeled."""
 
     @property
     def counts(self) -> dict[str, NDArray[np.int64]]:
@@ -142,8 +145,9 @@ def search_nested(run: Run) -> Outcome:
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
-        cube, choice, pair_results(plan, search.table), partial(dict, models)
-    )
+        cube, choice, pair_results(plan, search.table), partial(dict, models),
+        run.read_query_rows(choice),
+    )  # fmt: skip
 
 
 def _check_pool(run: Run) -> PoolFacts:
@@ -226,7 +230,8 @@ def fit_chosen(
     last = _sort_fitted(run, [fitted[split] for split in range(n_splits)], candidates)
     if k in last.models:
         pool = _count_chosen(run, engine, fitted, last.evidence.folds, n_equal, report)
-        last = replace(last, evidence=replace(last.evidence, pool=pool))
+        evidence = replace(last.evidence, pool=pool)
+        last = replace(last, evidence=evidence, drawn=table.drawn)
     report()
     return last
 
@@ -309,6 +314,10 @@ def _count_chosen(
             for statistic, each in folds.items()
         ),
         duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
+        n_queries=plan.n_queries,
+        # Fixed by labeled rows: the pool must not decide where it is queried.
+        best_fold=context.losses.best_fold(folds, plan.delta),
+        seed=plan.seed,
     )
     table.compare((comparison,))
     run.replay(table)
@@ -333,8 +342,9 @@ def choose_models(
     k, loss = plan.layout.n_folds, plan.context.losses.main
     # Whether there is a pool was planned; without a model of all rows it gives nothing.
     read, reports = plan.context.losses.bound(
-        last.evidence, plan.delta, has_pool=plan.pool is not None
-    )
+        last.evidence, plan.delta, has_pool=plan.pool is not None,
+        has_queries=plan.n_queries > 0,
+    )  # fmt: skip
     models = {ONE_FOLD: last.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
     objections = planned_objections(cube)
@@ -371,8 +381,27 @@ def choose_models(
             for name, made in certificates.items()
             if name in reports
         },
+        make_queries(plan, last, read) if ALL_ROWS in certificates else None,
     )  # fmt: skip
     return choice, models
+
+
+def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:
+    """Return what was drawn to be labeled; None where no queries were planned."""
+    if not plan.n_queries:
+        return None
+    pool = last.evidence.pool[plan.context.losses.main.statistic]
+    n_equal = int(pool.duplicates[read.fold])
+    order = np.argsort(last.drawn.rows)  # as they stand in the pool
+    rows, one_fold, all_rows = (
+        tuple(each[place] for place in order)
+        for each in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
+    )
+    return Queries(
+        plan.delta, plan.n_queries, tuple(plan.classes.tolist()), read.one_fold,
+        read.all_rows, pool.n_rows, int(pool.counts[read.fold]) - n_equal,
+        pool.n_duplicates, n_equal, rows, one_fold, all_rows,
+    )  # fmt: skip
 
 
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
@@ -387,4 +416,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     }
     # What 0.2 finished has no counts of duplicates.
     there = {name: n for name, n in last.counts.items() if name in cube}
-    return Remade(models, {name: (cube[name].values, n) for name, n in there.items()})
+    counts = {name: (cube[name].values, n) for name, n in there.items()}
+    if choice.queries is not None:
+        counts["queries"] = np.array(choice.queries.rows), np.sort(last.drawn.rows)
+    return Remade(models, counts)

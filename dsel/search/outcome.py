@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 from dsel.checks import check_choice
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import CertifiedReport
+from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.predict_table import (
     Deployed,
@@ -31,6 +32,8 @@ class Outcome:
     pair_results: xr.Dataset | None = None
     """What inner searches counted, pair of folds by pair; None of other searches."""
     make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
+    pool_rows: pd.DataFrame | None = field(default=None, compare=False)
+    """The queried rows with all columns of the pool; see `query_rows`."""
     input_format: InputFormat = field(default_factory=InputFormat, compare=False)
     """How the models get their rows."""
 
@@ -62,6 +65,79 @@ class Outcome:
     def model(self) -> Any:
         """The model that is handed over."""
         return self.models[self.choice.deploy]
+
+    def query_rows(self) -> pd.DataFrame:
+        """Return the pool rows to be labeled, without any prediction.
+
+        They were drawn among the rows on which both deployed models differ. Whoever
+        labels them must not know what the models predict.
+
+        Returns
+        -------
+        pandas.DataFrame
+            All columns of the pool, one row for each query; the index, named
+            ``pool_row``, holds global row numbers.
+
+        Raises
+        ------
+        ValueError
+            If no queries were planned, or the models differ on no pool row.
+        """
+        if self.choice.queries is None:
+            raise ValueError(NO_QUERIES)
+        if self.pool_rows is None:
+            raise ValueError(self.choice.queries.why_no_rows)
+        return self.pool_rows
+
+    def certify_with_labels(self, labels: Any) -> "Outcome":
+        """Return the outcome with the labels of the queried rows.
+
+        The bound of the model of all rows becomes the smaller one of that from the
+        pool alone and that from these labels: both hold at once. Every row that was
+        handed out counts: one without a label, or with one that is no class of the
+        search, counts as an error of the model of all rows.
+
+        Parameters
+        ----------
+        labels
+            A Series by pool row number, in which rows may be missing or in any order;
+            or an array in the order of `query_rows`, None or NaN where there is none.
+
+        Returns
+        -------
+        Outcome
+            A new one; this one stays as it is. ``certificates["all_rows"]`` has the
+            new bound, ``choice.queries`` has both.
+
+        Raises
+        ------
+        ValueError
+            If no row was queried, rows were not queried or have two labels, the length
+            differs, or labels are known already.
+        TypeError
+            If labels are of another type than those of the search.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from dsel import plan_search
+        >>> X, y = load_digits(return_X_y=True)
+        >>> plan = plan_search(
+        ...     LogisticRegression(max_iter=50), {"C": [1e-4, 1e-3]}, X[:300], y[:300],
+        ...     X[300:], n_queries=50, random_state=0)
+        >>> outcome = plan.run()
+        >>> rows = outcome.query_rows()  # to be labeled; here the labels are known
+        >>> labeled = outcome.certify_with_labels(y[300:][rows.index])
+        >>> before, after = (
+        ...     round(each.certificates["all_rows"].bound, 3)
+        ...     for each in (outcome, labeled))
+        >>> before > after
+        True
+        """
+        choice = self.choice.certify_with_labels(labels)
+        results = self.results.assign_attrs({CHOICE: choice.to_json()})
+        return replace(self, results=results, choice=choice)
 
     def certified_report(self, deploy: str | None = None) -> CertifiedReport:
         """Return recall and precision of every class with limits, and the error.

@@ -19,6 +19,7 @@ from sklearn import get_config
 
 from dsel import names
 from dsel.arrays import Floats, fill_masked
+from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import normalized_weights, uniform_shares
 from dsel.candidates import (
     Grid,
@@ -132,6 +133,10 @@ class Plan:
     """What counts depend on besides rows; by it a store knows its plan."""
     prior: Floats | None = None
     """Part of delta of each candidate, (n_candidates,); None for equal parts."""
+    n_queries: int = 0
+    """Pool rows on which both deployed models differ that are to be labeled."""
+    source: Pool | None = None
+    """The pool with all columns, from which queried rows are read; None without."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -397,7 +402,14 @@ class Plan:
         if self.pool is None:
             return f"{text}; the model {model}"
         model = model if self.deploy == ONE_FOLD else "of all labels"
-        return f"{text}; both models are certified, and handed over is that {model}"
+        text += f"; both models are certified, and handed over is that {model}"
+        if self.n_queries:
+            n = self.n_queries
+            text += (
+                f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
+                f"be queried, which get {QUERY_SHARES.queries:.0%} of delta"
+            )
+        return text
 
 
 def plan_search(
@@ -420,6 +432,7 @@ def plan_search(
     loss: Any = "error",
     report: Any = False,
     prior: Any = None,
+    n_queries: int = 0,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -487,6 +500,12 @@ def plan_search(
         takes a candidate's parameters, a dict, and returns its weight. They are decided
         before any label is looked at. A candidate of weight 0 has no bound, and is not
         chosen. None divides delta equally.
+    n_queries
+        For nested searches with a pool: how many pool rows on which both deployed
+        models differ shall be labeled after the run. Their labels make the bound of the
+        model of all rows smaller; see `Outcome.query_rows` and
+        `Outcome.certify_with_labels`. Decided before the run, since all bounds get
+        other shares of delta. 0 queries none.
 
     Returns
     -------
@@ -541,10 +560,12 @@ def plan_search(
         labeled = replace(labeled, X=numbers(labeled.X))
     if max_pool_rows is not None:
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
-    counted = fitting = None
+    n_queries = check_integer(n_queries, "n_queries", at_least=0)
+    counted = fitting = source = None
     if pool is not None:
         check_pool_learners(each.estimator for each in candidates)
-        counted, fitting, said = _parts(pool, labeled, is_fitted, max_pool_rows, seed)
+        source = open_pool(pool)
+        counted, fitting, said = _parts(source, labeled, is_fitted, max_pool_rows, seed)
         notes += said
     in_groups = groups is not None or "groups" in params
     certificate, rule, prune_by, model = _decide(
@@ -566,6 +587,7 @@ def plan_search(
             f"and no `criterion`, got certificate={certificate or None!r}; the others "
             f"are about the error: leave one of them out."
         )
+    _check_queries(n_queries, certificate, losses, has_pool=counted is not None)
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
     notes += remarks_on_sizes(layout, counted, certificate)
@@ -607,9 +629,33 @@ def plan_search(
             "seed": str(seed),
             **({"other_records": "declared"} if declares_others else {}),
             **({} if parts is None else {"prior": _short_hash(parts.tolist())}),
+            **({"n_queries": str(n_queries)} if n_queries else {}),
         },
         prior=parts,
+        n_queries=n_queries,
+        source=source if n_queries else None,
     )  # fmt: skip
+
+
+def _check_queries(
+    n_queries: int, certificate: str, losses: DeclaredLosses, *, has_pool: bool
+) -> None:
+    """Raise ValueError where labels of pool rows can make no bound smaller."""
+    if not n_queries:
+        return
+    for is_wrong, why in (
+        (certificate != "nested",
+         f"queries labels where the two models of certificate='nested' differ, got "
+         f"certificate={certificate or None!r}, which has one model; leave it out, and "
+         f"give `cv` as a number"),
+        (not has_pool,
+         "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
+        (losses != DeclaredLosses(),
+         f"is for loss='error' without a report, got loss={losses.main!r}"
+         f"{' and a report' * bool(losses.reported)}; leave one of them out"),
+    ):  # fmt: skip
+        if is_wrong:
+            raise ValueError(f"`n_queries` {n_queries} {why}.")
 
 
 def _prior(
@@ -657,10 +703,10 @@ def _prior(
 
 
 def _parts(
-    pool: Any, labeled: LabeledRows, is_fitted: bool, max_rows: int | None, seed: int
+    opened: Pool, labeled: LabeledRows, is_fitted: bool, max_rows: int | None, seed: int
 ) -> tuple[Pool, Pool | None, list[str]]:
     """Return the part of a pool that is counted, that for fits, and remarks."""
-    opened, fitting, notes = open_pool(pool), None, []
+    fitting, notes = None, []
     counted = matching_pool(opened, labeled)
     given, kept = opened.columns or (), counted.columns or ()
     if given != kept:

@@ -7,11 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.data.query_rows import read_pool_rows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.results import Choice
 from dsel.results.certificate import params_text
 from dsel.results.cube import make_cube
 from dsel.runtime.progress import Progress
@@ -121,6 +124,17 @@ class Run:
     def pool_objections(self, facts: PoolFacts) -> tuple[str, ...]:
         """Return why numbers are no guarantee, as the pool has shown."""
         return objections_to_fitting_rows(facts, self.plan.context.fitting_pool)
+
+    def read_query_rows(self, choice: Choice) -> pd.DataFrame | None:
+        """Read the pool rows that are to be labeled again; None where there are none.
+
+        They have all columns: a person may need some that no model reads.
+        """
+        source = self.plan.source
+        if choice.queries is None or not choice.queries.rows or source is None:
+            return None
+        with source.unchanged():
+            return read_pool_rows(source, choice.queries.rows, client=self.client)
 
     def search(
         self, executor: Executor, race: ExactRace | NestedRace, keep: Keep,

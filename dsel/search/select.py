@@ -16,7 +16,13 @@ from dsel.checks import check_choice, check_delta, check_probability
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of, attribute
+from dsel.results.certificate import (
+    ALL_ROWS,
+    CHOICE,
+    ONE_FOLD,
+    assumptions_of,
+    attribute,
+)
 from dsel.results.cube import evidence, in_order, with_criteria
 from dsel.results.tables import all_params, content_token
 from dsel.search.counts import has_stopped
@@ -24,8 +30,6 @@ from dsel.search.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
-CHOICE: Final = "choice"
-"""Attribute of a search's cube: what the run has chosen, with its certificates."""
 NESTED: Final = "nested"
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 

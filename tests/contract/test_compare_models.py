@@ -85,9 +85,9 @@ def test_compare_models__draws_the_same_rows_from_any_chunks(kind, request, tmp_
 
 
 @pytest.mark.cluster
-def test_compare_models__gives_the_same_on_a_cluster(client, tmp_path):
+def test_compare_models__gives_the_same_on_a_cluster(processes, tmp_path):
     dsel.write_pool(da.from_array(POOL, (100, 64)), tmp_path / "pool.zarr")
-    found = compare(dsel.open_pool(tmp_path / "pool.zarr"), client=client)
+    found = compare(dsel.open_pool(tmp_path / "pool.zarr"), client=processes)
     assert found.to_json() == compare().to_json()
     assert (
         found.query_rows().to_numpy().tolist()

@@ -1,0 +1,169 @@
+"""Rows queried where both deployed models of a search differ, and what labels prove.
+
+The record holds counts, predictions for the queried rows and, once there are some,
+their labels, as class codes. Its bounds are computed from these alone.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Any, Final
+
+from dsel.bounds import queried_all_rows
+from dsel.results.queried_labels import check_label_type, labels_by_row
+from dsel.results.texts import in_percent
+
+UNUSABLE: Final = -1
+"""Code of a row that has no label, or one that is no class."""
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queried rows of a search, and both bounds of the model of all rows.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta``, the error of the model of all
+    rows is at most ``pool_only`` and, once labels are known, at most ``queried``: both
+    hold at once, so the smaller one may be taken.
+    Assumes: what the certificate of the model lists.
+    Source: :func:`dsel.bounds.nested_all_rows`, :func:`dsel.bounds.queried_all_rows`.
+    """
+
+    delta: float
+    """Probability with which any bound of the search may fail."""
+    n_planned: int
+    """Queries that were planned; fewer rows are handed out where fewer differ."""
+    classes: tuple[Any, ...]
+    """The labels that there are, by code."""
+    fold_limit: float
+    """Limit of the error of the best fold's model."""
+    pool_only: float
+    """Bound of the model of all rows that needs no queried label, not clipped."""
+    n_unlabeled: int
+    """Pool rows."""
+    n_differ: int
+    """Those on which the models differ, duplicates of labeled rows left out."""
+    n_duplicates: int
+    """Pool rows that equal labeled rows."""
+    n_duplicates_differ: int
+    """Those of them on which the models differ; they are never handed out."""
+    rows: tuple[int, ...] = ()
+    """Numbers of the pool rows that were handed out, ascending."""
+    one_fold: tuple[int, ...] = ()
+    """Class codes that the best fold's model predicts for them."""
+    all_rows: tuple[int, ...] = ()
+    """Class codes that the model of all rows predicts for them."""
+    labels: tuple[int, ...] | None = None
+    """Codes of their labels, -1 where there is none; None before they are known."""
+
+    @property
+    def queried(self) -> float:
+        """Bound of the model of all rows by the labels; NaN before they are known."""
+        return nan if self.labels is None else self._bound_of(self.right_alone[1])
+
+    @property
+    def bound(self) -> float:
+        """The smaller bound of those that are known, not clipped at 1."""
+        return min(self.pool_only, self.queried)  # in this order NaN is never taken
+
+    @property
+    def expected(self) -> float:
+        """Estimate of `bound` if the model of all rows is right on half of the rows."""
+        return min(self.pool_only, self._bound_of(len(self.rows) // 2))
+
+    @property
+    def right_alone(self) -> tuple[int, int]:
+        """Queried rows on which only the fold's model is right, and only the other."""
+        pairs = [
+            (one_fold == label, all_rows == label)
+            for one_fold, all_rows, label in zip(
+                self.one_fold, self.all_rows, self.labels or (), strict=False
+            )
+            if label != UNUSABLE
+        ]
+        return pairs.count((True, False)), pairs.count((False, True))
+
+    @property
+    def n_unusable(self) -> int:
+        """Rows that were handed out and got no label, or one that is no class."""
+        return (self.labels or ()).count(UNUSABLE)
+
+    def _bound_of(self, n_against: int) -> float:
+        # A row without a usable label counts as if the model of all rows erred there.
+        return queried_all_rows(
+            self.fold_limit, n_against, len(self.rows), self.n_differ, self.n_unlabeled,
+            delta=self.delta, n_duplicates=self.n_duplicates,
+            n_duplicates_differ=self.n_duplicates_differ,
+        )  # fmt: skip
+
+    def with_labels(self, labels: Any) -> "Queries":
+        """Return the record with labels; see `Outcome.certify_with_labels`."""
+        if not self.rows:
+            raise ValueError(self.why_no_rows)
+        if self.labels is not None:
+            raise ValueError(
+                "`labels` are known already, and a bound that they gave is final; call "
+                "`certify_with_labels` of the search's own outcome."
+            )
+        given = labels_by_row(labels, self.rows)
+        check_label_type(given, self.classes)
+        codes = {label: code for code, label in enumerate(self.classes)}
+        return replace(self, labels=tuple(
+            codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
+            for label in given
+        ))  # fmt: skip
+
+    @property
+    def why_no_rows(self) -> str:
+        """Why no row is to be labeled, where there is none."""
+        if self.rows:
+            return (
+                "the queried rows cannot be read any more; their labels can be given."
+            )
+        return (
+            "there are no rows to be labeled: both models differ on no pool row that "
+            "may be queried, so no label can make the bound smaller."
+        )
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return names and texts for a choice that is printed."""
+        n = len(self.rows)
+        if not n:
+            return [
+                ("Queries", "none: both models differ on no row that may be queried")
+            ]
+        if self.labels is None:
+            return [(
+                "Queries",
+                f"{n:,} pool rows on which both models differ wait for labels. With "
+                f"them the bound of the model trained on all labels would be about "
+                f"{_upper(self.expected)} (an estimate, if it is right on half of "
+                f"them; {_upper(self.pool_only)} from the pool alone)",
+            )]  # fmt: skip
+        one_fold, all_rows = self.right_alone
+        lines = [
+            (
+                "Queries",
+                f"of {n:,} rows on which both models differ only the model trained on "
+                f"all labels is right on {all_rows:,}, only the other one on "
+                f"{one_fold:,}",
+            ),
+            (
+                "Bounds",
+                f"of the model trained on all labels: {_upper(self.pool_only)} from "
+                f"the pool alone, {_upper(self.queried)} with these labels; both hold "
+                f"at once",
+            ),
+        ]
+        if self.n_unusable:
+            lines.append((
+                "Note",
+                f"{self.n_unusable:,} queried rows have no label, or one that is no "
+                f"class: they count as errors of the model trained on all labels",
+            ))  # fmt: skip
+        return lines
+
+
+def _upper(rate: float) -> str:
+    return in_percent(min(rate, 1.0)).replace(" ", "")
