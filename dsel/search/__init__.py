@@ -9,7 +9,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    `assumptions.look_at_pool` compares the pool with the labeled rows
 5. `engine.Search.run` submits jobs, takes their results and prunes, in a loop
 6. `jobs.FitBatch.run` fits on a worker, each candidate without a pair of folds
-7. `pruning.NestedRace.choices` says what is chosen without each fold, and by all rows
+7. `pruning.NestedPruner.choices` says what is chosen without each fold, and by all rows
 8. `nested.fit_chosen` fits that; the models come back in one message with their counts
 9. `jobs.CountBatch.run` counts on a slice of the pool where these models differ
 10. `nested.choose_models` bounds both models by the loss of the plan

@@ -26,7 +26,7 @@ from dsel.search.comparisons import Comparison
 from dsel.search.counts import CountTable, slice_key
 from dsel.search.fits import BatchSize, Fitting, logger
 from dsel.search.jobs import CountBatch, CountedJob, CountJob, FitStatus, Keep
-from dsel.search.pruning import ROUNDING, ExactRace, NestedRace
+from dsel.search.pruning import ROUNDING, ExactPruner, NestedPruner
 from dsel.search.retries import ATTEMPTS, J, Retries
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
@@ -158,7 +158,7 @@ class Search:
     """A search over candidates: fits, pruning, and passes over the pool."""
 
     engine: Engine
-    race: ExactRace | NestedRace
+    pruner: ExactPruner | NestedPruner
     fitting: Fitting
     on_progress: Callable[[Progress], None] | None = None
 
@@ -184,7 +184,7 @@ class Search:
                 self._count(members)
 
     def _begin_turn(self) -> None:
-        self.lower = self.race.prune(self.table)
+        self.lower = self.pruner.prune(self.table)
         if self.fitting.keep is Keep.ON_WORKER and not self.table.spans:
             self._release()  # else what reads the pool does
         self._report()
@@ -205,7 +205,7 @@ class Search:
         )
         for number in changed:
             self.forget(number)
-        self.lower = self.race.prune(self.table)
+        self.lower = self.pruner.prune(self.table)
         self._release()
 
     def model(self, candidate: int, split: int) -> FittedGroup:
@@ -245,7 +245,9 @@ class Search:
         ready = order[table.fitted[order]]
         if not len(ready):
             return ()
-        leaders_first = self.race.best_first and not (table.fitted & table.scored).any()
+        leaders_first = (
+            self.pruner.best_first and not (table.fitted & table.scored).any()
+        )
         leads = leaders_first and order[0] == ready[0]
         is_over = self.fitting.is_over
         # Joining copies the models, and a block needs memory too.

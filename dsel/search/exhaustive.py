@@ -17,7 +17,7 @@ from dsel.search.assumptions import PoolFacts
 from dsel.search.engine import Search
 from dsel.search.jobs import Keep
 from dsel.search.outcome import Outcome
-from dsel.search.pruning import ExactRace
+from dsel.search.pruning import ExactPruner
 from dsel.search.run import Remade, Run
 from dsel.search.select import choose
 
@@ -29,10 +29,10 @@ def search_all(run: Run) -> Outcome:
     facts = run.check_pool()
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)
-        race = exact_race(run, facts, may_prune=bool(plan.prune))
-        search = run.search(executor, race, Keep.ON_WORKER, run.on_progress)
+        pruner = exact_pruner(run, facts, may_prune=bool(plan.prune))
+        search = run.search(executor, pruner, Keep.ON_WORKER, run.on_progress)
         search.run()
-        evidence = race.evidence(search.table)
+        evidence = pruner.evidence(search.table)
         run.check_failures(evidence, search.table.unpredicting)
         cube = run.make_cube(evidence, facts)
         choice = choose(cube, plan.criterion.name)
@@ -42,11 +42,11 @@ def search_all(run: Run) -> Outcome:
     return Outcome(cube, choice, None, partial(dict, models))
 
 
-def exact_race(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactRace:
+def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
     """Return what prunes candidates that cannot win by the plan's criterion."""
     plan, fixed = run.plan, run.fixed_evidence(facts)
     settings = Settings(plan.delta_shares)
-    return ExactRace(plan.criterion, settings, fixed, may_prune)
+    return ExactPruner(plan.criterion, settings, fixed, may_prune)
 
 
 def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
 
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit what a run has chosen anew, and make all its counts again."""
-    race = exact_race(run, PoolFacts(), may_prune=False)
+    pruner = exact_pruner(run, PoolFacts(), may_prune=False)
     number, counts = choice.candidate, read_evidence(cube)
     with closing(run.open_executor()) as executor:
-        search = run.search(executor, race, Keep.ON_WORKER, None)
+        search = run.search(executor, pruner, Keep.ON_WORKER, None)
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
         again = search.table.evidence()

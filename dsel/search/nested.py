@@ -47,7 +47,7 @@ from dsel.search.jobs import (
     Keep,
 )
 from dsel.search.outcome import Outcome
-from dsel.search.pruning import NestedRace
+from dsel.search.pruning import NestedPruner
 from dsel.search.run import Remade, Run
 from dsel.search.select import (
     certificate_of,
@@ -115,13 +115,13 @@ def search_nested(run: Run) -> Outcome:
                 check.result()  # raises what is wrong with the pool while fits run
             report_last_step(run, progress)
 
-        race = NestedRace(plan.layout, plan.prune)
-        search = run.search(executor, race, Keep.NOWHERE, report)
+        pruner = NestedPruner(plan.layout, plan.prune)
+        search = run.search(executor, pruner, Keep.NOWHERE, report)
         search.run()
         facts = check.result()
-        evidence = race.evidence(search.table) | run.fixed_evidence(facts)
+        evidence = pruner.evidence(search.table) | run.fixed_evidence(facts)
         run.check_failures(evidence, search.table.unpredicting)
-        chosen, before = race.choices(search.table), search.progress()
+        chosen, before = pruner.choices(search.table), search.progress()
         last = fit_chosen(run, executor, chosen, facts.equal_rows, before)
     for number, why in last.stopped.items():
         evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why

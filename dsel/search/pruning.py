@@ -43,7 +43,7 @@ def n_kept(n_candidates: int) -> int:
 
 
 @dataclass(frozen=True)
-class ExactRace:
+class ExactPruner:
     """Drops candidates that cannot win by one criterion."""
 
     criterion: Criterion
@@ -118,7 +118,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class NestedRace:
+class NestedPruner:
     """Decides which fits inner searches still need: exactly, by halving, or all.
 
     The winner of the search without fold i is a function of the fits without i and one

@@ -32,7 +32,7 @@ from dsel.search.engine import Engine, Search
 from dsel.search.fits import Fitting
 from dsel.search.jobs import Keep
 from dsel.search.predict_table import InputFormat
-from dsel.search.pruning import ExactRace, NestedRace
+from dsel.search.pruning import ExactPruner, NestedPruner
 from dsel.search.select import with_terms
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Run:
             return read_pool_rows(source, choice.queries.rows, client=self.client)
 
     def search(
-        self, executor: Executor, race: ExactRace | NestedRace, keep: Keep,
+        self, executor: Executor, pruner: ExactPruner | NestedPruner, keep: Keep,
         on_progress: Callable[[Progress], None] | None,
     ) -> Search:  # fmt: skip
         """Return a search that begins with the counts of earlier runs."""
@@ -149,9 +149,9 @@ class Run:
         self.replay(table)
         engine = Engine(executor, self.store, table, plan.pool)
         fitting = Fitting(
-            table, executor, self.store, race.best_first, self.raise_failures, keep
+            table, executor, self.store, pruner.best_first, self.raise_failures, keep
         )
-        return Search(engine, race, fitting, on_progress)
+        return Search(engine, pruner, fitting, on_progress)
 
     def replay(self, table: CountTable) -> None:
         """Write what earlier runs have counted into a table."""
