@@ -186,13 +186,10 @@ class NonconformityClassifier(
         held, own = X[split.test_rows], codes[split.test_rows]
         self.known_rows_ = known_hashes(X)
         self.models_ = join_models(*fitted, is_dense=is_dense)
-        scores = self.models_.scores(held)
-        bad = np.flatnonzero(np.isnan(scores).any(axis=(1, 2)))
-        if len(bad):
-            numbers = [self.models_.candidates[place].number for place in bad]
-            failures |= dict.fromkeys(numbers, "scores NaN on validation rows")
+        if found := self.models_.failures_on(held):
+            failures |= found
             self.models_ = join_models(*fitted, is_dense=is_dense)
-            scores = self.models_.scores(held)
+        scores = self.models_.scores(held)
         self.params_ = [dict(each.params) for each in self.models_.candidates]
         self.failures_, self.n_candidates_ = failures, len(candidates)
         rows = np.arange(len(own))

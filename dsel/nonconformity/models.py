@@ -53,13 +53,35 @@ class ModelSet:
 
         Those of equal rows are equal but for rounding, dense or sparse, of any type.
         """
+        X = self._comparable(X)
+        return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
+
+    def failures_on(self, X: Any) -> dict[int, str]:
+        """Return why a model has no scores on some rows, by its candidate's number.
+
+        What all models raise is a mistake of the call, and is raised.
+        """
+        X, failures, errors = self._comparable(X), dict[int, str](), list[Exception]()
+        for candidate, model in zip(self.candidates, self.fitted, strict=True):
+            try:
+                scores = class_scores(model, X, self.classes)
+            except Exception as error:  # whatever a learner raises
+                failures[candidate.number] = f"{type(error).__name__}: {error}"
+                errors.append(error)
+                continue
+            if np.isnan(scores).any():
+                failures[candidate.number] = "scores NaN on validation rows"
+        if len(errors) == len(self.fitted):
+            raise errors[0]
+        return failures
+
+    def _comparable(self, X: Any) -> Any:
         # Learners compute in the type of their rows, and neighbors of sparse rows are
         # found by another formula: all rows are float64, and sparse if those of the fit
         # were.
         X = X.toarray() if self.is_dense and issparse(X) else X
         X = csr_matrix(X) if not self.is_dense and not issparse(X) else X
-        X = comparable(X, np.dtype(np.float64))
-        return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
+        return comparable(X, np.dtype(np.float64))
 
     def models(self) -> list[Any]:
         """Return the fitted scikit-learn estimators in the order of the candidates."""

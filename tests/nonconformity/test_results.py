@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ParameterSampler
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
@@ -82,6 +83,21 @@ def test_results__a_candidate_that_failed_says_why():
     assert np.isnan(results.validation_errors[2])
     assert np.isinf(results.estimate[:, 2]).all()
     assert results.dsel.table().status.tolist() == ["done", "done", "failed"]
+
+
+def test_results__a_model_that_cannot_predict_takes_no_part():
+    X, y = table()
+    grid = {"n_neighbors": [1, 5, 130]}  # of 112 rows to learn from
+    model = NonconformityClassifier(KNeighborsClassifier(), grid, random_state=0)
+    with pytest.warns(FitFailedWarning, match="1 of 3 .* candidate 2: .*n_neighbors"):
+        results = model.fit(X, y).results_
+    assert results.status.values.tolist() == [0, 0, 2]
+    assert len(model.params_) == 2
+    model = NonconformityClassifier(
+        KNeighborsClassifier(), {"n_neighbors": [130]}, random_state=0
+    )
+    with pytest.raises(ValueError, match="n_neighbors"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize(
