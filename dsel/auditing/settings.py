@@ -57,6 +57,8 @@ class Draw:
     X: Floats
     y: Codes
     pool: Floats | None
+    pool_y: Codes
+    """Classes of the pool rows, for whoever labels some of them."""
     seed: int
 
     def plan(self, delta: float, **changed: Any) -> Plan:
@@ -130,6 +132,31 @@ def certify_any(draw: Draw, delta: float) -> Claims:
     )  # fmt: skip
 
 
+def label(draw: Draw, delta: float) -> Claims:
+    """Label the queried rows by their true classes."""
+    return _claims_of_labels(draw, delta, list)
+
+
+def label_some(draw: Draw, delta: float) -> Claims:
+    """Skip the rows of class 0, and give those of class 2 a label that is no class."""
+    usable = {0: None, 2: 99}
+    return _claims_of_labels(
+        draw, delta, lambda labels: [usable.get(each, each) for each in labels]
+    )
+
+
+def _claims_of_labels(
+    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
+) -> Claims:
+    """Return what is certified before and after labels are known: both hold at once."""
+    outcome = draw.plan(delta).run(n_jobs=1)
+    claims, queries = draw.certified(outcome), outcome.choice.queries
+    if queries is None or not queries.rows:
+        return claims
+    labels = draw.pool_y[outcome.query_rows().index].tolist()
+    return claims + draw.certified(outcome.certify_with_labels(change(labels)))
+
+
 # Controls: broken bounds, which count as certified.
 
 
@@ -189,10 +216,12 @@ class Setting:
         """Return one draw; the same for the same numbers."""
         rng = np.random.default_rng(entropy)
         X, y = self.law.draw(self.n_labeled, rng)
-        pool, _ = self.law.draw(self.n_unlabeled, rng)
+        pool, pool_y = self.law.draw(self.n_unlabeled, rng)
         pool = np.vstack([pool, *[X] * self.n_copies])
+        pool_y = np.concatenate([pool_y, *[y] * self.n_copies])
         seed = int(rng.integers(2**31))
-        return Draw(self, X, y, pool if self.n_unlabeled else None, seed)
+        rows = pool if self.n_unlabeled else None
+        return Draw(self, X, y, rows, pool_y, seed)
 
 
 # Law, learner and grid of what several settings search.
@@ -206,6 +235,8 @@ _MEMORY: Final = (biased_coin(0.4), Memory(), {"otherwise": [0, 1]})
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
 _TURNCOAT: Final = (step(), Turncoat(400, 7.5, 3), {"n_rows": [400]})
 _FORGETFUL: Final = (step(), Forgetful(39, 7.5, 3), {"n_rows": [39]})
+_UNLIKE: Final = (_COIN, RandomTable(has_seed=False), _TEN)
+_TWENTY: Final[Mapping[str, Any]] = {"n_queries": 20}
 _COPIES: Final[dict[str, Any]] = {"n_unlabeled": 400, "n_copies": 40}
 """Most pool rows are labeled records."""
 _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
@@ -281,6 +312,22 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
     "any selection": Setting(*_NOISE, steps=certify_any),
+    "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
+    "queries, full model is wrong": Setting(
+        step(), Turncoat(39, 7.5, 3), {"n_rows": [39]}, _TWENTY, label
+    ),
+    "queries, five classes": Setting(
+        _FIVE[0], RandomTable(n_classes=5, has_seed=False), _TEN, _TWENTY, label,
+        n_labeled=120,
+    ),
+    "queries, duplicates": Setting(
+        *_FORGETFUL, {**_TWENTY, "cv": 2}, label, **_COPIES
+    ),
+    "queries, fewer rows": Setting(*_TURNCOAT, _TWENTY, label, **_FEW_IN_POOL),
+    "queries, unusable labels": Setting(
+        _FIVE[0], RandomTable(n_classes=5, has_seed=False), _TEN, _TWENTY, label_some,
+        n_labeled=120,
+    ),
     "folds pooled": Setting(
         noisy_copies(14, 0.3), BestColumn(), {"n_columns": [14]},
         {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,

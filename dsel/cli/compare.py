@@ -126,7 +126,7 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
     others = [n for n in names if n not in (*schema.names, schema.target)]
     table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
     notes(table.caveats)
-    return open_pool(_joined(table.X, table.ids))
+    return open_pool(join_columns(table.X, table.ids))
 
 
 def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
@@ -189,7 +189,8 @@ def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) ->
     return frame[[name for name in frame.columns if name in used or not used]]
 
 
-def _joined(X: Any, ids: pd.DataFrame | None) -> pd.DataFrame:
+def join_columns(X: Any, ids: pd.DataFrame | None) -> pd.DataFrame:
+    """Return rows with further columns, row by row."""
     frame = X.given if isinstance(X, Frame) else X
     if ids is None or not len(ids.columns):
         return frame

@@ -1,37 +1,68 @@
 """``dsel label``: what the labels of queried rows prove."""
 
+from typing import Any
+
 import click
 
 from dsel.cli.running import text_options
-from dsel.results.query_files import keep_answer, read_comparison, read_labels
+from dsel.results.certificate import NO_QUERIES
+from dsel.results.query_files import (
+    is_comparison,
+    keep_answer,
+    keep_choice,
+    known_labels,
+    read_choice,
+    read_comparison,
+    read_labels,
+)
 
 
 @click.command
-@click.argument("comparison")
+@click.argument("place")
 @click.argument("labels")
 @click.option(
-    "--target", help="Column of the labels; by default that of `dsel compare --target`."
+    "--target",
+    help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
 )
 @text_options
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 def command(
-    comparison: str,
+    place: str,
     labels: str,
     target: str | None,
     sep: str | None,
     encoding: str | None,
     quiet: bool,
 ) -> None:
-    """Say which of two models is better, from LABELS of the rows of COMPARISON.
+    """Say what LABELS of the rows that were handed out at PLACE prove.
 
-    COMPARISON is the folder that --out of `dsel compare` named, LABELS its file of rows
-    with labels, or a copy of it in any order. Rows are found by their `pool_row`. Rows
-    that are missing, or have no label, count against whatever is proved. The answer is
-    kept in the folder, and is final.
+    PLACE is what --out of `dsel select --queries` named: then the bound of the model of
+    all labels becomes smaller. Or it is the folder of `dsel compare`: then they say
+    which of two models is better. LABELS is its file of rows with labels, or a copy of
+    it in any order. Rows are found by their `pool_row`. Rows that are missing, or have
+    no label, count against whatever is proved. The answer is kept, and is final.
     """
-    question, column = read_comparison(comparison)
+    text: dict[str, Any] = {"separator": sep, "encoding": encoding}
+    if is_comparison(place):
+        question, column = read_comparison(place)
+        if not question.rows:
+            question.query_rows()  # says why there are none
+        known = known_labels(question)
+        given = read_labels(
+            labels, question.rows, known, target=target or column, **text
+        )
+        answer = keep_answer(place, question.certify_with_labels(given))
+        click.echo(answer.headline() if quiet else str(answer))
+        return
+    choice, column = read_choice(place)
+    if choice.queries is None:
+        raise ValueError(NO_QUERIES)
+    if not choice.queries.rows:
+        raise ValueError(choice.queries.why_no_rows)
     given = read_labels(
-        labels, question, target=target or column, separator=sep, encoding=encoding
-    )
-    answer = keep_answer(comparison, question.certify_with_labels(given))
-    click.echo(answer.headline() if quiet else str(answer))
+        labels, choice.queries.rows, choice.queries.classes, target=target or column,
+        **text,
+    )  # fmt: skip
+    labeled = keep_choice(place, choice.certify_with_labels(given))
+    certificate = labeled.certificates["all_rows"]
+    click.echo(certificate.headline() if quiet else str(labeled))

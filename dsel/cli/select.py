@@ -1,6 +1,8 @@
 """``dsel select``: choose a model from files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -9,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel import losses
+from dsel.cli.compare import join_columns
 from dsel.cli.models import MODELS, build, show_failure
 from dsel.cli.running import (
     names_in,
@@ -21,9 +24,21 @@ from dsel.data.frames import taken
 from dsel.data.labeled import check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
-from dsel.data.tables import FEATHER, JSON_LINES, PARQUET, is_text, read_table
+from dsel.data.pool import Pool
+from dsel.data.schema import TableSchema
+from dsel.data.tables import (
+    FEATHER,
+    JSON_LINES,
+    PARQUET,
+    is_text,
+    read_table,
+    text_source,
+)
 from dsel.errors import AllFitsFailedError
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.results.query_files import write_query_rows
+from dsel.results.texts import wrapped
+from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 
 FORMS: Final = (
@@ -78,6 +93,14 @@ REPORT: Final = "report"
     help=f"What is certified in the place of errors: {FORMS}; and report, alone or "
     "beside one of them: recall and precision of every class, too.",
 )
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Pool rows on which both models differ that are to be labeled, for a smaller "
+    "bound of the model of all labels; needs --out.",
+)
 @click.option("--cv", type=int, help="Random folds: 5 by default.")
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @run_options
@@ -94,6 +117,7 @@ def command(
     loss: tuple[str, ...],
     certificate: str | None,
     deploy: str | None,
+    queries: int,
     cv: int | None,
     delta: float,
     seed: int,
@@ -111,6 +135,10 @@ def command(
         raise click.UsageError(
             f"any column of {labeled!r} may hold the labels; name it by --target."
         )
+    if queries and not options["out"]:
+        raise click.UsageError(
+            f"--queries {queries} writes rows to be labeled; name a folder by --out."
+        )
     table = read_table(
         labeled, target=target, drop=names_in(drop), ids=names_in(ids), separator=sep,
         encoding=encoding,
@@ -119,7 +147,7 @@ def command(
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
-    X, y, rows = table.X, table.y, None
+    X, y, rows, shown = table.X, table.y, None, None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
     facts = list(table.facts)
@@ -132,27 +160,71 @@ def command(
     lines = [*table.caveats, *words]
     estimator, values, used = build(model, grid, X, lines)
     if pool is not None and table.schema is not None:
-        rows, caveats = open_pool_like(
-            pool, table.schema, separator=sep, encoding=encoding
-        )
+        text = {"separator": sep, "encoding": encoding}
+        rows, shown, caveats = open_for_queries(pool, table.schema, text, queries)
         lines += caveats
     elif pool is not None:
         rows = open_pool(pool)
     elif unlabeled is not None:
         rows = open_pool(unlabeled)
+        if table.ids is not None:
+            there = np.flatnonzero(pd.isna(table.y))
+            shown = open_pool(join_columns(unlabeled, table.ids.iloc[there]))
     facts = [*used, *facts]
     plan = plan_search(
         estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
         cv=cv, delta=delta, loss=parse_loss(loss, y), report=REPORT in loss,
-        random_state=seed,
+        random_state=seed, n_queries=queries,
     )  # fmt: skip
+    column = (None if table.schema is None else table.schema.target) or "label"
+    if plan.source is not None:
+        source = shown or plan.source
+        if column in (source.columns or ()):  # it would tell the answer
+            names = [name for name in source.columns or () if name != column]
+            source = source.with_columns(names)
+        plan = replace(plan, source=source)
     notes(lines)  # not before: what is refused ends with one line
     try:
-        run_plan(plan, facts=facts, schema=table.schema, **options)
+        run_plan(
+            plan, facts=facts, schema=table.schema, **options,
+            after=partial(write_rows, options["out"], column),
+        )  # fmt: skip
     except AllFitsFailedError:
         if ":" in model:
             show_failure(model, estimator, values, X, y)
         raise
+
+
+def open_for_queries(
+    location: str, schema: TableSchema, text: Mapping[str, Any], n_queries: int
+) -> tuple[Pool, Pool | None, tuple[str, ...]]:
+    """Return the pool as models read it, as people read it, and caveats.
+
+    People get columns that no model uses, too.
+    """
+    is_file = "://" not in location and is_text(location)
+    if n_queries and is_file:
+        names = text_source(location, **text).names
+        others = [n for n in names if n not in (*schema.names, schema.target)]
+        table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
+        shown = open_pool(join_columns(table.X, table.ids))
+        return open_pool(table.X), shown, table.caveats
+    pool, caveats = open_pool_like(location, schema, **text)
+    if not n_queries:
+        return pool, None, caveats
+    return pool, open_pool(location), caveats
+
+
+def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
+    """Write the rows that are to be labeled; return what to do with them."""
+    if out is None or outcome.pool_rows is None:
+        return ""
+    file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
+    what = "" if is_new else " (it was there, and is as it was)"
+    return wrapped(
+        f"Label the {len(outcome.pool_rows):,} rows of {file}{what} in their last "
+        f"column, {target!r}, then run: dsel label {out} {file}"
+    )
 
 
 def _labeled_rows(

@@ -1,4 +1,4 @@
-"""A comparison in a folder: its record, the rows to be labeled, and its one answer.
+"""Files of queries: the record, the rows to be labeled, and the one answer.
 
 Rows are labeled in spreadsheets, which reorder them, add columns, write 12.0 for 12 and
 change separators. So a label belongs to the row number that stands in its line, and
@@ -16,9 +16,13 @@ import pandas as pd
 
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
+from dsel.data.schema import TableSchema
 from dsel.data.tables import is_text, text_source
 from dsel.files import check_folder, check_no_link, create_file, whole_file
+from dsel.results.certificate import Choice
 from dsel.results.comparison import ModelComparison
+from dsel.results.place import Place, check_kept, read_outcome, seal, unseal
+from dsel.results.store import load_schema
 
 COMPARISON: Final = "comparison.json"
 QUERY_ROWS: Final = "query_rows.csv"
@@ -94,9 +98,82 @@ def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, st
         raise ValueError(f"{os.fspath(file)!r} cannot be read: {error}") from error
 
 
+def write_query_rows(
+    place: str | os.PathLike[str], rows: pd.DataFrame, *, target: str
+) -> tuple[str, bool]:
+    """Write rows to be labeled beside the results of a search, once.
+
+    Return the file, and whether it is new: one that is there may hold labels.
+    """
+    where = Place(place, name="out")
+    is_new = where.read(QUERY_ROWS) is None
+    if is_new:
+        text = rows.assign(**{target: ""}).to_csv(index_label=POOL_ROW)
+        where.create(QUERY_ROWS, text.encode())
+    return f"{str(where).rstrip('/')}/{QUERY_ROWS}", is_new
+
+
+def is_comparison(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a comparison of two models."""
+    return Path(folder, COMPARISON).is_file()
+
+
+def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
+    """Return what a search in a place has chosen, and its column of labels."""
+    where = Place(place, name="place")
+    check_kept(where)
+    outcome = read_outcome(where)
+    if outcome is None or "choice" not in outcome["said"]:
+        raise ValueError(
+            f"{where} holds no search that has ended; run the same command again to go "
+            f"on with it."
+        )
+    schema = load_schema(place)
+    target = None if schema is None else TableSchema.from_json(schema).target
+    return Choice.from_json(outcome["said"]["choice"]), target or "label"
+
+
+def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
+    """Keep a choice with labels beside its search, once; return the one that is kept.
+
+    Raises ValueError where other labels were given before.
+    """
+    where = Place(place, name="place")
+    where.create(ANSWER, seal(answer.to_json().encode()))
+    text = unseal(where.read(ANSWER))
+    if text is None:
+        raise ValueError(
+            f"{ANSWER} in {where} is damaged, or not what dsel wrote there; bring it "
+            f"back from a copy."
+        )
+    kept = Choice.from_json(text.decode())
+    _check_same_labels(
+        None if kept.queries is None else kept.queries.labels,
+        None if answer.queries is None else answer.queries.labels,
+        f"{where}/{ANSWER}",
+    )
+    return kept
+
+
+def _check_same_labels(
+    before: Sequence[Any] | None, now: Sequence[Any] | None, file: str
+) -> None:
+    """Raise ValueError where an answer was given by other labels."""
+    if before == now:
+        return
+    pairs = list(zip(before or (), now or (), strict=True))
+    n = sum(earlier != later for earlier, later in pairs)
+    raise ValueError(
+        f"other labels were given before ({n} of {len(pairs)} rows differ), and an "
+        f"answer is final: to look at labels again would void its limits. The first is "
+        f"in {file!r}; search or compare with another seed for new labels."
+    )
+
+
 def read_labels(
     path: str | os.PathLike[str],
-    comparison: ModelComparison,
+    rows: Sequence[int],
+    known: tuple[Any, ...],
     *,
     target: str,
     separator: str | None = None,
@@ -113,8 +190,6 @@ def read_labels(
         Where the file has no column of row numbers or labels, or a line has a number
         that was not handed out, or a label without one.
     """
-    if not comparison.rows:
-        comparison.query_rows()  # says why there are none
     location = os.fspath(path)
     if not os.path.exists(location):
         raise FileNotFoundError(f"there is nothing at {location!r}.")
@@ -133,8 +208,7 @@ def read_labels(
                 f"{location!r} lacks the column {name!r}, {what}; it has "
                 f"{', '.join(source.names[:20])}."
             )
-    known = known_labels(comparison)
-    handed_out, numbers, labels = set(comparison.rows), list[int](), list[Any]()
+    handed_out, numbers, labels = set(rows), list[int](), list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):
         cells = (each.to_pylist() for each in batch.columns)
@@ -152,8 +226,8 @@ def read_labels(
             if number not in handed_out:
                 raise ValueError(
                     f"{location!r} has a label for pool row {number}, which was not "
-                    f"handed out by this comparison (such as {comparison.rows[0]}); "
-                    f"label its own {QUERY_ROWS}."
+                    f"handed out there (such as {rows[0]}); label its own "
+                    f"{QUERY_ROWS}."
                 )
             numbers.append(number)
             labels.append(_as_label(text, known))
@@ -177,15 +251,7 @@ def keep_answer(
     check_no_link(file, "comparison")
     create_file(file, answer.to_json().encode())
     kept = ModelComparison.from_json(file.read_text("utf-8"))
-    if kept.labels != answer.labels:
-        pairs = zip(kept.labels or (), answer.labels or (), strict=True)
-        n = sum(before != now for before, now in pairs)
-        raise ValueError(
-            f"this comparison was answered by other labels before ({n} of "
-            f"{len(answer.rows)} rows differ), and an answer is final: to look at "
-            f"labels again would void its limits. The first is in {os.fspath(file)!r}; "
-            f"compare on another draw for new labels."
-        )
+    _check_same_labels(kept.labels, answer.labels, os.fspath(file))
     return kept
 
 

@@ -134,7 +134,9 @@ class Run:
         if choice.queries is None or not choice.queries.rows or source is None:
             return None
         with source.unchanged():
-            return read_pool_rows(source, choice.queries.rows, client=self.client)
+            rows = read_pool_rows(source, choice.queries.rows, client=self.client)
+        # The index has this name.
+        return rows.drop(columns=rows.index.name, errors="ignore")
 
     def search(
         self, executor: Executor, pruner: ExactPruner | NestedPruner, keep: Keep,

@@ -195,8 +195,8 @@ def test_label__refuses_places_that_are_no_comparison(place, tmp_path):
     folder, truth, _ = place
     labeled(folder, truth).to_csv(tmp_path / "rows.csv", index=False)
     for there, words in (
-        (tmp_path, "there is no comparison.json"),
-        (tmp_path / "nothing", "there is no comparison.json"),
+        (tmp_path, "there are no results at"),
+        (tmp_path / "nothing", "there are no results at"),
     ):
         done = run("label", there, tmp_path / "rows.csv")
         assert (done.exit_code, words in done.output) == (1, True)

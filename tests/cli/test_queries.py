@@ -1,0 +1,144 @@
+"""`dsel select --queries` and `dsel label`: rows for people, and a smaller bound."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import make_classification
+
+import dsel
+from dsel.cli import main
+
+ROWS, TRUTH = make_classification(
+    2300, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=2
+)
+WORDS = np.where(TRUTH == 1, "yes", "no")
+COLUMNS = [f"p{n}" for n in range(5)]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A labeled table, and pools with a column of notes and an old target."""
+    folder = tmp_path_factory.mktemp("tables")
+    frame = pd.DataFrame(ROWS, columns=COLUMNS)
+    frame[:300].assign(answer=WORDS[:300]).to_csv(folder / "labeled.csv", index=False)
+    pool = frame[300:].reset_index(drop=True)
+    pool["note"] = [f'row {n}; "quoted"' for n in range(len(pool))]
+    pool["answer"] = "secret"
+    pool.to_csv(folder / "pool.csv", index=False)
+    pool.to_parquet(folder / "pool.parquet", index=False)
+    everything = frame.assign(
+        answer=np.where(np.arange(len(frame)) < 300, WORDS, ""),
+        note=[f"line {n}" for n in range(len(frame))],
+    )
+    everything.to_csv(folder / "all.csv", index=False)
+    return folder
+
+
+def select(out, labeled, *more, model="sklearn.tree:DecisionTreeClassifier"):
+    return run(
+        *("select", labeled, "--target", "answer", "--model", model),
+        *("--grid", "max_depth=2,6", "--queries", 40, "--out", out, *more),
+    )
+
+
+@pytest.fixture
+def place(tables, tmp_path):
+    pool = ("--pool", tables / "pool.parquet")
+    done = select(tmp_path / "out", tables / "labeled.csv", *pool)
+    assert done.exit_code == 0, done.output
+    return tmp_path / "out", done.output
+
+
+def filled(place, name="back.csv"):
+    rows = pd.read_csv(place / "query_rows.csv")
+    rows["answer"] = WORDS[300:][rows.pool_row]
+    rows[::-1].to_csv(place.parent / name, index=False)
+    return place.parent / name
+
+
+@pytest.mark.parametrize("pool", ["pool.parquet", "pool.csv"])
+def test_select__writes_rows_with_an_empty_last_column(tables, tmp_path, pool):
+    done = select(tmp_path / "out", tables / "labeled.csv", "--pool", tables / pool)
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(tmp_path / "out" / "query_rows.csv")
+    assert list(rows.columns) == ["pool_row", *COLUMNS, "note", "answer"]
+    assert rows.answer.isna().all()
+    assert len(rows) == 40
+    np.testing.assert_allclose(rows[COLUMNS], ROWS[300:][rows.pool_row])
+    assert rows.note.tolist() == [f'row {n}; "quoted"' for n in rows.pool_row]
+    text = " ".join(done.output.split())
+    assert "40 pool rows on which both models differ wait for labels" in text
+    assert f"dsel label {tmp_path}" in text
+
+
+def test_select__hands_out_rows_with_an_empty_target(tables, tmp_path):
+    done = select(tmp_path / "out", tables / "all.csv", "--id", "note")
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(tmp_path / "out" / "query_rows.csv")
+    assert list(rows.columns) == ["pool_row", *COLUMNS, "note", "answer"]
+    assert rows.note.tolist() == [f"line {300 + n}" for n in rows.pool_row]
+
+
+def test_label__prints_both_bounds_and_keeps_the_answer(place):
+    folder, _ = place
+    back = filled(folder)
+    done = run("label", folder, back)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert "from the pool alone" in text
+    assert "with these labels; both hold at once" in text
+    assert run("label", folder, back).output == done.output
+    short = run("label", folder, back, "--quiet").output
+    assert short.count("\n") == 1
+    assert "the model of all labels" in short
+    choice = dsel.select(dsel.open_results(folder))
+    rows = pd.read_csv(back).set_index("pool_row")["answer"]
+    assert str(choice.certify_with_labels(rows)) == done.output.rstrip("\n")
+    pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
+    other = run("label", folder, back)
+    assert other.exit_code == 1
+    assert "an answer is final" in other.output
+
+
+def test_select__leaves_a_file_of_rows_that_is_there(place, tables):
+    folder, output = place
+    filled(folder).rename(folder / "query_rows.csv")
+    before = (folder / "query_rows.csv").read_bytes()
+    again = select(folder, tables / "labeled.csv", "--pool", tables / "pool.parquet")
+    assert again.exit_code == 0
+    assert "is as it was" in " ".join(again.output.split())
+    assert (folder / "query_rows.csv").read_bytes() == before
+    assert "is as it was" not in output
+
+
+def test_select__needs_a_folder_for_the_rows(tables):
+    done = run("select", tables / "labeled.csv", "--target", "answer", "--queries", 5)
+    assert done.exit_code == 2
+    assert "--out" in done.output
+
+
+def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
+    out = tmp_path / "out"
+    done = run(
+        *(
+            "select",
+            tables / "labeled.csv",
+            "--target",
+            "answer",
+            "--model",
+            "sklearn.tree:DecisionTreeClassifier",
+        ),
+        *("--grid", "max_depth=2", "--out", out),
+    )
+    assert done.exit_code == 0, done.output
+    (tmp_path / "rows.csv").write_text("pool_row,answer\n1,yes\n")
+    found = run("label", out, tmp_path / "rows.csv")
+    assert found.exit_code == 1
+    assert "n_queries=50" in found.output
+    nothing = run("label", tmp_path / "no", tmp_path / "rows.csv")
+    assert nothing.exit_code == 1
