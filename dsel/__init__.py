@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.store import open_results, save_results
-    from dsel.search.certify_selection import certify_selection
+    from dsel.search.certify import certify, certify_selection
     from dsel.search.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
     from dsel.search.plan import plan_search
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "SemiSupervisedSearchCV": "dsel.search.facade",
     "audit": "dsel.auditing.audit",
-    "certify_selection": "dsel.search.certify_selection",
+    "certify": "dsel.search.certify",
+    "certify_selection": "dsel.search.certify",
     "compare_models": "dsel.search.compare_models",
     "covalidate": "dsel.co_validation.covalidate",
     "open_pool": "dsel.data.open",
@@ -58,6 +59,7 @@ __all__ = [
     "SemiSupervisedSearchCV",
     "audit",
     "bounds",
+    "certify",
     "certify_selection",
     "compare_models",
     "covalidate",

@@ -21,7 +21,7 @@ bound is about, in whether they need a pool, and in how small they are. The defa
 #    * - The model of all labels
 #      - ``nested`` with a pool and ``deploy="all_rows"``
 #    * - Any procedure picks the model (AutoML, a person, ``GridSearchCV``)
-#      - ``dsel.certify_selection``, which is ``nested`` for it
+#      - ``dsel.certify``, which is ``nested`` for it
 #    * - A bound for every candidate at once, and a choice by hand
 #      - ``best_fold``, or ``cv_bound`` as the paper has it; both need a pool
 #    * - One held-out part of the labels, all candidates at once

@@ -41,7 +41,7 @@ from dsel.auditing.laws import (
 from dsel.bounds import binomial_tail_inversion
 from dsel.losses import balanced, cost, precision, recall
 from dsel.results.certificate import CERTIFICATES
-from dsel.search.certify_selection import certify_selection
+from dsel.search.certify import certify
 from dsel.search.outcome import Outcome
 from dsel.search.plan import Plan, plan_search
 
@@ -125,7 +125,7 @@ def certify_any(draw: Draw, delta: float) -> Claims:
         return models[int(np.argmin(errors))]
 
     return draw.certified(
-        certify_selection(
+        certify(
             procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
             n_jobs=1, cv=3, **draw.setting.options,
         )

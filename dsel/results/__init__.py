@@ -11,13 +11,14 @@ A *record* is what one task found; a *store* keeps the records of one plan, and 
 outcome. An *assumption* is by design, checked, declared or violated; a certificate is
 certified if none is violated and nothing else speaks against it.
 
-`certificate` has what is told, `cube` and `tables` what was counted, `place`, `models`
-and `store` how it is kept, `rows` results for every row of a pool.
+`certificate` and `prefit` have what is told, `cube` and `tables` what was counted,
+`place`, `models` and `store` how it is kept, `rows` results for every row of a pool.
 """
 
 from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
+from dsel.results.prefit import PrefitCertificate
 from dsel.results.store import open_results, save_results
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "CertifiedReport",
     "Choice",
     "ModelComparison",
+    "PrefitCertificate",
     "open_model",
     "open_results",
     "save_model",

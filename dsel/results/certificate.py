@@ -5,6 +5,7 @@ An upper limit rounds up, so that what is shown is a bound, too.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -437,20 +438,33 @@ class Choice(Told):
     """The certified report of each deployment, where the plan declared it."""
     queries: Queries | None = None
     """Rows queried where both models differ; None where none were planned."""
+    procedure: str = ""
+    """Class that chose the parameters, such as ``GridSearchCV``, or of the model where
+    nothing was chosen; empty where the plan's grid sets them."""
+    fold_params: tuple[Mapping[str, Any], ...] = ()
+    """What the procedure chose without each fold; empty where the grid sets it."""
 
     def to_json(self) -> str:
         """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
         params_of = {name: encode_params(each) for name, each in self.params_of.items()}
+        fold_params = tuple(encode_params(params) for params in self.fold_params)
         return records.to_json(
-            replace(self, params=encode_params(self.params), params_of=params_of)
-        )
+            replace(
+                self, params=encode_params(self.params), params_of=params_of,
+                fold_params=fold_params,
+            )
+        )  # fmt: skip
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return what `to_json` wrote; parameters as `read_label` reads them."""
         choice = super().from_json(text)
         params_of = {k: decode_params(each) for k, each in choice.params_of.items()}
-        return replace(choice, params=decode_params(choice.params), params_of=params_of)
+        fold_params = tuple(decode_params(params) for params in choice.fold_params)
+        return replace(
+            choice, params=decode_params(choice.params), params_of=params_of,
+            fold_params=fold_params,
+        )  # fmt: skip
 
     def report(self, deploy: str | None = None) -> CertifiedReport:
         """Return the certified report of a deployment, by default what is handed over.
@@ -508,13 +522,14 @@ class Choice(Told):
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; most have no name."""
-        lines = [f"Chosen: {params_text(self.params)}", self.certificate.headline()]
+        lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
         for deploy, other in self.certificates.items():
             if deploy == self.deploy:
                 continue
             number = self.candidates.get(deploy, self.candidate)
             params = params_text(self.params_of.get(deploy, self.params))
-            which = "" if number == self.candidate else f" ({params})"
+            is_same = params == params_text(self.params) and number == self.candidate
+            which = "" if is_same else f" ({params})"
             better = ", likely the better one" if deploy == ALL_ROWS else ""
             lines.append(
                 f"at most {other.amount(other.bound)}: {other.model}{which}{better}"
@@ -532,7 +547,30 @@ class Choice(Told):
             *(() if self.queries is None else self.queries.lines()),
             *(("But", reason) for reason in self.certificate.reasons[1:]),
             *(("Note", remark) for remark in self.remarks),
+            *self._fold_choices(),
         ]
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen, in words: parameters, and which procedure chose them."""
+        if not self.procedure:
+            return params_text(self.params)
+        if not self.params:
+            return f"{self.procedure}, as it is"
+        return f"{params_text(self.params)} (by {self.procedure})"
+
+    def _fold_choices(self) -> list[Fact]:
+        """Return a line where the procedure has not chosen the same without each fold.
+
+        It says how much the choice depends on the rows.
+        """
+        if not any(self.fold_params):
+            return []
+        counts = Counter(params_text(params) for params in self.fold_params)
+        if len(counts) == 1:
+            return []
+        texts = (f"{params} ({n}x)" for params, n in counts.most_common())
+        return [("Note", f"without a fold {self.procedure} chose {'; '.join(texts)}")]
 
 
 def params_text(params: Mapping[str, Any]) -> str:

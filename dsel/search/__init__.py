@@ -25,7 +25,7 @@ back; a *slice* is a part of the pool; the *table* has all counts of a search; a
 """
 
 from dsel.results.rows import read_rows
-from dsel.search.certify_selection import certify_selection
+from dsel.search.certify import certify, certify_selection
 from dsel.search.facade import SemiSupervisedSearchCV
 from dsel.search.outcome import Outcome
 from dsel.search.plan import Plan, plan_search
@@ -37,6 +37,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "SemiSupervisedSearchCV",
+    "certify",
     "certify_selection",
     "plan_bound",
     "plan_search",

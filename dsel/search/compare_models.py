@@ -175,7 +175,10 @@ def compare_models(
     delta = check_delta(delta)
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
     seed = seed_from(random_state)
-    models = {"old": _opened(old, "old"), "new": _opened(new, "new")}
+    models = {
+        "old": fitted_classifier(old, "old"),
+        "new": fitted_classifier(new, "new"),
+    }
     known = _known_classes(models, classes)
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
@@ -238,7 +241,7 @@ def compare_models(
     )
 
 
-def _opened(model: Any, name: str) -> Any:
+def fitted_classifier(model: Any, name: str) -> Any:
     """Return a fitted classifier; a path is opened."""
     if isinstance(model, (str, os.PathLike)):
         model = open_model(model)
@@ -250,8 +253,8 @@ def _opened(model: Any, name: str) -> Any:
     if isinstance(model, BaseEstimator):
         if is_regressor(model):
             raise TypeError(
-                f"`{name}` must be a classifier: models are compared by how often "
-                f"their labels are wrong, got {type(model).__name__}."
+                f"`{name}` must be a classifier, since wrong labels are counted, got "
+                f"{type(model).__name__}, a regressor."
             )
         check_is_fitted(model)
     return model

@@ -111,8 +111,12 @@ def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
     try:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = run.plan.axes.candidates
-        params = candidates[choice.candidate]
-        params_of = {k: candidates[choice.candidates[k]] for k in choice.params_of}
+        # Of a procedure the grid sets nothing: what it chose stands in the record.
+        params = candidates[choice.candidate] or choice.params
+        params_of = {
+            k: candidates[choice.candidates[k]] or params_of
+            for k, params_of in choice.params_of.items()
+        }
     except NewerRecordError:
         raise  # it says its number
     except BAD_HEADER as error:

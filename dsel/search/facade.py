@@ -144,7 +144,7 @@ class SemiSupervisedSearchCV(
     See Also
     --------
     plan_search : The same in steps.
-    certify_selection : A bound for any other way to select.
+    certify : A bound for any other way to select.
 
     Examples
     --------

@@ -47,6 +47,7 @@ from dsel.search.jobs import (
     Keep,
 )
 from dsel.search.outcome import Outcome
+from dsel.search.procedures import name_procedure
 from dsel.search.pruning import NestedPruner
 from dsel.search.run import Remade, Run
 from dsel.search.select import (
@@ -383,7 +384,8 @@ def choose_models(
         },
         make_queries(plan, last, read) if ALL_ROWS in certificates else None,
     )  # fmt: skip
-    return choice, models
+    of_folds = {fold: model for fold, model in last.models.items() if fold < k}
+    return name_procedure(choice, models, of_folds), models
 
 
 def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:

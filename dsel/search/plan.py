@@ -521,7 +521,7 @@ def plan_search(
     --------
     SemiSupervisedSearchCV : The same as a scikit-learn estimator.
     dsel.plan_bound : What a bound can be, before a label is used.
-    dsel.certify_selection : A bound for any other way to select.
+    dsel.certify : A bound for any other way to select.
 
     Examples
     --------

@@ -1,12 +1,15 @@
 """Functions that select a model, as classifiers that a search can fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+
+from dsel.results import Choice
 
 
 class SelectionProcedure(ClassifierMixin, BaseEstimator):
@@ -20,14 +23,14 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         model = self.procedure(X, y)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
-                f"`procedure` must return a fitted classifier, got {model!r}, which "
-                f"has no `predict`."
+                f"the function passed as `model` must return a fitted classifier, got "
+                f"{model!r}, which has no `predict`."
             )
         if isinstance(model, BaseEstimator):
             check_is_fitted(
                 model,
-                msg="`procedure` must return a fitted classifier, but its %(name)s is "
-                "not fitted; call `fit` before it is returned.",
+                msg="the function passed as `model` must return a fitted classifier, "
+                "but its %(name)s is not fitted; call `fit` before it is returned.",
             )
         self.model_ = model
         self.classes_ = np.unique(y)
@@ -47,3 +50,29 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
 def returned_model(model: Any) -> Any:
     """Return the model that a procedure returned; any other model as it is."""
     return model.model_ if isinstance(model, SelectionProcedure) else model
+
+
+def name_procedure(
+    choice: Choice, models: Mapping[str, Any], fold_models: Mapping[int, Any]
+) -> Choice:
+    """Return the choice with the parameters that the procedure itself has chosen.
+
+    A search that is run as a single candidate sets no parameter of the grid; what it
+    chose stands in the `best_params_` of each of its models.
+    """
+    if choice.params:
+        return choice
+    deployed = returned_model(models[choice.deploy])
+    return replace(
+        choice,
+        procedure=type(deployed).__name__,
+        params=_best_params(deployed),
+        params_of={name: _best_params(model) for name, model in models.items()},
+        fold_params=tuple(_best_params(model) for model in fold_models.values()),
+    )
+
+
+def _best_params(model: Any) -> Mapping[str, Any]:
+    """Return the parameters that a model was chosen with; none where it says none."""
+    params = getattr(returned_model(model), "best_params_", None)
+    return dict(params) if isinstance(params, Mapping) else {}

@@ -295,7 +295,7 @@ OTHERS = [
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, repeats=0), ValueError,
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError, "cv"),
-    (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`procedure` function"),
+    (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`model` function"),
     (lambda _: certify_grid(cv=FOLDS), ValueError, "GridSearchCV list `cv` number"),
     (lambda _: certify_grid(cv=iter(FOLDS)), ValueError, "GridSearchCV `cv` number"),
     (lambda _: certify_grid(cv=PredefinedSplit(np.arange(60) % 3)), ValueError,

@@ -1,0 +1,75 @@
+"""The bound of a fitted model, from rows that it has not seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dsel.results.certificate import Assumption, Certificate, Fact
+from dsel.results.texts import confidence
+
+AS_GIVEN: Final = "as_given"
+"""The deployment of a model that dsel has not fitted."""
+STATEMENTS: Final[Mapping[str, str]] = {
+    "A1": "these rows and those that the model will meet are independent draws from "
+    "one population",
+    "A3": "the model has not seen these rows, in training or in tuning",
+    "A5": "the model was not picked by its errors on these rows",
+    "A7": "`predict` labels each row by itself",
+}
+"""What the assumptions of a certificate say of a model that is fitted already."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrefitCertificate(Certificate):
+    """An error bound of a model as it was given, and the assumptions behind it.
+
+    Notes
+    -----
+    Guarantee: the loss of the model is at most ``bound`` with probability at least
+    ``1 - delta`` over the draw of the rows.
+    Assumes: A1, A3, A5 and A7, as they are printed.
+    Source: the exact binomial limit of Clopper and Pearson,
+    :func:`dsel.bounds.binomial_tail_inversion`.
+
+    Examples
+    --------
+    >>> print(PrefitCertificate(0.0417, 0.05, "holdout", "as_given", n_labeled=1000,
+    ...     estimate=0.031).headline())
+    Error at most 4.2% (95% confidence), model as given, 1,000 rows it has not seen
+    """
+
+    remarks: tuple[str, ...] = ()
+    """What makes the number doubtful, though it breaks no assumption for sure."""
+
+    @property
+    def model(self) -> str:
+        """The model that it is about, in words."""
+        return f"model as given, {self.n_labeled:,} rows it has not seen"
+
+    def headline(self) -> str:
+        """Return the one line that says how wrong the model can be, rounded up."""
+        if self.says_nothing:
+            return (
+                f"No bound below {_close_up(self.amount(self.largest))}: too few rows, "
+                f"{self.model}"
+            )
+        amount, sure = _close_up(self.amount(self.bound)), confidence(self.delta)
+        return f"{self.says} {amount} ({sure}% confidence), {self.model}"
+
+    def facts(self) -> list[Fact]:
+        """Return names and texts, which all renderings show; the first has no name."""
+        seen = _close_up(self.about(self.estimate))
+        return [
+            ("", self.headline()),
+            ("", f"{self.what} on these rows: {seen}"),
+            *(("Caveat", remark) for remark in self.remarks),
+            *(("Assumes", _statement(each)) for each in self.assumptions),
+        ]
+
+
+def _close_up(amount: str) -> str:
+    return amount.replace(" %", "%")
+
+
+def _statement(assumption: Assumption) -> str:
+    return f"{assumption.name}, {assumption.state}: {STATEMENTS[assumption.name]}"

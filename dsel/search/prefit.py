@@ -1,0 +1,78 @@
+"""The exact bound of a model that is fitted already: nothing is fitted."""
+
+from typing import Any
+
+import numpy as np
+
+from dsel.arrays import Integers
+from dsel.checks import check_delta
+from dsel.data.equal_rows import comparable
+from dsel.data.identity import row_hashes
+from dsel.data.labeled import check_labels, checked_features, codes_of
+from dsel.families.answers import predict_codes
+from dsel.losses.base import FoldCounts, Rows
+from dsel.losses.declared import declare_losses
+from dsel.results.certificate import full_list
+from dsel.results.prefit import AS_GIVEN, PrefitCertificate
+from dsel.search.compare_models import fitted_classifier
+
+
+def certify_prefit(
+    model: Any, X: Any, y: Any, *, delta: float = 0.05, loss: Any = "error"
+) -> PrefitCertificate:
+    """Bound the loss of a fitted model by rows that it has not seen.
+
+    Source: Clopper and Pearson (1934). See `dsel.certify`.
+    """
+    delta = check_delta(delta)
+    model = fitted_classifier(model, "model")
+    features, _ = checked_features(X, as_frame=True)
+    n_rows, labels = features.shape[0], check_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"`y` must have a label for each row of `X`, got {len(labels)} labels for "
+            f"{n_rows} rows."
+        )
+    classes = _all_classes(labels, model)
+    declared = declare_losses(loss, False, classes).main
+    # The model gets the rows as the caller has them: it was fitted on such ones.
+    rows = X.compute() if hasattr(X, "compute") else X
+    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    codes = predict_codes(model, rows, classes)
+    counts = declared.statistic.count(Rows(rows, codes_of(labels, classes)), codes)
+    # One fold whose model is the given one: every loss bounds it as it bounds others.
+    fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))
+    [limit] = declared.limits(fold, delta)
+    return PrefitCertificate(
+        float(limit), delta, "holdout", AS_GIVEN,
+        assumptions=full_list(has_pool=False), estimate=declared.estimate(fold),
+        n_labeled=n_rows, loss=repr(declared), says=f"{declared.label} at most",
+        largest=declared.largest, remarks=_duplicates(features),
+    )  # fmt: skip
+
+
+def _all_classes(labels: Any, model: Any) -> Any:
+    """Return the classes that the rows or the model know, in sorted order."""
+    known = np.asarray(getattr(model, "classes_", labels[:0]))
+    if known.ndim != 1:
+        known = labels[:0]
+    if len(known) and isinstance(known[0], str) != isinstance(labels[0], str):
+        raise TypeError(
+            f"`y` must hold labels of the type that `model` predicts, such as "
+            f"{known.tolist()[0]!r}, got {labels.tolist()[0]!r}; convert one of them."
+        )
+    return np.unique(np.concatenate([known, labels]))
+
+
+def _duplicates(features: Any) -> tuple[str, ...]:
+    """Return a caveat where rows are duplicates of each other, as bootstraps have."""
+    hashes = row_hashes(comparable(features, np.dtype(np.float64)))
+    first: Integers = np.unique(hashes, return_index=True)[1]
+    n_copies = len(hashes) - len(first)
+    if not n_copies:
+        return ()
+    return (
+        f"{n_copies:,} of {len(hashes):,} rows are duplicates of another row: if they "
+        f"are copies of the same records, rows are not independent (A1), so take each "
+        f"once",
+    )

@@ -1,0 +1,176 @@
+"""One verb for whatever selects a model, and for a model that is fitted already."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.results import Choice, PrefitCertificate, save_model
+
+pytestmark = pytest.mark.contract
+
+ROWS, LABELS = load_digits(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(len(LABELS))
+ROWS, LABELS = ROWS[ORDER], LABELS[ORDER]
+X, Y, POOL = ROWS[:200], LABELS[:200], ROWS[200:1000]
+NEW_X, NEW_Y = ROWS[1000:], LABELS[1000:]
+GRID = {"max_depth": [2, 4, 6, 8]}
+SEARCH = GridSearchCV(DecisionTreeClassifier(random_state=0), GRID, cv=3)
+FITTED = SVC().fit(X, Y)
+
+
+def prefit(model=FITTED, rows=NEW_X, labels=NEW_Y, **options):
+    return dsel.certify(model, rows, labels, cv="prefit", **options)
+
+
+def test_certify__is_what_certify_selection_was():
+    options = {"cv": 3, "random_state": 0}
+    new = dsel.certify(SEARCH, X, Y, POOL, **options)
+    old = dsel.certify_selection(SEARCH, X, Y, POOL, **options)
+    assert new.choice == old.choice
+
+
+def test_certify__names_what_the_search_has_chosen():
+    outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
+    depth = outcome.model.best_params_["max_depth"]
+    assert str(outcome).startswith(f"Chosen: max_depth={depth} (by GridSearchCV)\n")
+    assert outcome.choice.params == {"max_depth": depth}
+    chosen = [params["max_depth"] for params in outcome.choice.fold_params]
+    assert len(chosen) == 3
+    assert set(chosen) <= set(GRID["max_depth"])
+    # That each fold's run may choose its own is told where they do.
+    assert ("without a fold GridSearchCV chose" in str(outcome)) == (
+        len(set(chosen)) > 1
+    )
+
+
+def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
+    outcome = dsel.certify(lambda X, y: SEARCH.fit(X, y), X, Y, cv=3, random_state=0)
+    assert "(by GridSearchCV)" in str(outcome)
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
+    outcome = dsel.certify(pipeline, X, Y, cv=3, random_state=0)
+    assert str(outcome).startswith("Chosen: Pipeline, as it is\n")
+
+
+def test_certify__what_was_chosen_is_kept_with_the_results(tmp_path):
+    def run():
+        return dsel.certify(SEARCH, X, Y, cv=3, random_state=0, out=tmp_path)
+
+    first = run()
+    assert run().choice == first.choice
+    assert dsel.select(dsel.open_results(tmp_path)) == first.choice
+    assert Choice.from_json(first.choice.to_json()) == first.choice
+
+
+def test_certify_prefit__is_the_exact_binomial_limit():
+    certificate = prefit(delta=0.1)
+    n_errors, n_rows = int((FITTED.predict(NEW_X) != NEW_Y).sum()), len(NEW_Y)
+    assert certificate.estimate == n_errors / n_rows
+    exact = beta.ppf(0.9, n_errors + 1, n_rows - n_errors)
+    assert certificate.bound == pytest.approx(exact, abs=1e-9)
+    assert certificate.certified
+
+
+def test_certify_prefit__says_what_it_is_about():
+    lines = str(prefit()).splitlines()
+    assert lines[0].endswith(
+        "% (95% confidence), model as given, 797 rows it has not seen"
+    )
+    assert lines[1].startswith("Error on these rows: ")
+    assert [line.split()[1] for line in lines[2:]] == ["A1,", "A3,", "A5,", "A7,"]
+    assert "the model has not seen these rows" in lines[3]
+
+
+def test_certify_prefit__fits_nothing():
+    before = FITTED.support_vectors_.copy()
+    prefit()
+    np.testing.assert_array_equal(FITTED.support_vectors_, before)
+
+
+def test_certify_prefit__takes_losses_by_class():
+    certificate = prefit(loss=dsel.losses.recall(8))
+    is_eight = NEW_Y == 8
+    missed = int((FITTED.predict(NEW_X)[is_eight] != 8).sum())
+    exact = beta.ppf(0.95, missed + 1, is_eight.sum() - missed)
+    assert certificate.bound == pytest.approx(exact, abs=1e-9)
+    assert certificate.headline().startswith("Misses of 8 at most ")
+
+
+def test_certify_prefit__takes_costs():
+    rows, labels = load_breast_cancer(return_X_y=True)
+    model = DecisionTreeClassifier(random_state=0).fit(rows[::2], labels[::2])
+    loss = dsel.losses.cost({(0, 1): 20, (1, 0): 1})
+    certificate = prefit(model, rows[1::2], labels[1::2], loss=loss)
+    assert certificate.estimate < certificate.bound < 20
+    assert "%" not in certificate.headline().partition("(")[0]
+
+
+def test_certify_prefit__predictions_of_no_class_are_errors():
+    class Odd:
+        def predict(self, rows):
+            return np.full(len(rows), "none of them")
+
+    labels = np.array(["a", "b"])[NEW_Y % 2]
+    certificate = prefit(Odd(), labels=labels)
+    assert certificate.bound == 1.0
+    assert certificate.headline().startswith("No bound below 100.0%")
+
+
+def test_certify_prefit__takes_frames_and_kept_models(tmp_path):
+    frame = pd.DataFrame(X).add_prefix("x")
+    model = SVC().fit(frame, Y)
+    wanted = prefit(model, pd.DataFrame(NEW_X).add_prefix("x")).to_json()
+    save_model(model, tmp_path / "model")
+    found = prefit(tmp_path / "model", pd.DataFrame(NEW_X).add_prefix("x"))
+    assert found.to_json() == wanted
+    assert found.bound == prefit().bound
+
+
+def test_certify_prefit__mentions_duplicates_among_the_rows():
+    assert not prefit().remarks
+    twice = np.arange(len(NEW_Y)).repeat(2)
+    [remark] = prefit(rows=NEW_X[twice], labels=NEW_Y[twice]).remarks
+    assert remark.startswith("797 of 1,594 rows are duplicates of another row")
+
+
+def test_certify_prefit__is_kept_as_json():
+    certificate = prefit()
+    text = certificate.to_json()
+    assert json.loads(text)["kind"] == "PrefitCertificate"
+    assert PrefitCertificate.from_json(text) == certificate
+
+
+REFUSED = [
+    (lambda: prefit(pool=POOL), TypeError, "`pool` cv='prefit' leave it out"),
+    (lambda: prefit(random_state=0), TypeError, "`random_state` cv='prefit'"),
+    (lambda: prefit(deploy="all_rows"), TypeError, "`deploy` cv='prefit'"),
+    (lambda: prefit(SVC()), Exception, "SVC not fitted"),
+    (lambda: prefit(LinearRegression().fit(X, Y)), TypeError, "`model` classifier"),
+    (lambda: prefit(lambda X, y: FITTED), TypeError, "`model` fitted `predict`"),
+    (lambda: prefit(labels=NEW_Y[1:]), ValueError, "`y` 796 797"),
+    (lambda: prefit(labels=NEW_Y.astype(str)), TypeError, "`y` `model` convert"),
+    (lambda: prefit(loss="f1"), TypeError, "`loss` 'f1'"),
+    (lambda: prefit(delta=0.95), ValueError, "`delta` 0.95"),
+    (lambda: dsel.certify(FITTED, X, Y, cv="refit"), ValueError, "`cv` 'refit'"),
+    (lambda: dsel.certify(3, X, Y), TypeError, "`model` 3 function"),
+    (lambda: dsel.certify(SVC(), X, Y, grid={}), TypeError, "`certify` `grid` delta"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), REFUSED)
+def test_certify__refuses_in_one_line(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [word for word in words.split() if word not in message] == []
