@@ -2,6 +2,7 @@
 
     python tests/benchmarks/bench_certificates.py --out FOLDER [--sets letter ...]
         [--sizes 300 ...] [--learners svm ...] [--draws 20] [--seconds 3600]
+        [--queries 50]
     python tests/benchmarks/bench_certificates.py --out FOLDER --summary
 
 Without dsel: `GridSearchCV(cv=5)` on a random four fifths of the labels, and the
@@ -9,6 +10,10 @@ Clopper-Pearson limit of its model's errors on the other fifth (`fifth`). With d
 `SemiSupervisedSearchCV` with defaults, n labeled rows, and the other rows of the set as
 pool (`one_fold`, handed over by default, and `all_rows`); in the first draws also
 ``certificate="cv_bound"``. All bounds are at 95 %.
+
+With ``--queries``, in a FOLDER of its own and in the place of ``cv_bound`` and MAPIE:
+`queried` is the bound of the model of all rows in a search with ``n_queries``, once the
+queried rows have got their labels.
 
 MAPIE 1.6, where it is there, tests on the fifth (learn then test): `mapie` is the least
 error that `MultiClassificationLTTController` certifies for GridSearchCV's model, by
@@ -97,8 +102,8 @@ CV_BOUND_DRAWS = 2
 CV_BOUND_POOL = 10_000
 """Pool rows that it counts at most; the default search reads the whole pool."""
 MIN_POOL = 1_000
-BOUNDS = ("fifth", "one_fold", "all_rows", "mapie", "mapie_all", "cv_bound")
-ERRORS = ("fifth", "one_fold", "all_rows", "refit", "mapie_all", "cv_bound")
+BOUNDS = ("fifth", "one_fold", "all_rows", "mapie", "mapie_all", "cv_bound", "queried")
+ERRORS = ("fifth", "one_fold", "all_rows", "refit", "mapie_all", "cv_bound", "queried")
 SIDES = ("fits", "wall", "cpu")
 ROW = ["n", "set", "learner"]
 
@@ -167,7 +172,7 @@ def timed(call):
     return value, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def run(name, n, learner, draw):
+def run(name, n, learner, draw, queries=0):
     """Return bounds, errors, fits and seconds of one piece."""
     X, y, _ = table(name)
     estimator, grid = problem(name, learner)
@@ -208,13 +213,24 @@ def run(name, n, learner, draw):
     names = ("outer_errors", "fold_rows", "outer_disagreements")
     counts = {each: search.results_[each].values.astype(int).tolist() for each in names}
     tested["one_fold"] = counts["outer_errors"][search.certificates_["one_fold"].fold]
-    if draw < CV_BOUND_DRAWS:
+    if queries:
+        asked = nested(n_queries=queries)
+        counts["queried_rows"] = rows = asked.query_rows().index.tolist()
+        labeled = asked.certify_with_labels(rest_y[rows])
+        certificate = labeled.certificates["all_rows"]
+        bounds["queried"] = certificate.unclipped
+        bounds["queried_one_fold"] = labeled.certificates["one_fold"].unclipped
+        errors["queried"] = wrong(labeled.models["all_rows"])
+        reasons += certificate.reasons
+    elif draw < CV_BOUND_DRAWS:
         all_at_once = nested(certificate="cv_bound", max_pool_rows=CV_BOUND_POOL)
         bounds["cv_bound"] = all_at_once.certificate_.unclipped
         errors["cv_bound"] = wrong(all_at_once)
         reasons += all_at_once.certificate_.reasons
     candidates = list(ParameterGrid(grid))
     try:
+        if queries:
+            raise ImportError("MAPIE is compared in runs without queries")
         bounds["mapie"] = mapie_limit([fifth.predict(test_X)], test_y)
         models = [
             clone(estimator).set_params(**params).fit(train_X, train_y)
@@ -300,7 +316,7 @@ def measure(arguments):
                 run("segment", 300, learner, 0)
                 warm.add(learner)
             try:
-                facts = run(*piece)
+                facts = run(*piece, arguments.queries)
             except Exception:
                 facts = {"failed": traceback.format_exc()[-2000:]}
         record = dict(zip(keys, piece, strict=True))
@@ -322,6 +338,11 @@ def ratios(draws, part, name, keys):
     return ratio, spread / np.sqrt(rows.size()) / theirs
 
 
+def measured(draws, part, names):
+    """Return those of the names that the pieces have, with or without queries."""
+    return [name for name in names if f"{part}.{name}" in draws]
+
+
 def failures(draws, name, part):
     """Return in which draws a bound is below the error; none where it is not known."""
     error = f"{part}.{'fifth' if name == 'mapie' else name}"
@@ -337,15 +358,19 @@ def summary(folder):
     usual = draws.groupby(ROW).median(numeric_only=True)
     sides = {part: usual[f"{part}.dsel"] / usual[f"{part}.grid"] for part in SIDES}
     sides["fits"] = means["fits.dsel"] / means["fits.grid"]
-    failed = pd.DataFrame({name: failures(draws, name, "errors") for name in BOUNDS})
+    bounds = measured(draws, "bounds", BOUNDS)
+    failed = pd.DataFrame({name: failures(draws, name, "errors") for name in bounds})
     counts = failed.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
     shown = {"draws": draws.groupby(ROW).size()}
-    shown |= {f"bound {name}": means[f"bounds.{name}"].round(4) for name in BOUNDS}
-    shown |= {f"error {name}": means[f"errors.{name}"].round(4) for name in ERRORS}
+    shown |= {f"bound {name}": means[f"bounds.{name}"].round(4) for name in bounds}
+    shown |= {
+        f"error {name}": means[f"errors.{name}"].round(4)
+        for name in measured(draws, "errors", ERRORS)
+    }
     shown["failed"] = counts.agg("/".join, axis=1)
     columns = [f"{part}.{side}" for part in SIDES for side in ("grid", "dsel")]
     shown |= {column: usual[column].round(2) for column in columns}
-    order = "/".join(BOUNDS)
+    order = "/".join(bounds)
     print(f"Means of draws (medians of seconds); failed are draws of {order}\n")
     print(pd.DataFrame(shown).to_string(na_rep="-"))
     print(f"\n{len(records)} pieces, of which {raised.notna().sum()} raised an error")
@@ -355,7 +380,7 @@ def summary(folder):
     print("Not certified:", *(sorted(reasons) or ["nothing"]))
     print_ratios(draws, sides)
     print("\nFailures; those on all rows unseen; at most by delta, in 97.5 % of runs")
-    for name in BOUNDS:
+    for name in bounds:
         total = int(draws[f"bounds.{name}"].notna().sum())
         number = failed[name].sum()
         unseen = failures(draws, name, "unseen").sum()
@@ -369,7 +394,7 @@ def print_ratios(draws, sides):
     table = pd.DataFrame({f"{part} dsel/grid": ratio for part, ratio in sides.items()})
     spreads = {}
     for part, names in (("bounds", BOUNDS[1:]), ("errors", ERRORS[1:])):
-        for name in names:
+        for name in measured(draws, part, names):
             ratio, error = ratios(draws, part, name, ROW)
             table[f"{part} {name}"], spreads[part, name] = ratio, (error / ratio) ** 2
     n, learner = (table.index.get_level_values(key) for key in ("n", "learner"))
@@ -407,6 +432,7 @@ if __name__ == "__main__":
             f"--{option}", nargs="+", type=kind, choices=known, default=list(known)
         )
     parser.add_argument("--draws", type=int)
+    parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--out", required=True)
     parser.add_argument("--summary", action="store_true")

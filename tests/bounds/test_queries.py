@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dsel.bounds import mean_difference_limit, queried_difference, sign_test_limit
+from dsel.bounds import (
+    mean_difference_limit,
+    queried_all_rows,
+    queried_difference,
+    sign_test_limit,
+)
+from dsel.bounds.queries import QUERY_SHARES
 
 
 def lower(count, rows, delta):
@@ -105,3 +111,57 @@ def test_limits__fail_at_most_delta_of_the_time(
     limits = queried_difference(mean, a, n_pool, delta=0.1 * delta)
     failures = (limits < differ * (worse - better) - 1e-12).mean()
     assert failures <= delta + 4 * np.sqrt(delta / draws)
+
+
+def test_shares_of_a_search_with_queries__sum_to_delta():
+    assert sum(QUERY_SHARES) == pytest.approx(1.0, abs=1e-15)
+    assert min(QUERY_SHARES) > 0
+
+
+@pytest.mark.parametrize("against", [0, 12, 40])
+def test_queried_all_rows__adds_the_difference_at_its_parts_of_delta(against):
+    delta, m, e, e_differ, a = 0.05, 5_000, 300, 20, 400
+    mean = 1 - 2 * lower(against, 40, 0.2 * delta)
+    # Duplicates are never queried: half of the pool's part is for them.
+    rest = upper(e_differ, m - e + e_differ, 0.01 * delta / 2)
+    most, least = upper(a, m - e, 0.01 * delta / 4), lower(a, m, 0.01 * delta / 4)
+    expected = 0.1 + mean * (most if mean >= 0 else least) + rest
+    found = queried_all_rows(
+        0.1, against, 40, a, m, delta=delta, n_duplicates=e,
+        n_duplicates_differ=e_differ,
+    )  # fmt: skip
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_queried_all_rows__without_rows_to_query_pays_for_the_disagreement():
+    found = queried_all_rows(0.1, 0, 0, 0, 10_000, delta=0.05)
+    assert 0.1 < found < 0.103
+
+
+def test_queried_all_rows__holds_where_the_model_of_all_rows_is_the_worse_one():
+    rng, delta, m, draws = np.random.default_rng(5), 0.2, 3_000, 2_000
+    rate, theta, error_of_fold, n = 0.05, 0.6, 0.1, 150
+    truth = error_of_fold + rate * (2 * theta - 1)
+    failures = 0
+    for _ in range(draws):
+        limit = upper(rng.binomial(n, error_of_fold), n, 0.78 * delta)
+        a = int(rng.binomial(m, rate))
+        s = min(30, a)
+        against = int(rng.binomial(s, 1 - theta))
+        bound = queried_all_rows(limit, against, s, a, m, delta=delta)
+        failures += limit < error_of_fold or bound < truth
+    assert failures <= stats.binom.ppf(0.999, draws, delta)
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "words"),
+    [
+        ((31, 30, 100, 1000), {}, "n_against"),
+        ((3, 30, 1001, 1000), {}, "n_differ"),
+        ((3, 30, 100, 1000), {"delta": 1.0}, "delta"),
+        ((3, 30, 100, 1000), {"n_duplicates_differ": 1}, "n_duplicates_differ"),
+    ],
+)
+def test_queried_all_rows__refuses(counts, options, words):
+    with pytest.raises(ValueError, match=words):
+        queried_all_rows(0.1, *counts, **{"delta": 0.05, **options})
