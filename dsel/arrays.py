@@ -1,5 +1,6 @@
 """Names of array types, plain numbers, masked values, and rows in float64."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +13,8 @@ from sklearn.utils import validation
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+LONGEST = 300
+"""Characters of a message of another library that is passed on."""
 
 
 def as_plain(value: Any) -> Any:
@@ -74,7 +77,11 @@ def fill_masked(rows: Any, name: str) -> Any:
 def check_rows(X: Any, what: str = "`X`") -> None:
     """Raise where something is no rows at all: a dict, a lazy frame, an empty list."""
     is_lazy = hasattr(X, "collect") and not hasattr(X, "shape")
-    if (isinstance(X, Mapping) and not sparse.issparse(X)) or is_lazy or not (
+    # Things that have any attribute, as Dask's delayed ones, have no shape but say so.
+    is_other = not isinstance(getattr(X, "shape", ()), tuple) or isinstance(X, str)
+    is_other |= isinstance(X, np.matrix)
+    is_other |= isinstance(X, Mapping) and not sparse.issparse(X)
+    if is_other or is_lazy or not (
         isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
         or hasattr(X, "__dataframe__") or hasattr(X, "compute")
     ):  # fmt: skip
@@ -105,7 +112,18 @@ def validate_data(
     """
     if not (X is None or np.isscalar(X)):
         check_rows(X)
-    return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
+    try:
+        return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
+    except Exception as error:
+        text = str(error)
+        # One text of scikit-learn's has several lines, and its contract asks for it.
+        if text.startswith(("The feature names should match", "`X`")):
+            raise
+        name = "y" if re.search(r"\by\b", text) and "X" not in text else "X"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"`{name}` is not as it must be: {' '.join(text.split())[:LONGEST]}"
+        ) from error
 
 
 def as_floats(rows: Any) -> Any:

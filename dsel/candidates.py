@@ -18,6 +18,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedS
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, Tags, get_tags
 
+from dsel.checks import show
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
@@ -63,7 +64,8 @@ def drawn(grid: Grid, seed: int) -> Any:
     for name, values in [pair for each in grids for pair in each.items()]:
         if not isinstance(name, str):
             raise TypeError(
-                f"`param_grid` must name parameters by texts, got {name!r}; write it "
+                f"`param_grid` must name parameters by texts, got {show(name)}; "
+                f"write it "
                 f"as {{'C': [0.1, 1]}}."
             )
         if hasattr(values, "rvs"):
@@ -108,7 +110,7 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
     _check_classifier(estimator, "estimator")
     if not all(product_grids(grid)):
         raise ValueError(
-            f"`param_grid` must set at least one parameter, got {grid!r}; for one "
+            f"`param_grid` must set at least one parameter, got {show(grid)}; for one "
             f"candidate as it is pass estimator=None and [estimator]."
         )
     settings = list(ParameterGrid(grid))
@@ -238,7 +240,7 @@ def _check_classifier(estimator: Any, name: str) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(
             f"`{name}` must be an unfitted scikit-learn classifier such as `SVC()`, "
-            f"got {estimator!r}."
+            f"got {show(estimator)}."
         )
     _check_parts(estimator, name)
     if not is_classifier(estimator):

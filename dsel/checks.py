@@ -8,22 +8,71 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Integral, Number, Real
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Init = TypeVar("Init", bound=Callable[..., None])
+MOST_SHOWN: Final = 100
+"""Characters of a value that a message shows."""
+MOST_LISTED: Final = 20
+"""Choices that a message lists."""
+MOST_INTEGER: Final = 2**63 - 1
+"""Whole numbers above fit into no array."""
 LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of which nothing is sent anywhere; their paths may hold any sign."""
 
 
+def show(value: Any) -> str:
+    """Return a value as messages show it: in one short line, whatever it is.
+
+    Arrays and frames print as many lines, objects of a user's class as anything, and
+    some cannot be printed at all: then the message would be another error.
+
+    Examples
+    --------
+    >>> show("a"), show(np.eye(2))
+    ("'a'", 'array([[1., 0.], [0., 1.]])')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # any class may have any fault
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def as_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
+    """Return an argument as an array of numpy, or raise TypeError.
+
+    What is no array at all says so in many ways: frames of several kinds, lazy ones,
+    lists of rows of several lengths, values that do not fit into memory.
+    """
+    is_array = hasattr(values, "__array__") or isinstance(values, Sequence | Number)
+    is_text = isinstance(values, str | bytes)  # of which numpy would make a number
+    if not is_array or (is_text and dtype is not None):
+        raise TypeError(f"`{name}` must be an array or a list, got {show(values)}.")
+    try:
+        return np.asarray(values, dtype=dtype)
+    except Exception as error:  # libraries have errors of their own
+        why = " ".join(str(error).split())[:MOST_SHOWN] or type(error).__name__
+        raise TypeError(
+            f"`{name}` must be an array or a list, got {type(values).__name__} that "
+            f"numpy makes no array of: {why}"
+        ) from error
+
+
 def _number(value: Any, name: str, kind: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be {kind}, got {value!r}.")
-    return float(value)
+        raise TypeError(f"`{name}` must be {kind}, got {show(value)}.")
+    try:
+        return float(value)
+    except OverflowError:  # whole numbers have any size
+        raise ValueError(
+            f"`{name}` must be {kind} below 1e308, got {show(value)}."
+        ) from None
 
 
 def check_probability(value: Any, name: str) -> float:
@@ -48,7 +97,7 @@ def check_delta(value: Any) -> float:
 
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return an array of floats strictly between 0 and 1, or raise."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
     numbers = array.astype(np.float64)
@@ -66,11 +115,13 @@ def check_integer(
 ) -> int:
     """Return `value` as an int within the limits, or raise."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"`{name}` must be an integer, got {value!r}.")
+        raise TypeError(f"`{name}` must be an integer, got {show(value)}.")
     number = int(value)
-    if number < at_least or (at_most is not None and number > at_most):
+    if number < at_least or number > (MOST_INTEGER if at_most is None else at_most):
+        is_huge = at_most is None and number > MOST_INTEGER
         limits = f">= {at_least}" if at_most is None else f"in [{at_least}, {at_most}]"
-        raise ValueError(f"`{name}` must be {limits}, got {number}.")
+        limits = f"at most {MOST_INTEGER}" if is_huge else limits
+        raise ValueError(f"`{name}` must be {limits}, got {show(number)}.")
     return number
 
 
@@ -85,7 +136,7 @@ def check_positive(value: Any, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
     number = _number(value, name, "a positive number")
     if not 0.0 < number < math.inf:
-        raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+        raise ValueError(f"`{name}` must be positive and finite, got {show(value)}.")
     return number
 
 
@@ -93,7 +144,7 @@ def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of 0 or more, or raise."""
     number = _number(value, name, "a number >= 0")
     if not 0.0 <= number < math.inf:
-        raise ValueError(f"`{name}` must be >= 0 and finite, got {value!r}.")
+        raise ValueError(f"`{name}` must be >= 0 and finite, got {show(value)}.")
     return number
 
 
@@ -102,7 +153,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
 
     Whole floats are counts: those of a results cube are, with NaN where none was made.
     """
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind == "f":
         if np.isnan(array).any():
             raise ValueError(
@@ -120,7 +171,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     if array.dtype.kind not in "iu":
         raise TypeError(
             f"`{name}` must hold integer counts, got {array.dtype} "
-            f"(first value {array.flat[0] if array.size else 'none'!r}); "
+            f"(first value {show(array.flat[0]) if array.size else 'none'}); "
             f"pass the number of rows, not a rate."
         )
     counts = array.astype(np.int64)
@@ -135,7 +186,7 @@ def check_counts_of(
     """Return counts and the rows they were counted in, broadcast, or raise."""
     counted = check_counts(n_counted, counted_name)
     rows = check_counts(n_rows, rows_name)
-    counted, rows = np.broadcast_arrays(counted, rows)
+    counted, rows = broadcast(**{counted_name: counted, rows_name: rows})
     if (above := counted > rows).any():
         limit, value = rows[above].flat[0], counted[above].flat[0]
         raise ValueError(
@@ -143,6 +194,18 @@ def check_counts_of(
             f"got {value}."
         )
     return counted, rows
+
+
+def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return arrays in one shape, by the names of their arguments, or raise."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = " and ".join(f"{each.shape} (`{n}`)" for n, each in arrays.items())
+        raise ValueError(
+            f"`{next(iter(arrays))}` must fit the other counts, got the shapes "
+            f"{shapes}."
+        ) from None
 
 
 def explain_unknown(reasons: Mapping[str, str]) -> Callable[[Init], Init]:
@@ -171,11 +234,43 @@ def explain_unknown(reasons: Mapping[str, str]) -> Callable[[Init], Init]:
     return decorate
 
 
+def check_truth(value: Any, name: str) -> bool:
+    """Return a truth value, or raise TypeError; 0 and 1 are taken, too."""
+    is_one = isinstance(value, bool | np.bool_) or (
+        isinstance(value, Integral) and int(value) in (0, 1)
+    )
+    if not is_one:
+        raise TypeError(f"`{name}` must be True or False, got {show(value)}.")
+    return bool(value)
+
+
+def check_string(value: Any, name: str) -> str:
+    """Return `value` if it is a text, or raise TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"`{name}` must be a text, got {show(value)}.")
+    return str(value)
+
+
+def check_strings(values: Any, name: str) -> list[str]:
+    """Return a list of texts, or raise TypeError; one text is no list."""
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise TypeError(f"`{name}` must be a list of texts, got {show(values)}.")
+    return [check_string(each, name) for each in values]
+
+
+def check_kind(value: Any, kind: type, name: str, maker: str) -> None:
+    """Raise TypeError where an argument is not of the type that its maker returns."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"`{name}` must be a {kind.__name__} from {maker}, got {show(value)}."
+        )
+
+
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"`{name}` must be one of {listed}, got {value!r}.")
+        shown = listed([repr(choice) for choice in choices], MOST_LISTED)
+        raise ValueError(f"`{name}` must be one of {shown}, got {show(value)}.")
     return str(value)
 
 
@@ -221,7 +316,7 @@ def check_url(url: str, name: str) -> None:
             ) from error
         except ValueError as error:
             raise ValueError(
-                f"`{name}` must be a path or a URL such as s3://..., got {url!r}, "
+                f"`{name}` must be a path or a URL such as s3://..., got {show(url)}, "
                 f"whose protocol {protocol!r} is not known."
             ) from error
 
@@ -232,12 +327,13 @@ def check_path(place: Any, name: str) -> str:
     One of the paths that are refused was meant as a URL, as in ``Path("s3://...")``.
     """
     if not isinstance(place, (str, os.PathLike)):
-        raise TypeError(f"`{name}` must be a path or a URL, got {place!r}.")
+        raise TypeError(f"`{name}` must be a path or a URL, got {show(place)}.")
     path = str(os.fspath(place))
     if not path:
         raise ValueError(f"`{name}` must name a place, got ''; '.' is this folder.")
-    # Surrogates are no characters, and no file system takes them or NUL.
-    if "\0" in path or any("\ud800" <= sign <= "\udbff" for sign in path):
+    # Surrogates are no characters, and no file system takes them or NUL; a line break
+    # is a slip.
+    if any(sign < " " or "\ud800" <= sign <= "\udbff" for sign in path):
         raise ValueError(
             f"`{name}` must name a place, got {path[:80]!r} with a character that no "
             f"file name has; leave it out."
@@ -246,6 +342,11 @@ def check_path(place: Any, name: str) -> str:
         raise ValueError(
             f"`{name}` {path[:60]!r}... has a name of more than 255 bytes, which no "
             f"file system takes; choose a shorter one."
+        )
+    if "://" not in path and len(_encoded(path)) > 4000:
+        raise ValueError(
+            f"`{name}` {path[:60]!r}... is longer than 4,000 bytes, which no system "
+            f"takes; choose a shorter path."
         )
     if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
         protocol, _, rest = path.partition(":/")

@@ -140,16 +140,28 @@ def connect(
             f"`workers` starts processes here, but `scheduler` {scheduler!r} brings "
             "its own; give one of the two."
         )
-    scheduler = str(scheduler) if isinstance(scheduler, Path) else scheduler
+    checks.check_positive(timeout, "timeout")
+    if tls is not None:
+        checks.check_path(tls, "tls")
+    if isinstance(scheduler, str | Path):
+        scheduler = checks.check_path(scheduler, "scheduler")
+    elif scheduler is not None and not isinstance(scheduler, Mapping):
+        raise TypeError(
+            f"`scheduler` must be an address, the path of a file or a mapping, got "
+            f"{checks.show(scheduler)}."
+        )
     if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
         if not Path(scheduler).is_file():
             raise FileNotFoundError(f"`scheduler` {scheduler!r} does not exist.")
         try:  # with YAML's safe loader
             scheduler = dict(*dask.config.collect_yaml([scheduler]))
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"`scheduler` {scheduler!r} is no YAML: {error}"
+                f"`scheduler` {scheduler!r} is no YAML of a mapping: "
+                f"{' '.join(str(error).split())}"
             ) from error
+    if isinstance(scheduler, Mapping):
+        checks.check_strings([*scheduler], "scheduler")  # names of arguments
     if isinstance(scheduler, Mapping) and "class" not in scheduler:
         if "address" not in scheduler or scheduler.keys() - {"address", "tls"}:
             raise ValueError(
@@ -157,7 +169,8 @@ def connect(
                 "class, or `address` and perhaps `tls`, got the keys "
                 f"{', '.join(map(str, scheduler))}."
             )
-        tls, scheduler = scheduler.get("tls", tls), str(scheduler["address"])
+        tls = scheduler.get("tls", tls)
+        scheduler = checks.check_string(scheduler["address"], "address")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         if isinstance(scheduler, str):
@@ -187,7 +200,9 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
     except ValueError:
         is_amount = False
     if not (is_amount and isinstance(memory, str)):
-        raise ValueError(f'`memory` must be an amount such as "4 GiB", got {memory!r}.')
+        raise ValueError(
+            f'`memory` must be an amount such as "4 GiB", got {checks.show(memory)}.'
+        )
     stack.enter_context(_environment(ONE_THREAD | FREED_MEMORY))
     stack.enter_context(dask.config.set(LOCAL_SETTINGS))
     # Ctrl-C and SIGHUP wait, since Dask cannot close a cluster whose start was
@@ -216,7 +231,7 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     if not isinstance(name, str) or not name.strip(".") or name.startswith("."):
         raise ValueError(
             f"`class` must be the full name of a cluster class, such as "
-            f"dask_jobqueue.SLURMCluster, got {name!r}."
+            f"dask_jobqueue.SLURMCluster, got {checks.show(name)}."
         )
     module, _, last = name.rpartition(".")
     try:
@@ -232,7 +247,7 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     if not (is_class and all(hasattr(found, each) for each in methods)):
         raise ValueError(
             "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
-            f"got {name!r}."
+            f"got {checks.show(name)}."
         )
     workers, adapt = options.pop("workers", None), options.pop("adapt", None)
     patience, tls = options.pop("patience", 600), options.pop("tls", None)
@@ -240,14 +255,37 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
         raise ValueError(
             f"`workers` is a fixed number, but `adapt` is {adapt!r}; give one of them."
         )
+    if workers is not None:
+        checks.check_integer(workers, "workers", at_least=1)
+    if adapt is not None and not isinstance(adapt, Mapping):
+        raise TypeError(
+            f"`adapt` must be a mapping of the arguments of its `adapt`, such as "
+            f"{{minimum: 1, maximum: 10}}, got {checks.show(adapt)}."
+        )
+    checks.check_strings([*(adapt or ())], "adapt")
+    checks.check_positive(patience, "patience")
     if tls is not None:
         options |= {"protocol": "tls://", "security": _security(tls)}
-    cluster = stack.enter_context(found(**options))
+    with _starting(name, options):
+        cluster = stack.enter_context(found(**options))
     if workers is not None:
-        cluster.scale(checks.check_integer(workers, "workers", at_least=1))
+        cluster.scale(workers)
     if adapt is not None:
-        cluster.adapt(**adapt)
+        with _starting(f"adapt of {name}", adapt):
+            cluster.adapt(**adapt)
     return cluster, patience
+
+
+@contextmanager
+def _starting(name: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Say in one line which arguments a cluster class does not take."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"`scheduler` names {name}, which does not take the arguments "
+            f"{checks.show(dict(options))}: {' '.join(str(error).split())}"
+        ) from error
 
 
 def _reach(
@@ -272,7 +310,7 @@ def _reach(
     if found is None:
         raise ValueError(
             "`scheduler` must look like tcp://host:8786 or tls://host:8786, or be the "
-            f"path of a .json or .yaml file, got {address!r}."
+            f"path of a .json or .yaml file, got {checks.show(address)}."
         )
     if tls is not None and found[1] == "tcp":
         raise ValueError(
@@ -298,7 +336,8 @@ def _reach(
             thread.submit(asyncio.run, answers()).result()
     except Exception as error:  # another protocol there raises many kinds of errors
         raise ConnectionError(
-            f"no scheduler answered at {address} within {timeout:g} s; check that it "
+            f"no scheduler answered at {address} (`scheduler`) within {timeout:g} s; "
+            f"check that it "
             "runs, that the address and port are right, and whether it asks for TLS "
             "certificates."
         ) from error
@@ -314,7 +353,7 @@ def _security(folder: str | Path) -> "Security":
 
     from distributed import Security
 
-    files = [Path(folder) / name for name in CERTIFICATES]
+    files = [Path(checks.check_path(folder, "tls")) / name for name in CERTIFICATES]
     needs = f"`tls` must be a folder with {', '.join(CERTIFICATES)}"
     for path in files:
         if not path.is_file():

@@ -9,7 +9,7 @@ each: ``{"text": ..., "label": ...}``. `PUBLIC_NAMES` says where they can be had
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
+
+from dsel.checks import (
+    check_choice,
+    check_integer,
+    check_path,
+    check_string,
+    check_strings,
+    show,
+)
 
 __all__ = [
     "FOLDER_VARIABLE",
@@ -104,6 +113,13 @@ class PoolProblem:
     """Names of the features."""
 
 
+def _named(folder: str | Path | None) -> str | None:
+    """Return the folder that was named by the argument or the environment."""
+    if folder is None:
+        return os.environ.get(FOLDER_VARIABLE) or None
+    return check_path(folder, "folder")
+
+
 def data_folder(folder: str | Path | None = None) -> Path:
     """Return the folder of the benchmark sets.
 
@@ -117,17 +133,17 @@ def data_folder(folder: str | Path | None = None) -> Path:
     FileNotFoundError
         Where there is none.
     """
-    named = folder or os.environ.get(FOLDER_VARIABLE)
+    named = _named(folder)
     if not named or not Path(named).is_dir():
         raise FileNotFoundError(
             "`folder` must hold the benchmark sets, got "
-            f"{None if named is None else str(named)!r}; pass it, or set "
+            f"{named!r}; pass it, or set "
             f"{FOLDER_VARIABLE}."
         )
     return Path(named)
 
 
-def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> None:
+def check_files(wanted: Collection[str], *, folder: str | Path | None = None) -> None:
     """Raise FileNotFoundError, which has public names, where sets are not in a folder.
 
     Parameters
@@ -137,9 +153,11 @@ def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> N
     folder
         Where they should be; None takes ``DSEL_DATA``.
     """
-    named = folder or os.environ.get(FOLDER_VARIABLE)
+    named = _named(folder)
     there = {path.name.split(".")[0] for path in Path(named).glob("*")} if named else ()
-    names = dict.fromkeys(wanted)
+    names = check_strings(wanted, "wanted")
+    for name in names:
+        check_choice(name, "wanted", [*PUBLIC_NAMES])
     missing = [f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in there]
     if missing:
         raise FileNotFoundError(
@@ -167,10 +185,13 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
         Where it has no such set; the message lists those there are.
     """
     place = data_folder(folder)
+    check_string(name, "name")
     known = sorted(path.stem for path in place.glob("*.npz"))
     if name not in known:
         listed = ", ".join(known) or "none"
-        raise ValueError(f"`name` must be a set in {place}, got {name!r} of {listed}.")
+        raise ValueError(
+            f"`name` must be a set in {place}, got {show(name)} of {listed}."
+        )
     with np.load(place / f"{name}.npz", allow_pickle=False) as arrays:
         found = dict(arrays)
     names, types = found.get("feature_names"), {"split": np.int64, "categorical": bool}
@@ -204,6 +225,8 @@ def load_digits_problem(*, n_labeled: int = 600) -> PoolProblem:
     ((600, 64), (1197, 64))
     """
     digits = load_digits()
+    most = len(digits.target) - 10  # one row of every class, at least
+    check_integer(n_labeled, "n_labeled", at_least=10, at_most=most)
     X, pool, y, pool_labels = train_test_split(
         digits.data / 16.0, digits.target, train_size=n_labeled, random_state=0
     )

@@ -3,7 +3,7 @@
     python -m tests.job SCHEDULER FOLDER [KIND [OUT [LOG]]]
 
 writes the cube to FOLDER/cube.json (counts only) and a line for each finished task to
-FOLDER/log.txt, or LOG. KIND is one of PLANS.
+FOLDER/log.txt, or LOG. KIND is one of PLANS or STORED.
 """
 
 import json
@@ -32,16 +32,33 @@ def make_plan():
     return dsel.plan_search(SVC(), grid, X[rows], y[rows], X[pool], **given)
 
 
-def make_short_plan(prune=False, **changed):
-    """9 candidates, 3 folds, and a pool of 50 MB in memory; a few seconds."""
+def make_short_plan(prune=False, *, file=None, **changed):
+    """9 candidates, 3 folds, and a pool of 50 MB in memory; a few seconds.
+
+    The pool is in a file instead where one is given, and written where it is missing.
+    """
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(1)
     pool = np.tile(X, (55, 1)) + rng.normal(size=(55 * len(X), 1))
+    if file is not None:
+        if not file.exists():
+            write_rows(file, pool)
+        pool = file
     grid = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
     given = {"cv": 3, "prune": prune, **FIXED, **changed}
     return dsel.plan_search(SVC(), grid, X[:200], y[:200] < 5, pool, **given)
 
 
+def write_rows(file, pool):
+    """Write a pool as its file's ending says."""
+    if file.suffix == ".npy":
+        np.save(file, pool)
+    else:
+        dsel.write_pool(pool, file, chunk_rows=10_000)
+
+
+STORED = ("pool.npy", "pool.zarr")
+"""Kinds whose pool is a file of that name in the job's folder."""
 PLANS = {
     "digits": make_plan,
     "short": make_short_plan,
@@ -67,7 +84,8 @@ def main(scheduler, folder, kind="digits", out=None, log=None):
         with connect(scheduler, timeout=600) as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
-            cube = PLANS[kind]().run(client, out=out).results
+            make = PLANS.get(kind) or partial(make_short_plan, file=folder / kind)
+            cube = make().run(client, out=out).results
     except (OSError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         sys.exit(3)

@@ -17,6 +17,7 @@ from dsel.checks import (
     check_delta,
     check_integer,
     check_probabilities,
+    check_strings,
 )
 from dsel.data.row_random import seed_from
 from dsel.errors import AllFitsFailedError
@@ -91,7 +92,11 @@ def audit(
     >>> found.holds.values
     array([ True, False])
     """
-    wanted = [settings] if isinstance(settings, str) else list(settings or SETTINGS)
+    if settings is None:
+        settings = list(SETTINGS)
+    wanted = check_strings(
+        [settings] if isinstance(settings, str) else settings, "settings"
+    )
     for name in wanted:
         check_choice(name, "settings", list(SETTINGS))
     given = np.atleast_1d(check_probabilities(delta, "delta")).tolist()

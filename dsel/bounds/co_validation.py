@@ -4,7 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import lower_limits
-from dsel.checks import check_count, check_counts, check_counts_of, check_probability
+from dsel.checks import (
+    as_array,
+    check_count,
+    check_counts,
+    check_counts_of,
+    check_probability,
+)
 
 
 def error_from_disagreement(
@@ -199,6 +205,11 @@ def error_variance_from_pairs(
     """
     given = (disagreements, pool_rows, "disagreements", "pool_rows")
     counts, rows = check_counts_of(*given)
+    if not counts.ndim:
+        raise ValueError(
+            f"`disagreements` must have the pairs on its last axis, got a single count "
+            f"{counts}; pass [{counts}]."
+        )
     if np.any(rows < 2):
         raise ValueError(
             f"`pool_rows` must be at least 2, got {rows.min()}: a square is not "
@@ -277,7 +288,7 @@ def pair_error_bound(
 
 def _rates(disagreement: ArrayLike) -> NDArray[np.float64]:
     """Return rates in [0, 1] as floats, or raise."""
-    rate = np.asarray(disagreement, dtype=np.float64)
+    rate = as_array(disagreement, "disagreement", np.float64)
     if np.any((rate < 0) | (rate > 1)):
         raise ValueError(
             f"`disagreement` must be a rate in [0, 1], got values from "

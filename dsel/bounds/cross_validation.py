@@ -149,7 +149,13 @@ def cv_bound(
     >>> [round(float(term), 4) for term in terms]
     [0.1268, 0.1226, 0.0043]
     """
-    errors, rows = _check_folds(fold_errors, fold_rows)
+    errors, rows = _check_folds(
+        fold_errors,
+        fold_rows,
+        disagreements=disagreements,
+        pool_rows=pool_rows,
+        delta=delta,
+    )
     first, second = _divided(delta, label_share)
     # One order of summation whatever the layout: pruning compares these numbers.
     limits = np.ascontiguousarray(_equal_limits(errors, rows, first))
@@ -202,7 +208,13 @@ def best_fold(
     >>> [round(float(term), 4) for term in terms]
     [0.113, 0.1087, 0.0043]
     """
-    errors, rows = _check_folds(fold_errors, fold_rows)
+    errors, rows = _check_folds(
+        fold_errors,
+        fold_rows,
+        disagreements=disagreements,
+        pool_rows=pool_rows,
+        delta=delta,
+    )
     first, second = _divided(delta, label_share)
     limits = _equal_limits(errors, rows, first)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
@@ -271,7 +283,7 @@ def nested_one_fold(
     >>> int(fold), float(limit.round(4))
     (1, 0.1228)
     """
-    errors, rows = _check_folds(fold_errors, fold_rows)
+    errors, rows = _check_folds(fold_errors, fold_rows, delta=delta)
     limits = fold_limits(errors, rows, checks.check_probabilities(delta, "delta"))
     return np.asarray(limits.argmin(axis=-1))[()], np.asarray(limits.min(axis=-1))[()]
 
@@ -336,7 +348,13 @@ def nested_all_rows(
     >>> int(fold), [round(float(term), 4) for term in terms]
     (2, [0.1696, 0.1504, 0.0192])
     """
-    errors, rows = _check_folds(fold_errors, fold_rows)
+    errors, rows = _check_folds(
+        fold_errors,
+        fold_rows,
+        disagreements=disagreements,
+        pool_rows=pool_rows,
+        delta=delta,
+    )
     counts = checks.check_counts(disagreements, "disagreements")
     if counts.shape[-1:] != errors.shape[-1:]:
         raise ValueError(
@@ -355,7 +373,7 @@ def nested_all_rows(
 
 
 def _check_folds(
-    fold_errors: ArrayLike, fold_rows: ArrayLike
+    fold_errors: ArrayLike, fold_rows: ArrayLike, **others: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     given = (fold_errors, fold_rows, "fold_errors", "fold_rows")
     errors, rows = checks.check_counts_of(*given)
@@ -364,6 +382,11 @@ def _check_folds(
             f"`fold_errors` must have the folds on its last axis, got shape "
             f"{errors.shape}; for one held-out set call `holdout_bound`."
         )
+    for name, other in others.items():
+        values = checks.as_array(other, name)
+        if name == "delta":  # one for all folds
+            values = values[..., np.newaxis]
+        checks.broadcast(**{name: values, "fold_errors": errors})
     return errors, rows
 
 
@@ -401,5 +424,7 @@ def _pool_limits(
 
 def _at_fold(values: Floats, fold: NDArray[np.intp]) -> Floats:
     # With several shares for one candidate, values have axes that folds have not.
-    places = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*values.shape[:-1], 1))
+    shape = np.broadcast_shapes(np.shape(fold), values.shape[:-1])
+    values = np.broadcast_to(values, (*shape, values.shape[-1]))
+    places = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*shape, 1))
     return np.asarray(np.take_along_axis(values, places, -1)[..., 0])[()]

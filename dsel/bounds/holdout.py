@@ -64,7 +64,8 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     """
     if not 0.0 <= error_rate <= 1.0:
         raise ValueError(
-            f"`error_rate` must be in [0, 1], got {error_rate!r}; 5 % is written 0.05."
+            f"`error_rate` must be in [0, 1], got {checks.show(error_rate)}; 5 % is "
+            f"written 0.05."
         )
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     share = checks.check_probability(delta, "delta")

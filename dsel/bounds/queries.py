@@ -245,7 +245,7 @@ def queried_difference(
         rest = upper_limits(stale_differ, rows - stale + stale_differ, share)
         share, fresh = share / 2, rows - stale
     most, least = upper_limits(differ, fresh, share), lower_limits(differ, rows, share)
-    mean = np.asarray(mean_limit, dtype=np.float64)
+    mean = checks.as_array(mean_limit, "mean_limit", np.float64)
     # One step outward for each rounded operation.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
     return np.asarray(np.nextafter(product + rest, np.inf))

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from dsel import names
 from dsel.candidates import takes_nan
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 from dsel.co_validation.covalidate import check_options, covalidate
 from dsel.data.frames import native, stacked
 from dsel.data.open import open_pool
@@ -198,7 +198,7 @@ class _Labeling:
         if isinstance(estimator, type) or not any(hasattr(estimator, w) for w in ways):
             raise TypeError(
                 f"`estimator` must be an unfitted classifier with `decision_function` "
-                f"or `predict_proba`, such as SVC(), got {estimator!r}."
+                f"or `predict_proba`, such as SVC(), got {show(estimator)}."
             )
         if not callable(label_of):
             raise TypeError(

@@ -7,6 +7,7 @@ from typing import Any, Final
 import xarray as xr
 
 from dsel.candidates import Grid
+from dsel.checks import check_truth
 from dsel.criteria import get_criterion
 from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
@@ -163,6 +164,10 @@ def plan_covalidation(
         )
     if param_grid is None:
         estimator, param_grid = None, [estimator]
+    for name, flag in (
+        ("leave_one_out", leave_one_out), ("picked", picked), ("prune", prune),
+    ):  # fmt: skip
+        check_truth(flag, name)
     seed, n_rows = seed_from(random_state), len(check_labels(y))
     layout = halves_layout(n_rows, repeats, seed)
     if leave_one_out:

@@ -60,13 +60,14 @@ def write_row_disagreement(
     ValueError
         Where there are fewer labeled rows than models.
     """
+    candidates = make_candidates(None, [estimator])  # raises where it is none
     allow_nan, seed = takes_nan([estimator]), seed_from(random_state)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     n_rows = len(labeled.y)
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
     opened = matching_pool(open_pool(pool), labeled)
     [(family, fitted)], failures = train_grid(
-        make_candidates(None, [estimator]), labeled.X, labeled.y,
+        candidates, labeled.X, labeled.y,
         block_splits(n_rows, n_models, seed=seed), classes=labeled.classes, seed=seed,
         client=client,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.arrays import as_masked, check_rows, fill_masked
+from dsel.checks import as_array, show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -96,7 +97,8 @@ def labeled_rows(
     if len(classes) > max(MOST_SINGLE, len(labels) // 2):
         raise ValueError(
             f"`y` must hold classes, got {len(classes):,} different labels in "
-            f"{len(labels):,} rows, such as {labels.tolist()[0]!r}; cut measurements "
+            f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; cut "
+            f"measurements "
             "into classes, use `LeastSquaresSearch` for regression, or label more rows "
             "of each class."
         )
@@ -109,7 +111,7 @@ def checked_features(
     """Return features as a numeric array, CSR or `Frame`, and their names, or raise."""
     if X is None or np.isscalar(X):
         raise TypeError(
-            f"{what} must hold rows of features, got {X!r}; pass an array, a data "
+            f"{what} must hold rows of features, got {show(X)}; pass an array, a data "
             f"frame or a sparse matrix."
         )
     check_rows(X, what)
@@ -170,22 +172,24 @@ def check_labels(y: Any) -> NDArray[Any]:
             "is None."
         )
     if np.isscalar(y):
-        raise TypeError(f"`y` must hold a label for each row of `X`, got {y!r}.")
+        raise TypeError(f"`y` must hold a label for each row of `X`, got {show(y)}.")
     check_unmasked(y)
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     try:
-        labels: NDArray[Any] = column_or_1d(given, warn=True)
+        labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`y` must be one column, a label for each row of `X`, got "
             f"{type(y).__name__}: {shorten(str(error), 120)}"
         ) from error
     some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
+    if labels.dtype.kind in "mM":  # of which `tolist` makes whole numbers
+        some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []
     if some and isinstance(some[0], NO_CLASSES):
         raise TypeError(
             f"`y` must hold labels that are texts, whole numbers or truth values, got "
-            f"{some[0]!r} ({type(some[0]).__name__}); make texts of them, such as "
+            f"{show(some[0])} ({type(some[0]).__name__}); make texts of them, such as "
             f"[str(label) for label in y]."
         )
     is_float = labels.dtype.kind == "f"
@@ -202,7 +206,8 @@ def check_labels(y: Any) -> NDArray[Any]:
             others = (x for x in labels if type(x) is not type(labels[0]))
             raise TypeError(
                 f"`y` must hold one label for each row, and labels of one type, got "
-                f"{labels[0]!r} and {next(others, labels[-1])!r}; make texts of them."
+                f"{show(labels[0])} and {show(next(others, labels[-1]))}; make texts "
+                f"of them."
             )
         labels = np.array(labels.tolist())
     try:
@@ -245,7 +250,8 @@ def _check_marks(labels: NDArray[Any], y: Any) -> None:
     elif str(mark).strip() in MISSING:
         way_out = "pass pandas.Series(y, dtype='category')"
     raise ValueError(
-        f"`y` holds {mark!r}, {why}; leave these rows out of `X` and `y` and pass them "
+        f"`y` holds {show(mark)}, {why}; leave these rows out of `X` and `y` and "
+        f"pass them "
         f"as `pool`. Where it is a class, {way_out}."
     )
 
@@ -275,8 +281,10 @@ def check_targets(X: Any, y: Any) -> None:
     check_unmasked(y)
     if y is None or hasattr(y, "dask"):
         return
-    values = np.asarray(y)
-    rows = X if hasattr(X, "shape") else np.asarray(X)
+    values = as_array(y, "y")
+    rows = X if hasattr(X, "shape") else as_array(X, "X")
+    if not values.ndim:
+        raise TypeError(f"`y` must have a target for each row of `X`, got {show(y)}.")
     if not hasattr(X, "dask") and rows.shape[:1] != values.shape[:1]:
         raise ValueError(
             f"`y` must have a target for each row of `X`, got the shapes "
@@ -303,7 +311,7 @@ def coded(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if len(classes) < 2:
         raise ValueError(
             "`y` must hold at least two classes, got one class only: "
-            f"{classes.tolist()[0]!r}; label rows of another class."
+            f"{show(classes.tolist()[0])}; label rows of another class."
         )
     return classes, codes.astype(np.int64)
 

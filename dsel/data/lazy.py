@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import delayed
 
+from dsel.arrays import check_rows
 from dsel.data.frames import summed
 from dsel.data.pool import Pool
 
@@ -28,10 +29,12 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
             "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "
             "path)` writes the answers for all of its rows."
         )
+    if not (X is None or np.isscalar(X)):
+        check_rows(X)
     if not hasattr(X, "dask"):
         return function(summed(X))
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
-    if X.ndim != 2 or np.isnan(sizes).any():
+    if getattr(X, "ndim", 0) != 2 or np.isnan(sizes).any():
         raise ValueError(
             "`X` must be an array with two axes and blocks of known lengths where it "
             "is a Dask collection; call compute_chunk_sizes() on it, or write the "

@@ -3,7 +3,8 @@
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.arrays import fill_masked
-from dsel.checks import check_options, check_url
+from dsel.checks import as_array, check_options, show
 from dsel.data.frames import (
     NUMERIC,
     FrameSchema,
@@ -37,6 +38,7 @@ from dsel.data.tables import (
     FORMATS,
     NPY,
     PARQUET,
+    check_source,
     is_text,
     naming_file,
     read_table,
@@ -111,7 +113,8 @@ def open_pool(
     if other_records is not None:
         if not isinstance(other_records, bool | np.bool_):
             raise TypeError(
-                f"`other_records` must be True, False or None, got {other_records!r}."
+                f"`other_records` must be True, False or None, got "
+                f"{show(other_records)}."
             )
         pool = open_pool(source, columns=columns, storage_options=storage_options)
         return replace(pool, other_records=bool(other_records))
@@ -123,12 +126,15 @@ def open_pool(
         names = tuple(map(str, columns)) if is_listed else ()
         if not names:
             raise (ValueError if is_listed else TypeError)(
-                f"`columns` must be a list of names of columns, got {columns!r}; leave "
+                f"`columns` must be a list of names of columns, got {show(columns)}; "
+                f"leave "
                 f"it out to take all of them."
             )
         check_names(names, len(names))
     if isinstance(source, (str, Path)):
-        pool = _at_location(str(source), options)
+        location = check_source(source, "pool")
+        with naming_argument(location, "pool"):
+            pool = _at_location(location, options)
     else:
         pool = _of_object(source)
     if not pool.n_columns:
@@ -144,14 +150,22 @@ def open_pool(
     return pool
 
 
+@contextmanager
+def naming_argument(location: str, name: str) -> Iterator[None]:
+    """Name the argument in errors of readers, which know the file alone."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        text = " ".join(str(error).split())
+        if "`" in text:
+            raise
+        kinds = FileNotFoundError, PermissionError, OSError, TypeError, ValueError
+        kind = next(each for each in kinds if isinstance(error, each))
+        raise kind(f"`{name}` {location!r} cannot be opened: {text}") from error
+
+
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
     lower, place = location.lower().rstrip("/"), rooted(location)
-    if "://" in location:
-        check_url(location, "pool")
-    elif not os.path.exists(location):
-        raise FileNotFoundError(
-            f"`pool` must be a pool that exists, but there is nothing at {location!r}."
-        )
     options = options if "://" in place else {}
     if lower.endswith(NPY) and "://" not in location:  # which tasks map themselves
         with naming_file(place):
@@ -215,7 +229,7 @@ def _of_object(source: Any) -> Pool:
                 f"{len(source)} texts or paths; pass the path of a folder of the "
                 f"Parquet files, or of texts pandas.DataFrame({{'text': pool}})."
             )
-        source = np.asarray(source)
+        source = as_array(source, "pool")
     if not hasattr(source, "shape") or not hasattr(source, "dtype"):
         raise TypeError(
             "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
@@ -234,7 +248,7 @@ def _of_object(source: Any) -> Pool:
     elif sparse.issparse(source):
         pool = _of_memory(summed(sparse.csr_matrix(source)))
     else:
-        pool = _of_memory(np.asarray(source))
+        pool = _of_memory(as_array(source, "pool"))
         if file := _mapped_file(source):
             told, _ = stamped(file, {})
             kept = {name: told[name] for name in ("stamps", "read_stamps")}

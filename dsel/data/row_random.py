@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 
 FOLD_STREAM: Final = 0  # of labeled rows, to folds
 RANDOM_FOLD_STREAM: Final = 1  # whose model a pool row is given to (f_rand)
@@ -81,7 +81,7 @@ def seed_from(random_state: Any) -> int:
         )
     raise TypeError(
         "`random_state` must be None, an integer, a numpy RandomState or a Generator, "
-        f"got {random_state!r}."
+        f"got {show(random_state)}."
     )
 
 

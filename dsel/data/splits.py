@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 from dsel.data.row_random import (
     BLOCK_STREAM,
     FOLD_STREAM,
@@ -113,11 +113,14 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
     except (TypeError, ValueError) as error:
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
-            f"`cv` {cv!r} does not split these rows: {str(error).rstrip('.')}. Give "
+            f"`cv` {show(cv)} does not split these rows: {str(error).rstrip('.')}. "
+            f"Give "
             f"other folds: {way}a list of (train rows, test rows)."
         ) from error
     if not pairs:
-        raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")
+        raise ValueError(
+            f"`cv` must give at least one split, got none from {show(cv)}."
+        )
     every, splits = np.arange(len(y), dtype=np.int64), []
     for number, pair in enumerate(pairs):
         try:

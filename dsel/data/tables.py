@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
 from scipy import sparse
 
-from dsel.checks import listed
+from dsel.checks import check_path, check_url, listed, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import (
     ColumnScan,
@@ -110,7 +110,7 @@ def feature_columns(
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
         raise ValueError(
-            f"`target` must be a column of {where}, got {target!r}; it has "
+            f"`target` must be a column of {where}, got {show(target)}; it has "
             f"{listed(list(columns), 20) or 'no names'}."
         )
     return [name for name in columns if name != target]
@@ -253,7 +253,7 @@ def reader_of(location: str) -> Callable[[str, _Request], Table]:
         way = "; write it as CSV or Parquet there"
     raise ValueError(
         f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
-        f"Parquet or text files or a zarr group, got {location!r}{way}."
+        f"Parquet or text files or a zarr group, got {show(location)}{way}."
     )
 
 
@@ -261,6 +261,27 @@ def listed_formats() -> list[str]:
     """Return the endings that are read, compressed text as one of them."""
     plain = [ending for ending in FORMATS if not ending.endswith(COMPRESSED)]
     return [*plain, *(f".csv{more}" for more in COMPRESSED)]
+
+
+def check_source(location: Any, name: str) -> str:
+    """Return a path or URL that is read, as text, or raise where no rows can be there.
+
+    All that is read by a name comes through here; errors call the argument `name`.
+    """
+    text = check_path(location, name)
+    if "://" in text:
+        check_url(text, name)
+        return text
+    if not os.path.exists(text):
+        raise FileNotFoundError(f"`{name}` must exist, but nothing is at {text!r}.")
+    lower = text.lower().rstrip("/")
+    is_named_as_file = lower.endswith(SINGLE_FILES) and os.path.isdir(text)
+    if is_named_as_file and not _files_in(text, TEXT_FILES):
+        raise IsADirectoryError(
+            f"`{name}` {text!r} is a folder, and its name that of a file; name a "
+            f"file in it, or rename it."
+        )
+    return text
 
 
 def _files_in(folder: str, endings: tuple[str, ...]) -> list[str]:
@@ -638,7 +659,7 @@ def _read_zarr(location: str, asked: _Request) -> Table:
         except (FileNotFoundError, *BAD_HEADER) as error:
             raise ValueError(
                 f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
-                f"group with X and y, got {location!r}."
+                f"group with X and y, got {show(location)}."
             ) from error
         for name, array in arrays.items():
             check_array(array)
@@ -660,6 +681,8 @@ FORMATS: Final[dict[str, Callable[[str, _Request], Table]]] = {
     ".zarr": _read_zarr,
 }
 """What reads a file, by its ending: the only list of formats."""
+SINGLE_FILES: Final = tuple({*FORMATS} - {*PARQUET, ".zarr"})
+"""Endings of what is never a folder, but of text files."""
 
 
 def _of_frame(frame: pd.DataFrame, asked: _Request, path: str) -> Table:

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from dsel.checks import show
 from dsel.data.kinds import NUMBER, trim
 
 SEPARATORS: Final = (",", ";", "\t", "|")
@@ -307,7 +308,7 @@ def _separator(path: str, first: str, separator: str | None) -> str:
         separator = named.get(separator.lower(), separator)
         if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
             raise ValueError(
-                f"--sep must be one sign, such as ';' or tab, got {separator!r}"
+                f"--sep must be one sign, such as ';' or tab, got {show(separator)}"
             )
         return separator
     outside = re.sub(r'"(?:[^"]|"")*"', "", first)

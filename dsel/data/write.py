@@ -21,16 +21,24 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel import names
-from dsel.checks import check_integer, check_options, check_path, check_url
+from dsel.checks import (
+    check_integer,
+    check_options,
+    check_path,
+    check_string,
+    check_url,
+    show,
+)
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
-from dsel.data.open import open_pool, rooted
+from dsel.data.open import naming_argument, open_pool, rooted
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, check_converted
 from dsel.data.tables import (
     NPZ,
     PARQUET,
     TextSource,
+    check_source,
     decimal_of,
     feature_columns,
     is_text,
@@ -129,15 +137,16 @@ def write_pool(
     path, options = check_path(path, "path"), check_options(storage_options)
     if chunk_rows is not None:
         chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
-    report = on_progress or (lambda done, n_rows: None)
+    if target is not None:
+        check_string(target, "target")
+    report = (lambda done, n_rows: None) if on_progress is None else on_progress
     if not callable(report):
         raise TypeError(
-            f"`on_progress` must be callable, got {on_progress!r}; leave it out to "
+            f"`on_progress` must be callable, got {show(on_progress)}; leave it out to "
             "show no progress."
         )
-    file = str(source) if isinstance(source, (str, Path)) else ""
-    if file and "://" not in file and not os.path.exists(file):
-        raise FileNotFoundError(f"`source` must exist, but nothing is at {source!r}.")
+    is_place = isinstance(source, (str, Path))
+    file = check_source(source, "source") if is_place else ""
     if file and "://" not in file and is_text(file):
         source = text_source(file)
     is_csv = isinstance(source, TextSource)
@@ -146,7 +155,7 @@ def write_pool(
             raise ValueError(
                 f"`path` may end in .parquet where `source` is a text file such as "
                 f"CSV, the path is no URL, and `dtype` and `chunk_rows` are left out, "
-                f"got {path!r}; leave out the ending to write a zarr pool."
+                f"got {show(path)}; leave out the ending to write a zarr pool."
             )
         _write_parquet(source, target, path, report)
         return open_pool(path)
@@ -157,7 +166,8 @@ def write_pool(
         content = f"{stamps} {columns} {source.like and source.like.to_json()}"
         fill: Any = partial(_fill_from_text, source=source, columns=columns)
     else:
-        pool = _opened(source, file, target, options)
+        with naming_argument(file, "source") if file else nullcontext():
+            pool = _opened(source, file, target, options)
         columns = None if pool.columns is None else list(pool.columns)
         n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
         content = pool.token
@@ -457,12 +467,12 @@ def _number_type(dtype: Any) -> np.dtype[Any]:
     """Return what the pool holds, or raise TypeError where that is no number."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         found = np.dtype(object)
     if found.kind not in NUMERIC or found.itemsize > 8:
         raise TypeError(
             f"`dtype` must be a type of numbers of at most 8 bytes, such as 'float32', "
-            f"got {dtype!r}."
+            f"got {show(dtype)}."
         )
     return found
 

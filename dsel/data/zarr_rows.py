@@ -16,6 +16,7 @@ from dask.base import tokenize
 from xarray.backends.zarr import FillValueCoder
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel.checks import show
 from dsel.data.frames import NUMERIC
 from dsel.data.pool import Pool, in_slices
 from dsel.errors import reaching
@@ -252,6 +253,6 @@ def stored_columns(attributes: Mapping[str, Any], where: str) -> tuple[str, ...]
     if POOL in attributes and names is not None:
         raise ValueError(
             f"{where} is damaged: its attribute {COLUMNS!r} must be a list of names, "
-            f"got {names!r}; write the pool again."
+            f"got {show(names)}; write the pool again."
         )
     return None

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Floats, Integers
+from dsel.checks import show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of
@@ -66,7 +67,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
         own = model.classes_[int(np.argmax(places < 0))]
         raise ValueError(
             f"`classes_` of {type(model).__name__} must be labels that it was fitted "
-            f"to, got {own!r}; its scores belong to no class."
+            f"to, got {show(own)}; its scores belong to no class."
         )
     scores[:, places] = seen
     return scores

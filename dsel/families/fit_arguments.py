@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Integers, fill_masked
+from dsel.checks import show
 
 
 def cut_to_rows(
@@ -29,7 +30,7 @@ def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[st
     if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
         raise TypeError(
             f"`fit_params` must be a dict of arguments of `fit` by their names, such "
-            f"as {{'sample_weight': weights}}, got {fit_params!r}."
+            f"as {{'sample_weight': weights}}, got {show(fit_params)}."
         )
     params = {
         name: fill_masked(value, f"`{name}`")

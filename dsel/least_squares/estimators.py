@@ -12,7 +12,14 @@ from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Floats, validate_data
-from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
+from dsel.checks import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+    check_truth,
+)
 from dsel.data.labeled import check_labels, check_unmasked
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
@@ -225,6 +232,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
             regularization, or it does not fit into memory.
         """
         check_unmasked(y)
+        check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
             y_numeric=True, ensure_min_samples=1 + bool(self.fit_intercept),
@@ -286,6 +294,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         y
             Labels of any kind, shape (n,).
         """
+        check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
             self, X, check_labels(y), accept_sparse="csr", dtype=np.float64,
             ensure_min_samples=1 + bool(self.fit_intercept),
@@ -321,7 +330,14 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
 def check_centers(centers: Any, n_columns: int) -> Floats:
     """Return given centres, or raise where they have other columns than the rows."""
-    points: Floats = check_array(centers, dtype=np.float64, input_name="`centers`")
+    given = as_array(centers, "centers", np.float64)
+    try:
+        points: Floats = check_array(given, input_name="`centers`")
+    except ValueError as error:
+        raise ValueError(
+            f"`centers` must be a table of finite numbers: "
+            f"{' '.join(str(error).split())[:120]}"
+        ) from error
     if points.shape[1] != n_columns:
         raise ValueError(
             f"`centers` must have the {n_columns} columns of `X`, got an array of "

@@ -21,10 +21,16 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.checks import check_choice, check_integer
+from dsel.checks import check_choice, check_integer, check_string, show
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results.cube import GridAxes, make_cube, with_estimates
+from dsel.results.cube import (
+    GridAxes,
+    check_cube,
+    check_dataset,
+    make_cube,
+    with_estimates,
+)
 
 ROUNDING: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
@@ -176,6 +182,12 @@ def select_least_squares(
     >>> [select_least_squares(cube, fold=j).params["width"] for j in range(4)]
     [0.3, 0.3, 0.3, 0.3]
     """
+    check_cube(results)
+    check_dataset(results, "results", "LeastSquaresSearch", *(
+        names.CRITERION, names.ESTIMATE, names.WIDTH, names.REGULARIZATION,
+    ))  # fmt: skip
+    if criterion is not None:
+        check_string(criterion, "criterion")
     present = [str(name) for name in results[names.CRITERION].values]
     if fold is None:
         name = check_choice(criterion or present[0], "criterion", present)
@@ -188,7 +200,8 @@ def select_least_squares(
             )
         if "kfold" not in present:  # the only fold is then all rows
             raise ValueError(
-                f"`fold` must be a fold of the search, which has none, got {fold!r}; "
+                f"`fold` must be a fold of the search, which has none, got "
+                f"{show(fold)}; "
                 f"search with cv=5."
             )
         last = results.sizes[names.FOLD] - 1

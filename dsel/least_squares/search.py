@@ -19,7 +19,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel import names
 from dsel.arrays import Floats, validate_data
-from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
+from dsel.checks import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+    check_truth,
+    show,
+)
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_targets, check_unmasked
 from dsel.data.lazy import lazily
@@ -74,16 +82,18 @@ class Search(RegressorMixin, BaseEstimator):
     ) -> tuple[tuple[float, ...], Floats]:
         """Return widths and regularizations, at least one of each, each once."""
         check_choice(self.penalty, "penalty", PENALTIES)
+        check_truth(self.fit_intercept, "fit_intercept")
         check_choice(self.criterion, "criterion", criteria)
         axes = []
         for name, given, check in (
             ("regularizations", self.regularizations, check_nonnegative),
             ("widths", self.widths, check_positive),
         ):
-            values = np.atleast_1d(np.asarray(given, dtype=object))
+            values = np.atleast_1d(as_array(given, name, object))
             if values.ndim != 1 or not values.size:
                 raise ValueError(
-                    f"`{name}` must be a list of at least one number, got {given!r}."
+                    f"`{name}` must be a list of at least one number, got "
+                    f"{show(given)}."
                 )
             axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
         return axes[1], np.array(axes[0])

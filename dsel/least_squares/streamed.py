@@ -14,7 +14,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers, validate_data
-from dsel.checks import check_integer
+from dsel.checks import as_array, check_integer
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_targets
@@ -231,8 +231,8 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
         for each in (X, y)
     )
     is_lazy = hasattr(X, "dask")
-    X = X if is_lazy else np.asarray(X, np.float64)
-    y = y if is_lazy and hasattr(y, "dask") else np.asarray(y, np.float64)
+    X = X if is_lazy else as_array(X, "X", np.float64)
+    y = y if is_lazy and hasattr(y, "dask") else as_array(y, "y", np.float64)
     if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != y.shape[0]:
         raise ValueError(
             f"`X` must be two-dimensional and `y` must have its rows, got shapes "

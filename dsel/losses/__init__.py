@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import as_plain
-from dsel.checks import check_nonnegative
+from dsel.checks import as_array, check_nonnegative, show
 from dsel.losses.by_class import Balanced, Cost, Precision, Recall
 from dsel.losses.checking import check_loss
 from dsel.losses.declared import as_labels
@@ -127,7 +127,7 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
         if not pairs or len(pairs) < len(costs):
             raise ValueError(
                 f"`costs` must have pairs of true class and answer as keys, got "
-                f"{next(iter(costs), None)!r}; write "
+                f"{show(next(iter(costs), None))}; write "
                 f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
             )
         costs = {(as_plain(y), as_plain(z)): value for (y, z), value in costs.items()}
@@ -136,7 +136,7 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
         table = [[(default | costs).get((y, z)) for z in names] for y in names]
     else:
         names = list(as_labels("classes", () if classes is None else classes))
-        square = np.asarray(costs, dtype=object)
+        square = as_array(costs, "costs", object)
         if square.shape != (len(names), len(names)) or not names:
             raise ValueError(
                 f"`costs` must be a square matrix in the order of `classes`, got shape "
@@ -149,10 +149,11 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
         for answer, value in zip(names, row, strict=True):
             if value is None or pd.isna(value):
                 raise ValueError(
-                    f"`costs` lacks the cost of answer {answer!r} where {true!r} is "
+                    f"`costs` lacks the cost of answer {show(answer)} where "
+                    f"{show(true)} is "
                     f"true; give a cost for every pair of classes."
                 )
-            check_nonnegative(value, f"costs[{true!r}, {answer!r}]")
+            check_nonnegative(value, f"costs[{show(true)}, {show(answer)}]")
         matrix.append(tuple(np.asarray(row, np.float64).tolist()))
     if not max(max(row) for row in matrix) > 0:
         raise ValueError("`costs` must have a cost above 0; all are 0.")

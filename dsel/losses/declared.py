@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers, as_plain
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
+from dsel.checks import show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
 from dsel.losses.error_rate import ERROR
@@ -148,7 +149,7 @@ def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLos
     elif loss is not None and not (isinstance(loss, str) and loss == "error"):
         raise TypeError(
             f"`loss` must be 'error' or made by dsel.losses, such as "
-            f'dsel.losses.recall("fraud") or .cost(...), got {loss!r}.'
+            f'dsel.losses.recall("fraud") or .cost(...), got {show(loss)}.'
         )
     reported = tuple(known) if report is True else as_labels("report", report)
     of_loss = named.named_classes(known)
@@ -187,9 +188,10 @@ def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
     """Return a list of classes as a tuple of plain values; none for None and False."""
     if given is None or given is False:
         return ()
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    is_scalar = isinstance(given, str) or getattr(given, "shape", None) == ()
+    if is_scalar or not isinstance(given, Iterable):
         raise TypeError(
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
-            f"{given!r}; write [{given!r}]."
+            f"{show(given)}; write [{show(given)}]."
         )
     return tuple(as_plain(label) for label in given)

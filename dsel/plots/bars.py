@@ -10,6 +10,7 @@ from dask.utils import format_time
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.checks import check_integer, check_kind
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -22,7 +23,7 @@ from dsel.plots.style import (
 )
 from dsel.results.certificate import CertifiedReport, params_text
 from dsel.results.comparison import ModelComparison
-from dsel.results.cube import evidence
+from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent
 from dsel.search.select import select, terms_of
@@ -74,7 +75,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         text = f"a held-out fifth: about {choice.certificate.amount(fifth)}"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
-    ax = new_axes(height=1.2 + 0.6 * len(texts)) if ax is None else ax
+    ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
     _draw_bars(ax, texts, np.array(bars), colors)
     ax.set_xlabel(models[0].what + ", %" * (not models[0].is_cost))
     if models[0].is_cost:
@@ -101,12 +102,13 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     >>> ax.get_xlabel()
     'error of the new model less that of the old one, percentage points'
     """
+    check_kind(comparison, ModelComparison, "comparison", "`dsel.compare_models`")
     rate = comparison.disagreement
     rows = [("pool alone", -rate, rate, BLUE)]
     if comparison.labels is not None:
         text = f"with {len(comparison.rows)} labels"
         rows.insert(0, (text, comparison.lower, comparison.upper, ACCENT))
-    ax = new_axes(height=1.4 + 0.4 * len(rows)) if ax is None else ax
+    ax = new_axes(ax, height=1.4 + 0.4 * len(rows))
     for place, (_, lower, upper, color) in enumerate(rows):
         ax.plot(
             [lower, upper], [place, place], color=color, lw=5, solid_capstyle="butt"
@@ -143,6 +145,7 @@ def plot_certified_report(
     >>> ax.get_xlabel()
     '%; dark: recall, pale: precision, mark: limit'
     """
+    check_kind(report, CertifiedReport, "report", "`Outcome.certified_report`")
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
         f"recall at least {recall}, precision at least {precision}"
@@ -150,7 +153,7 @@ def plot_certified_report(
     ]
     texts.append(f"error at most {in_percent(report.error_at_most)}")
     n = len(report.classes)
-    ax = new_axes(height=1.4 + 0.5 * len(texts)) if ax is None else ax
+    ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     places = np.arange(n, -1, -1)
     for above, color, seen, limits in (
         (0.12, BLUE, report.recall, report.recall_at_least),
@@ -205,6 +208,8 @@ def plot_terms(
     >>> ax.get_xlabel()
     '%; dark: from labeled rows, pale: from the pool, mark: error seen'
     """
+    check_cube(results)
+    check_integer(n_best, "n_best", at_least=1)
     declared = str(results.attrs.get("certificate"))
     if criterion is None and declared in ("cv_bound", "best_fold"):
         criterion = declared
@@ -220,7 +225,7 @@ def plot_terms(
     counts = evidence(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
     errors = errors / counts[names.FOLD_ROWS].sum()
-    ax = new_axes(height=1.4 + 0.5 * len(best)) if ax is None else ax
+    ax = new_axes(ax, height=1.4 + 0.5 * len(best))
     params, sums = all_params(results), (first + second)[best]
     words, amount = "about", about_percent
     if rule.is_guarantee:
@@ -251,7 +256,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         )
     seconds = np.array([float(results[name].sum()) for name in there])
     total = seconds.sum()
-    ax = new_axes(height=2.4) if ax is None else ax
+    ax = new_axes(ax, height=2.4)
     places = np.arange(len(there))[::-1]
     bars = ax.barh(places, seconds, color=BLUE, height=0.6)
     shown = [f"{format_time(each)} ({each / (total or 1):.0%})" for each in seconds]

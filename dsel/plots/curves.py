@@ -11,7 +11,7 @@ from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK, new_axes, tidy
-from dsel.results.cube import evidence
+from dsel.results.cube import check_dataset, evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,10 +36,14 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_ylabel()
     'bound on the error, on average'
     """
+    check_dataset(
+        plan, "plan", "`dsel.plan_bound`",
+        names.BOUND, names.CERTIFICATE, names.N_FOLDS,
+    )  # fmt: skip
     bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
     order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
     bounds = bounds.isel({names.CERTIFICATE: order})
-    ax = new_axes() if ax is None else ax
+    ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])
     # Labels stand near the ends of their lines, far enough apart to be read.
     ends = bounds.isel({names.N_FOLDS: -1}).values
@@ -105,7 +109,7 @@ def plot_loss_curves(
     cube = results.sel({names.WIDTH: choice.params["width"]})
     cube = cube.sortby(names.REGULARIZATION)
     cube = cube.sel({names.REGULARIZATION: cube[names.REGULARIZATION] > 0})
-    ax = new_axes() if ax is None else ax
+    ax = new_axes(ax)
     estimates = cube[names.ESTIMATE].transpose(names.CRITERION, names.REGULARIZATION)
     finite = estimates.where(np.isfinite(estimates))
     for number, each in enumerate(finite):
@@ -137,13 +141,15 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     ax
         As `plot_surface` takes it.
     """
+    of = ("failures", "n_draws", "setting", names.DELTA)
+    check_dataset(report, "report", "`dsel.audit`", *of)
     failures = report["failures"].transpose("setting", names.DELTA)
     settings, deltas = (failures[axis].values for axis in failures.dims)
     counts, n_draws = failures.values.ravel(), int(report["n_draws"])
     lower = binomial_tail_inversion_lower(counts, n_draws, delta=0.025)
     upper = binomial_tail_inversion(counts, n_draws, delta=0.025)
     shares, allowed = counts / n_draws, np.tile(deltas, len(settings))
-    ax = new_axes(7.2, 0.9 + 0.19 * failures.size) if ax is None else ax
+    ax = new_axes(ax, 7.2, 0.9 + 0.19 * failures.size)
     places = np.arange(len(counts))[::-1]
     ax.barh(
         places, allowed, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
+from dsel.checks import show
 from dsel.results.values import read_coordinate, value_text
 
 if TYPE_CHECKING:
@@ -24,16 +25,23 @@ PINK: Final = "#cc79a7"
 COLORMAP: Final = "Blues"
 
 
-def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
-    """Return the axes of a new figure."""
+def new_axes(ax: Any = None, width: float = 6.4, height: float = 4.4) -> "Axes":
+    """Return the axes that were given, or those of a new figure."""
     try:
         from matplotlib import pyplot as plt
+        from matplotlib.axes import Axes
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "figures need matplotlib, which is not installed; "
             "pip install 'dsel[plots]'."
         ) from error
-    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    if ax is None:
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    if not isinstance(ax, Axes):
+        raise TypeError(
+            f"`ax` must be axes of matplotlib, such as pyplot.subplots()[1], got "
+            f"{show(ax)}."
+        )
     return ax
 
 

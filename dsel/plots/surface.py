@@ -108,7 +108,7 @@ def plot_surface(
     label += f", smallest over {others}" if others else ""
     label += "" if loss and loss.is_cost else ", %"
     place, title = _choice(results, criterion)
-    ax = new_axes() if ax is None else ax
+    ax = new_axes(ax)
     if rows is None:
         _draw_points(plane.values, dropped.values, place.get(columns), label, ax)
     else:

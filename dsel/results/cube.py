@@ -19,6 +19,7 @@ from sklearn.model_selection import ParameterGrid
 
 from dsel import names
 from dsel.arrays import as_plain
+from dsel.checks import show
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
@@ -113,7 +114,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
             if not is_list(values):
                 raise TypeError(
                     f"`param_grid` must give {parameter!r} a list of values, got "
-                    f"{values!r}; write [{values!r}] for a single one."
+                    f"{show(values)}; write [{show(values)}] for a single one."
                 )
             if len(values) == 0:
                 raise ValueError(
@@ -215,6 +216,29 @@ def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.D
     return cube.assign_coords(coords).assign(variables)
 
 
+def check_cube(cube: Any) -> None:
+    """Raise where something is no results cube, whose candidates have a status."""
+    check_dataset(cube, "results", "a run or `open_results`")
+    if names.STATUS not in cube.data_vars:
+        raise ValueError(
+            f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
+            f"or `open_results` returned, with all its variables."
+        )
+
+
+def check_dataset(dataset: Any, name: str, maker: str, *variables: str) -> None:
+    """Raise where an argument is no Dataset, or lacks variables of its maker."""
+    if not isinstance(dataset, xr.Dataset):
+        raise TypeError(
+            f"`{name}` must be an xarray.Dataset from {maker}, got "
+            f"{type(dataset).__name__}."
+        )
+    if lacks := [each for each in variables if each not in dataset.variables]:
+        raise ValueError(
+            f"`{name}` must be a Dataset from {maker}, but lacks {', '.join(lacks)}."
+        )
+
+
 def evidence(cube: Any) -> dict[str, NDArray[Any]]:
     """Return what criteria read of a cube by its names; raise where it is no cube.
 
@@ -222,16 +246,7 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
     into the first axis, the other dimensions are as they are, in the order of the cube
     as it was made.
     """
-    if not isinstance(cube, xr.Dataset):
-        raise TypeError(
-            f"`results` must be an xarray.Dataset from a run or `open_results`, got "
-            f"{type(cube).__name__}."
-        )
-    if names.STATUS not in cube.data_vars:
-        raise ValueError(
-            f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
-            f"or `open_results` returned, with all its variables."
-        )
+    check_cube(cube)
     cube = in_order(cube)
     candidates, n = candidate_dims(cube), cube[names.STATUS].size
     if not candidates or not n:

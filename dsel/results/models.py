@@ -12,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 
+from dsel.checks import check_string, check_strings
 from dsel.errors import DselWarning, warn
 from dsel.results.place import (
     MAKE_ANEW,
@@ -80,7 +81,10 @@ def save_model(
     ValueError
         If the model cannot be kept: skops cannot write it, or not read it back.
     """
-    content = dump_model(model)  # before anything is replaced
+    try:
+        content = dump_model(model)  # before anything is replaced
+    except ValueError as error:
+        raise ValueError(f"`model` cannot be kept: {error}") from error
     with replacing(place, storage_options, MODELS) as where:
         write_model(where, MODEL, content)
 
@@ -119,6 +123,9 @@ def open_model(
         skops.
     """
     where = Place(place, storage_options=storage_options, name="place")
+    if name is not None:
+        check_string(name, "name")
+    trusted = check_strings(trusted, "trusted")
     check_kept(where)
     outcome = read_outcome(where)
     if outcome is None:
@@ -139,7 +146,7 @@ def open_model(
         has = f"it has {', '.join(kept)}" if kept else f"it has none; {way_out}"
         if wanted in reasons:
             has = f"it could not be kept: {reasons[wanted]}; {way_out}"
-        raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
+        raise FileNotFoundError(f"`place` {where} holds no model {wanted!r}; {has}.")
     return read_model(where, kept[wanted], trusted)
 
 

@@ -19,7 +19,7 @@ import xarray as xr
 import zarr
 from pyarrow import csv, parquet
 
-from dsel.checks import check_path
+from dsel.checks import check_path, show
 from dsel.errors import writing
 from dsel.files import check_no_link, whole_file
 
@@ -42,7 +42,7 @@ def check_new_file(path: Any) -> Path:
         )
     if not text.lower().endswith(tuple(_WRITERS)):
         raise ValueError(
-            f"`out` must end in one of {', '.join(_WRITERS)}, got {text!r}."
+            f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}."
         )
     check_no_link(text, "out")
     check_free(Path(text))

@@ -24,6 +24,7 @@ from typing import (
 
 import numpy as np
 
+from dsel.checks import show
 from dsel.errors import NewerRecordError
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ have no number, and are read."""
 def check_version(version: Any, known: int, what: str) -> None:
     """Raise where something was written in a version that this dsel does not know."""
     if not isinstance(version, int) or isinstance(version, bool):
-        raise TypeError(f"{what} has no version, got {version!r}")
+        raise TypeError(f"{what} has no version, got {show(version)}")
     if version > known:
         raise NewerRecordError(
             f"{what} is of version {version} and this dsel reads up to {known}; open "

@@ -27,6 +27,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
+from dsel.checks import show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, evidence
@@ -150,7 +151,15 @@ def open_results(
         cube = read_dataset(where, CUBE, final)
     except ValueError:  # it may have been replaced while it was read
         cube = read_dataset(where, CUBE, final)
-    return cube if chunks is None else cube.chunk(chunks)
+    if chunks is None:
+        return cube
+    try:
+        return cube.chunk(chunks)
+    except Exception as error:  # xarray and Dask have one for each kind of value
+        raise ValueError(
+            f"`chunks` must be as `xarray.open_zarr` takes them, such as {{}} or the "
+            f"length of a chunk by dimension, got {show(chunks)}."
+        ) from error
 
 
 def save_schema(

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from joblib import cpu_count
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 
 MOST_THREADS: Final = 4096
 
@@ -32,7 +32,7 @@ def resolve_client(client: Any = None) -> Any:
         return client
     if not isinstance(client, Client):
         raise TypeError(
-            f"`client` must be a distributed.Client, got {client!r}; open one with "
+            f"`client` must be a distributed.Client, got {show(client)}; open one with "
             "distributed.Client(address) or dsel.cluster.connect."
         )
     if client.asynchronous:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 from dsel.runtime.tasks import is_task
 
 
@@ -50,7 +50,8 @@ def check_verbose(verbose: Any) -> bool | None:
         return verbose
     if not isinstance(verbose, Integral):
         raise TypeError(
-            f"`verbose` must be True, False, a number >= 0 or None, got {verbose!r}."
+            f"`verbose` must be True, False, a number >= 0 or None, got "
+            f"{show(verbose)}."
         )
     return check_integer(verbose, "verbose", at_least=0) > 0
 

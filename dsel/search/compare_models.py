@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Integers
 from dsel.candidates import takes_nan
-from dsel.checks import check_delta, check_integer
+from dsel.checks import as_array, check_delta, check_integer, show
 from dsel.data.equal_rows import duplicate_finder
 from dsel.data.frames import Frame, stacked, unchangeable
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
@@ -248,7 +248,7 @@ def fitted_classifier(model: Any, name: str) -> Any:
     if isinstance(model, type) or not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"`{name}` must be a fitted model with `predict`, or a place that "
-            f"`open_model` opens, got {model!r}."
+            f"`open_model` opens, got {show(model)}."
         )
     if isinstance(model, BaseEstimator):
         if is_regressor(model):
@@ -263,10 +263,15 @@ def fitted_classifier(model: Any, name: str) -> Any:
 def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
     """Return the labels that there are, or None where nobody says."""
     if classes is not None:
-        listed = np.unique(np.asarray(classes))
-        if listed.size < 2 or np.ndim(classes) != 1:
+        given = as_array(classes, "classes")
+        # Of `None` and other objects nothing is the smaller one.
+        is_sorted = given.dtype.kind in "biufU" or all(
+            isinstance(each, str) for each in given.flat
+        )
+        listed = np.unique(given) if is_sorted else given[:0]
+        if listed.size < 2 or given.ndim != 1:
             raise ValueError(
-                f"`classes` must list at least two labels, got {classes!r}."
+                f"`classes` must list at least two labels, got {show(classes)}."
             )
         return tuple(listed.tolist())
     known = [getattr(model, "classes_", None) for model in models.values()]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import validate_data
+from dsel.arrays import check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
@@ -349,6 +349,7 @@ class SemiSupervisedSearchCV(
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
+        check_rows(X)
         if len(getattr(X, "shape", (0, 0))) == 1:
             return X  # the model raises an error that says what is wrong
         rows = validate_data(self, X, reset=False, skip_check_array=True)

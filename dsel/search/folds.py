@@ -17,7 +17,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, show
 from dsel.data.splits import (
     Split,
     SplitKind,
@@ -224,7 +224,7 @@ def number_of_folds(cv: Any, n_rows: int) -> int | None:
     if is_other or not isinstance(cv, Real):
         raise TypeError(
             f"`cv` must be a number of folds, a scikit-learn splitter such as "
-            f"KFold(5), or a list of (train rows, test rows), got {cv!r}."
+            f"KFold(5), or a list of (train rows, test rows), got {show(cv)}."
         )
     n_folds = check_integer(cv, "cv", at_least=2)
     if n_folds > n_rows:

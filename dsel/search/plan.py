@@ -31,7 +31,7 @@ from dsel.candidates import (
     remarks_on_parameters,
     takes_nan,
 )
-from dsel.checks import check_choice, check_delta, check_integer, listed
+from dsel.checks import check_choice, check_delta, check_integer, listed, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
@@ -751,7 +751,8 @@ def _decide(
         drops = prune
     elif prune is not None:
         raise ValueError(
-            f"`prune` must be 'halving', 'exact' or False, got {prune!r}; None takes "
+            f"`prune` must be 'halving', 'exact' or False, got {show(prune)}; None "
+            f"takes "
             f"'halving' for a nested search, else 'exact'."
         )
     what = "certificate" if given else "criterion"
@@ -769,7 +770,7 @@ def _decide(
          "`criterion` 'mean_loss' is that of a declared loss; leave it out, and write "
          'loss=dsel.losses.recall("fraud") or another.'),
         (not given and rule.is_guarantee,
-         f"`criterion` is for estimates, got {criterion!r}; write "
+         f"`criterion` is for estimates, got {show(criterion)}; write "
          f"certificate={criterion!r}."),
         (reads_pool and not has_pool,
          f"`{what}` {given or criterion!r} needs unlabeled rows, but `pool` is None; "

@@ -20,7 +20,13 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.checks import check_counts, check_delta, check_integer, check_probability
+from dsel.checks import (
+    check_counts,
+    check_delta,
+    check_integer,
+    check_probability,
+    show,
+)
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 CV_BOUND: Final = "cv_bound"
@@ -117,10 +123,10 @@ def plan_bound(
     {'one_fold': 0.144, 'all_rows': 0.179, 'cv_bound': 0.257, 'best_fold': 0.216,
      'holdout': 0.202, 'held_out_fifth': 0.156}
     """
-    folds = list(dict.fromkeys(check_counts(np.atleast_1d(cv), "cv").tolist()))
+    folds = list(dict.fromkeys(np.atleast_1d(check_counts(cv, "cv")).ravel().tolist()))
     if not folds or min(folds) < 2:
         raise ValueError(
-            f"`cv` must be a number of folds >= 2, or several, got {cv!r}."
+            f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
         )
     assumed_error = check_probability(error, "error")
     rate = DISAGREEMENT_OF_ERROR * assumed_error

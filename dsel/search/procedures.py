@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dsel.checks import show
 from dsel.results import Choice
 
 
@@ -24,7 +25,7 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"the function passed as `model` must return a fitted classifier, got "
-                f"{model!r}, which has no `predict`."
+                f"{show(model)}, which has no `predict`."
             )
         if isinstance(model, BaseEstimator):
             check_is_fitted(

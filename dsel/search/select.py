@@ -12,7 +12,7 @@ import xarray as xr
 from dsel import names
 from dsel.bounds import pair_error_bound
 from dsel.bounds.shares import uniform_shares
-from dsel.checks import check_choice, check_delta, check_probability
+from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
@@ -82,6 +82,8 @@ def select(
     {'n_neighbors': 9}
     """
     results = getattr(results, "results", results)
+    if criterion is not None:
+        check_string(criterion, "criterion")
     evidence(results)  # raises where it is no cube
     results = in_order(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
@@ -207,6 +209,8 @@ def terms_of(
     Raises ValueError where the counts that it needs were not made.
     """
     counts = evidence(cube)
+    if criterion is not None:
+        check_string(criterion, "criterion")
     if names.REGULARIZATION in cube.dims:
         asked = f" and has no {criterion!r}" if criterion else ""
         raise ValueError(

@@ -4,7 +4,9 @@
 
 Workers, clients and schedulers are killed, workers or all stopped for a while, files of
 `out` torn or deleted, its disk is filled, or a second driver begins in the same place:
-several times in each of many short runs with a pool in memory. Every run must end with
+several times in each of many short runs with a pool in memory. In others the pool is in
+files, which are written again while the search runs: then it must end with the error
+that says so, and leave nothing that is final. Every other run must end with
 the undisturbed run's cube, bit for bit (where candidates are pruned exactly, with its
 winner), nothing that was written lost or counted again; or with one clear line where
 files were damaged. Prints a line for each run and exits 1 if one is bad. Only root can
@@ -23,16 +25,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
 import psutil
 from distributed import Client
 
-from dsel.results.place import Place, read_journal
+from dsel.results.place import CUBE, OUTCOME, Place, read_journal
 from tests.clusters import ROOT, RunningCluster, environment, wait_until
-from tests.job import PLANS
+from tests.disks import small_disk
+from tests.job import PLANS, STORED
 
 SHARES = {
     "worker": 0.3, "client": 0.15, "scheduler": 0.1, "stall": 0.1, "sleep": 0.05,
@@ -46,6 +49,8 @@ if not CAN_MOUNT:
     SHARES = {**SHARES, "full": 0.0, "worker": SHARES["worker"] + SHARES["full"]}
 ENDING = ("client", "scheduler", "torn", "deleted", "full")
 FAULTS_A_RUN = 4
+REWRITTEN = 0.25
+"""Part of the runs in which the files of the pool are written again: one fault each."""
 WORKERS = 2
 PATIENCE = 400.0  # seconds in which a disturbed run ends, or it hangs
 STALL_SECONDS = (0.2, 3.0)
@@ -63,7 +68,7 @@ class Job:
         self.folder.mkdir(parents=True)
         self.out = out or folder / "out"
         self.cluster, self.kind, self.starts = cluster, kind, 0
-        self.plan = PLANS[kind]()
+        self.plan = PLANS[kind]() if kind in PLANS else None
 
     def start(self):
         """Start it, or start it again on what is stored."""
@@ -172,7 +177,7 @@ def undisturbed(cluster, folder, kind="short"):
 
 def storm(cluster, folder, rng, runs):
     """Run the job with several faults; return them, and what was unexpected."""
-    kind_of_job, twin = str(rng.choice([*runs])), None
+    kind_of_job, twin = str(rng.choice([*KINDS])), None
     seconds, expected = runs[kind_of_job]
     job = Job(cluster, folder / "job", kind_of_job, folder / "disk" / "out")
     faults, notes, written, twice, code = [], [], set(), set(), None
@@ -208,6 +213,47 @@ def storm(cluster, folder, rng, runs):
     for each in filter(None, (job, twin)):
         judge(each, each.ended(notes), faults, expected, notes)
     return faults, notes
+
+
+def rewrite(cluster, folder, rng, runs):
+    """Write the pool again while a search reads it; return faults and notes, as above.
+
+    The search may have compared the files for the last time by then: what it ends with
+    is then about the pool that was there.
+    """
+    kind, notes = str(rng.choice([*STORED])), []
+    seconds, expected = runs[kind]
+    job = Job(cluster, folder / "job", kind, folder / "disk" / "out")
+    job.start()
+
+    def is_under_way():  # the files were stamped before the first fit
+        has_fits = job.log.exists() and "fit" in job.log.read_text()
+        return has_fits or job.process.poll() is not None
+
+    wait_until(is_under_way, PATIENCE, "the first fit")
+    with suppress(subprocess.TimeoutExpired):
+        job.process.wait(rng.uniform(0.0, 0.5 * seconds))
+    files = [path for path in (job.folder / kind, *(job.folder / kind).rglob("*"))
+             if path.is_file() and path.name != "zarr.json"]  # fmt: skip
+    file = files[rng.integers(len(files))]
+    content = bytearray(file.read_bytes())
+    content[-8:] = bytes(8)
+    file.write_bytes(content)
+    code = job.ended(notes)
+    if code == 0:
+        if job.cube != expected:
+            notes.append("another cube, though the pool was written again")
+        return ["late"], notes
+    if code != 3 or "PoolChangedError" not in job.last_line:
+        notes.append(f"exit code {code}, not the pool's error: {job.last_line}")
+    final = [name for name in (CUBE, OUTCOME) if (job.out / name).exists()]
+    if final:
+        notes.append(f"the pool was written again, and {final} are final")
+    job.start()  # the records are of another pool, and stay what they are
+    code = job.ended(notes)
+    if code != 3 or "Error: " not in job.last_line:
+        notes.append(f"exit code {code} with another pool: {job.last_line}")
+    return ["rewritten"], notes
 
 
 def judge(job, code, faults, expected, notes):
@@ -287,19 +333,6 @@ def disturb(kind, cluster, job, rng):
             time.sleep(rng.uniform(*STALL_SECONDS))
 
 
-@contextmanager
-def small_disk(folder):
-    """Mount a disk of 4 MiB, which faults may fill, where this is allowed."""
-    folder.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
-    is_mounted = CAN_MOUNT and subprocess.run(mount, check=True)
-    try:
-        yield
-    finally:
-        if is_mounted:
-            subprocess.run(["umount", "-l", folder], check=True)
-
-
 def storms(given, folder):
     """Run until so many faults were made; return whether all was well."""
     cluster, made, n_good = RunningCluster(folder), Counter(), 0
@@ -307,16 +340,20 @@ def storms(given, folder):
     try:
         start_all(cluster)
         undisturbed(cluster, folder / "warm-up")
-        runs = {kind: undisturbed(cluster, folder / kind, kind) for kind in KINDS}
+        kinds = (*KINDS, *STORED)
+        runs = {
+            kind: undisturbed(cluster, folder / f"of-{kind}", kind) for kind in kinds
+        }
         for kind, (seconds, _) in runs.items():
             print(f"undisturbed, {kind}: {seconds:.1f} s", flush=True)
         while made.total() < given.faults and time.monotonic() < until:
             rng, place = np.random.default_rng([given.seed, number]), folder / "storm"
             began = time.monotonic()
-            with small_disk(place / "disk"):
-                faults, notes = storm(cluster, place, rng, runs)
+            run = rewrite if rng.random() < REWRITTEN else storm
+            with small_disk(place / "disk", 4) if CAN_MOUNT else nullcontext():
+                faults, notes = run(cluster, place, rng, runs)
             shutil.rmtree(place)
-            made.update(faults)
+            made.update(each for each in faults if each != "late")
             n_good += not notes
             print(f"{number:4d} {time.monotonic() - began:6.1f} s  {' '.join(faults)}: "
                   f"{f'BAD {notes}' if notes else 'good'}", flush=True)  # fmt: skip
