@@ -348,13 +348,7 @@ def nested_all_rows(
     >>> int(fold), [round(float(term), 4) for term in terms]
     (2, [0.1696, 0.1504, 0.0192])
     """
-    errors, rows = _check_folds(
-        fold_errors,
-        fold_rows,
-        disagreements=disagreements,
-        pool_rows=pool_rows,
-        delta=delta,
-    )
+    errors, rows = _check_folds(fold_errors, fold_rows, delta=delta)
     counts = checks.check_counts(disagreements, "disagreements")
     if counts.shape[-1:] != errors.shape[-1:]:
         raise ValueError(
@@ -362,6 +356,10 @@ def nested_all_rows(
             f"on the last axis, got shape {counts.shape}; count where the model of all "
             f"rows differs from the model of each fold."
         )
+    checks.broadcast(disagreements=counts, fold_errors=errors)
+    checks.broadcast(
+        pool_rows=checks.check_counts(pool_rows, "pool_rows"), disagreements=counts
+    )
     first, second = _divided(delta, label_share)
     label_terms = fold_limits(errors, rows, first)
     per_fold = second[..., np.newaxis] / errors.shape[-1]
@@ -383,10 +381,8 @@ def _check_folds(
             f"{errors.shape}; for one held-out set call `holdout_bound`."
         )
     for name, other in others.items():
-        values = checks.as_array(other, name)
-        if name == "delta":  # one for all folds
-            values = values[..., np.newaxis]
-        checks.broadcast(**{name: values, "fold_errors": errors})
+        values = {name: checks.as_array(other, name), "fold_errors": errors[..., 0]}
+        checks.broadcast(**values)  # they are one for each candidate
     return errors, rows
 
 

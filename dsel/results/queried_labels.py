@@ -6,12 +6,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dsel.checks import as_array, show
+
 
 def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     """Return a label for each queried row, None where there is none; or raise.
 
     `labels` is a Series by pool row number, or an array in the order of the rows.
     """
+    if not (
+        labels is None
+        or np.isscalar(labels)
+        or isinstance(labels, pd.Series | pd.DataFrame | np.ma.MaskedArray)
+    ):
+        labels = list(as_array(labels, "labels", object))
     if isinstance(labels, pd.DataFrame) or np.ndim(labels) > 1:
         raise ValueError(
             f"`labels` must be one column, a Series by pool row number or an array in "
@@ -41,7 +49,7 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     if labels is None or np.isscalar(labels) or not hasattr(labels, "__len__"):
         raise TypeError(
             f"`labels` must be a Series by pool row number or an array in the order of "
-            f"`query_rows`, got {labels!r}."
+            f"`query_rows`, got {show(labels)}."
         )
     if len(labels) != len(rows):
         raise ValueError(

@@ -24,9 +24,9 @@ def test_public_functions__of_wrong_arguments_end_or_refuse_them_in_one_line():
 
 def test_fuzz__tells_a_raw_error_from_a_refusal():
     def raised(function, *args):
-        with pytest.raises((ValueError, OSError), match=".") as info:
+        with pytest.raises((ValueError, OSError), match="x") as info:
             function(*args)
         return fuzz_python.fault_of(info.value)
 
     assert raised(int, "x").startswith("raw ValueError")
-    assert raised(fuzz_python.dsel.open_pool, "nowhere") is None
+    assert raised(fuzz_python.dsel.open_pool, "x/x") is None
