@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 Init = TypeVar("Init", bound=Callable[..., None])
 MOST_SHOWN: Final = 100
 """Characters of a value that a message shows."""
+MOST_AXES: Final = 16
+"""Axes of an argument; numpy broadcasts 32, and results get some more."""
 MOST_LISTED: Final = 20
 """Choices that a message lists."""
 MOST_INTEGER: Final = 2**63 - 1
@@ -55,7 +57,10 @@ def as_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
     if not is_array or (is_text and dtype is not None):
         raise TypeError(f"`{name}` must be an array or a list, got {show(values)}.")
     try:
-        return np.asarray(values, dtype=dtype)
+        array = np.asarray(values, dtype=dtype)
+        if array.ndim > MOST_AXES:
+            raise ValueError(f"it has {array.ndim} axes")
+        return array
     except Exception as error:  # libraries have errors of their own
         why = " ".join(str(error).split())[:MOST_SHOWN] or type(error).__name__
         raise TypeError(
@@ -253,7 +258,8 @@ def check_string(value: Any, name: str) -> str:
 
 def check_strings(values: Any, name: str) -> list[str]:
     """Return a list of texts, or raise TypeError; one text is no list."""
-    if isinstance(values, str) or not isinstance(values, Collection):
+    is_scalar = isinstance(values, str) or getattr(values, "shape", None) == ()
+    if is_scalar or not isinstance(values, Collection):
         raise TypeError(f"`{name}` must be a list of texts, got {show(values)}.")
     return [check_string(each, name) for each in values]
 

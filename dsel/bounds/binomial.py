@@ -118,7 +118,8 @@ def _look_up(
     A search asks for the same few thousand values over and over, with one share
     and two fold sizes: a table for each makes this an indexing operation.
     """
-    given = np.broadcast_arrays(*map(np.asarray, (counts, rows, shares)))
+    counts, rows, shares = map(np.asarray, (counts, rows, shares))
+    given = checks.broadcast(delta=shares, counts=counts, rows=rows)
     c, m, a = (each.ravel().astype(np.float64) for each in given)
     # Without errors the limit has a closed form that needs no tail.
     if ((a < SMALLEST_SHARE) & (c > 0)).any():

@@ -380,9 +380,9 @@ def _check_folds(
             f"`fold_errors` must have the folds on its last axis, got shape "
             f"{errors.shape}; for one held-out set call `holdout_bound`."
         )
-    for name, other in others.items():
-        values = {name: checks.as_array(other, name), "fold_errors": errors[..., 0]}
-        checks.broadcast(**values)  # they are one for each candidate
+    # They are one for each candidate, as errors are without their last axis.
+    values = {name: checks.as_array(other, name) for name, other in others.items()}
+    checks.broadcast(**values, fold_errors=errors[..., 0])
     return errors, rows
 
 

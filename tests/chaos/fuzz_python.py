@@ -83,7 +83,7 @@ ALLOWED = {
         "check_dataframe_column_names_consistency asks for this text",
     r"^Found array with 0 (?:sample|feature)\(s\)":
         "check_estimators_empty_data_messages asks for this text",
-    r"^Reshape your data|^Expected 2D (?:array|input), got":
+    r"^Reshape your data|^Expected 2D (?:array|input), got|^Expected a 2-dim":
         "check_fit2d_predict1d asks for this text",
     r"contains (?:NaN|infinity)|value too large for dtype":
         "check_estimators_nan_inf asks for this text",
@@ -525,10 +525,14 @@ def calls():
             "settings": ["best_fold, tiny folds"], "delta": 0.2, "n_draws": 1,
             "random_state": 0, "n_jobs": 1,
         }),
-        "certify_selection": (dsel.certify_selection, {
-            "procedure": GridSearchCV(GaussianNB(), {"var_smoothing": [0.1]}, cv=2),
+        "certify": (dsel.certify, {
+            "model": GridSearchCV(GaussianNB(), {"var_smoothing": [0.1]}, cv=2),
             **rows, "pool": pool, "cv": 3, "deploy": "all_rows", "client": None,
             "random_state": 0,
+        }),
+        "certify, fitted": (dsel.certify, {
+            "model": GaussianNB().fit(X[:12] + 1.0, y[:12]), **rows, "cv": "prefit",
+            "delta": 0.05,
         }),
         "compare_models": (dsel.compare_models, {
             "old": b.models[0], "new": b.models[1], "pool": pool, "n_queries": 2,
