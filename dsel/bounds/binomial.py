@@ -118,8 +118,11 @@ def _look_up(
     A search asks for the same few thousand values over and over, with one share
     and two fold sizes: a table for each makes this an indexing operation.
     """
-    counts, rows, shares = map(np.asarray, (counts, rows, shares))
-    given = checks.broadcast(delta=shares, counts=counts, rows=rows)
+    arrays = {"delta": shares, "counts": counts, "rows": rows}
+    of_delta, *others = checks.broadcast(
+        **{n: np.asarray(v) for n, v in arrays.items()}
+    )
+    given = (*others, of_delta)
     c, m, a = (each.ravel().astype(np.float64) for each in given)
     # Without errors the limit has a closed form that needs no tail.
     if ((a < SMALLEST_SHARE) & (c > 0)).any():

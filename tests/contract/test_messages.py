@@ -97,7 +97,7 @@ CASES = [
     *[("n_errors", lambda value=value: dsel.bounds.holdout_bound(
         value, 10, delta=0.05
     )) for value in (range(2**62), xr.Dataset(), [[1, 2], [3]], None, iter([1]))],
-    ("pool_rows", lambda: dsel.bounds.cv_bound(
+    ("disagreements", lambda: dsel.bounds.cv_bound(
         [[1, 2], [1, 0]], 9, [1, 2], [9, 9, 9], delta=0.1
     )),
     ("criterion", lambda: dsel.select(outcome().results, X)),
