@@ -258,7 +258,9 @@ def unchangeable(rows: Any) -> Any:
     # One that works in place, as StandardScaler(copy=False), makes a copy or fails.
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
-        return rows.copy(deep=_ARE_DEEP)
+        # Copied values: scikit-learn asks numpy for a frame's own memory and writes
+        # into that, which the copy on write of pandas 3 does not see.
+        return rows.copy(deep=True)
     if sparse.issparse(rows) and rows.format == "csr":
         parts = rows.data, rows.indices, rows.indptr
         rows = type(rows)(parts, shape=rows.shape, copy=False)
@@ -285,8 +287,18 @@ def encoded(rows: Any) -> Any:
 def taken(rows: Any, which: Any) -> Any:
     """Return some rows of a table: a slice, their numbers, or a mask."""
     if isinstance(rows, pd.DataFrame):
-        return rows.iloc[which].copy(deep=_ARE_DEEP)
+        # All rows in their order are no copy in pandas 3, and an estimator that works
+        # in place would write into the caller's frame.
+        is_view = isinstance(which, slice)  # `unchangeable` copies what is predicted
+        return rows.iloc[which].copy(deep=_ARE_DEEP or not is_view)
     return rows[which]
+
+
+def copy_rows(rows: Any) -> Any:
+    """Return rows whose memory nobody else has."""
+    if isinstance(rows, Frame):
+        return Frame(rows.given.copy(deep=True), rows.schema)
+    return rows.copy() if sparse.issparse(rows) else np.array(rows, order="K")
 
 
 def table_nbytes(rows: Any) -> int:

@@ -28,6 +28,7 @@ from dsel.data.frames import (
     check_finite,
     check_names,
     check_numeric,
+    copy_rows,
     frame_of,
     has_named_columns,
     summed,
@@ -102,7 +103,24 @@ def labeled_rows(
             "into classes, use `LeastSquaresSearch` for regression, or label more rows "
             "of each class."
         )
-    return LabeledRows(features, codes, classes, names)
+    # A copy of our own: the caller may change theirs after this, or while fits run.
+    return LabeledRows(copy_rows(features), codes, classes, names)
+
+
+def remark_on_order(X: Any, y: Any) -> str:
+    """Return a remark where rows and labels have one index in two orders, or ""."""
+    rows, labels = (getattr(each, "index", None) for each in (X, y))
+    # The method `index` of lists is none.
+    if not (isinstance(rows, pd.Index) and isinstance(labels, pd.Index)):
+        return ""
+    if rows.equals(labels) or len(rows) != len(labels):
+        return ""
+    if not (rows.is_unique and labels.is_unique) or len(rows.difference(labels)):
+        return ""
+    return (
+        "`X` and `y` have the same index in another order: the first label is taken "
+        "for the first row and so on, as scikit-learn does; y.loc[X.index] sorts them"
+    )
 
 
 def checked_features(

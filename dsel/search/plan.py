@@ -37,7 +37,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, numbers
 from dsel.data.identity import NEVER_AGAIN, exact_text
-from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
+from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool, remark_on_order
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool, Span
 from dsel.data.row_random import SUBSET_STREAM, seed_from
@@ -610,6 +610,7 @@ def plan_search(
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
         row_remarks=(
+            *filter(None, [remark_on_order(X, y)]),
             *remarks_on_parameters(estimator, candidates),
             *remarks_on_rows(labeled, layout),
         ),
