@@ -19,6 +19,7 @@ from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
 from dsel.results.prefit import PrefitCertificate
+from dsel.results.queries import Queries
 from dsel.results.store import open_results, save_results
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Choice",
     "ModelComparison",
     "PrefitCertificate",
+    "Queries",
     "open_model",
     "open_results",
     "save_model",

@@ -140,19 +140,27 @@ def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
     """
     where = Place(place, name="place")
     where.create(ANSWER, seal(answer.to_json().encode()))
-    text = unseal(where.read(ANSWER))
-    if text is None:
-        raise ValueError(
-            f"{ANSWER} in {where} is damaged, or not what dsel wrote there; bring it "
-            f"back from a copy."
-        )
-    kept = Choice.from_json(text.decode())
+    kept = read_labeled_choice(where) or answer
     _check_same_labels(
         None if kept.queries is None else kept.queries.labels,
         None if answer.queries is None else answer.queries.labels,
         f"{where}/{ANSWER}",
     )
     return kept
+
+
+def read_labeled_choice(place: Place) -> Choice | None:
+    """Return the choice that `keep_choice` has kept; None where there is none."""
+    content = place.read(ANSWER)
+    if content is None:
+        return None
+    text = unseal(content)
+    if text is None:
+        raise ValueError(
+            f"{ANSWER} in {place} is damaged, or not what dsel wrote there; bring it "
+            f"back from a copy."
+        )
+    return Choice.from_json(text.decode())
 
 
 def _check_same_labels(

@@ -45,6 +45,7 @@ from dsel.results.certificate import Certificate, Choice
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_kept, read_outcome
 from dsel.results.predictions import ROW, check_new_file, predictions_file
+from dsel.results.query_files import read_labeled_choice
 from dsel.results.store import load_schema
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
@@ -143,7 +144,8 @@ def open_deployed(
     outcome = read_outcome(where) or {"said": {}}
     said, certificate = outcome["said"], None
     if "choice" in said:
-        choice = Choice.from_json(said["choice"])
+        # Bounds that labels of queried rows have made smaller are final, too.
+        choice = read_labeled_choice(where) or Choice.from_json(said["choice"])
         certificate = choice.certificates[deploy or choice.deploy]
     if "input_format" in said:
         input_format = InputFormat.from_record(said["input_format"])

@@ -142,3 +142,14 @@ def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
     assert "n_queries=50" in found.output
     nothing = run("label", tmp_path / "no", tmp_path / "rows.csv")
     assert nothing.exit_code == 1
+
+
+def test_predict__names_the_bound_that_labels_have_given(place, tables):
+    folder, _ = place
+    options = ("predict", folder, tables / "pool.parquet", "--deploy", "all_rows")
+    before = run(*options, "--out", folder.parent / "before.csv")
+    assert before.exit_code == 0, before.output
+    quiet = run("label", folder, filled(folder), "--quiet").output.strip()
+    after = run(*options, "--out", folder.parent / "after.csv")
+    assert quiet not in before.output
+    assert " ".join(quiet.split()) in " ".join(after.output.split())
