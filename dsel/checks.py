@@ -132,7 +132,8 @@ def check_integer(
 
 def check_count(value: Any, name: str, *, at_least: int) -> int:
     """Return a single count as an int; whole floats, as cubes hold them, are counts."""
-    item = value.item() if getattr(value, "ndim", None) == 0 else value
+    n_axes = getattr(value, "ndim", None)  # of any kind, where it is no array
+    item = value.item() if isinstance(n_axes, int) and n_axes == 0 else value
     is_whole = isinstance(item, float) and item.is_integer()
     return check_integer(int(item) if is_whole else item, name, at_least=at_least)
 

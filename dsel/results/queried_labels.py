@@ -19,11 +19,11 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
         or np.isscalar(labels)
         or isinstance(labels, pd.Series | pd.DataFrame | np.ma.MaskedArray)
     ):
-        labels = list(as_array(labels, "labels", object))
-    if isinstance(labels, pd.DataFrame) or np.ndim(labels) > 1:
+        labels = as_array(labels, "labels", object)
+    if getattr(labels, "ndim", 1) > 1:
         raise ValueError(
             f"`labels` must be one column, a Series by pool row number or an array in "
-            f"the order of `query_rows`, got the shape {np.shape(labels)}; pass "
+            f"the order of `query_rows`, got the shape {labels.shape}; pass "
             f"labels['label']."
         )
     if isinstance(labels, pd.Series):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, overload
 
+from dsel.checks import show
 from dsel.results.prefit import PrefitCertificate
 from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
@@ -147,14 +148,15 @@ def certify(
         return certify_prefit(model, X, y, **options)
     if isinstance(cv, str):
         raise ValueError(
-            f"`cv` must be a number of folds or 'prefit', got {cv!r}; 'prefit' is for "
+            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
+            f"is for "
             f"a model that is fitted already and rows that it has not seen."
         )
     is_estimator = callable(getattr(model, "fit", None))
     if isinstance(model, type) or not (is_estimator or callable(model)):
         raise TypeError(
             f"`model` must be a classifier with `fit`, or a function of features and "
-            f"labels that returns a fitted one, got {model!r}."
+            f"labels that returns a fitted one, got {show(model)}."
         )
     if unknown := sorted(set(options) - {*OPTIONS, *RUNNING}):
         raise TypeError(

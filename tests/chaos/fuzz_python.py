@@ -88,8 +88,9 @@ ALLOWED = {
     r"contains (?:NaN|infinity)|value too large for dtype":
         "check_estimators_nan_inf asks for this text",
     r"^Complex data not supported": "check_complex_data asks for this text",
-    r"^could not convert string to float|^float\(\) argument must be":
+    r"^could not convert string|^float\(\) argument must be|^cannot use sparse":
         "what rows it takes the user's model says",
+    r"instance is not fitted yet": "NotFittedError is scikit-learn's for it",
     r"^a block that cannot be read": "an error of the user's own Dask graph stays it",
 }  # fmt: skip
 """Texts that scikit-learn raises or asks for, in calls of `predict` and the like."""
