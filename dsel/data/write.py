@@ -37,6 +37,7 @@ from dsel.data.schema import ColumnSchema, TableSchema, check_converted
 from dsel.data.tables import (
     NPZ,
     PARQUET,
+    SINGLE_FILES,
     TextSource,
     check_source,
     decimal_of,
@@ -135,6 +136,11 @@ def write_pool(
     3
     """
     path, options = check_path(path, "path"), check_options(storage_options)
+    if path.lower().rstrip("/").endswith(SINGLE_FILES):
+        raise ValueError(
+            f"`path` {path!r} has the ending of a file of another kind, by which it "
+            f"would be read; a pool is a folder: end it in .zarr."
+        )
     if chunk_rows is not None:
         chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
     if target is not None:

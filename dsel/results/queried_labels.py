@@ -46,7 +46,7 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
                 )
             by_row[row] = before if label is None else label
         return tuple(by_row.get(row) for row in rows)
-    if labels is None or np.isscalar(labels) or not hasattr(labels, "__len__"):
+    if labels is None or np.isscalar(labels) or np.shape(labels) == ():
         raise TypeError(
             f"`labels` must be a Series by pool row number or an array in the order of "
             f"`query_rows`, got {show(labels)}."

@@ -28,7 +28,7 @@ def resolve_client(client: Any = None) -> Any:
             return None
     from distributed import Client
 
-    if callable(client) and client is not Client:
+    if callable(client) and not isinstance(client, type):
         return client
     if not isinstance(client, Client):
         raise TypeError(
