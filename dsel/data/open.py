@@ -136,6 +136,7 @@ def open_pool(
         with naming_argument(location, "pool"):
             pool = _at_location(location, options)
     else:
+        _check_shape(source)
         pool = _of_object(source)
     if not pool.n_columns:
         raise ValueError(f"{pool.where} must have columns, got none.")
@@ -204,6 +205,15 @@ def rooted(location: str) -> str:
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
+
+
+def _check_shape(source: Any) -> None:
+    """Raise TypeError of what has any attribute, as Dask's delayed values have."""
+    if not isinstance(getattr(source, "shape", ()), tuple):
+        raise TypeError(
+            f"`pool` must be an array, a data frame or a path, got "
+            f"{type(source).__name__}; call its compute()."
+        )
 
 
 def _of_object(source: Any) -> Pool:

@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 from functools import partial
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,9 +88,7 @@ CASES = [
       for path in (NUL, LONG, "a/" * 3000)],
     *[("path", lambda path=path: dsel.write_pool(X, path))
       for path in ("pool.npy", "pool.csv", "POOL.NPZ")],
-    ("labels", lambda: dsel.compare_models(
-        *[DecisionTreeClassifier(max_depth=d).fit(X, Y) for d in (1, 4)], X, n_queries=2
-    ).certify_with_labels(np.ma.masked)),
+    ("pool", lambda: dsel.open_pool(dask.delayed(X))),
     ("client", lambda: dsel.write_pool(X, "out.zarr", client=DecisionTreeClassifier)),
     ("pool", lambda: dsel.write_pool(xr.Dataset(), "out.zarr")),
     *[("n_draws", lambda n=n: dsel.audit(n_draws=n)) for n in NUMBERS],
