@@ -91,7 +91,7 @@ LOOK_ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("values", LOOK_ALIKE, ids=str)
+@pytest.mark.parametrize("values", LOOK_ALIKE, ids=range(len(LOOK_ALIKE)))
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_grid_axes__tells_apart_values_that_look_alike(values, is_listed):
     grid = {"p": values, "fold": [1]}
