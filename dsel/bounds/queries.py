@@ -253,8 +253,7 @@ def queried_difference(
 
 def queried_all_rows(
     fold_limit: float,
-    n_against: int,
-    n_queries: int,
+    mean_limit: float,
     n_differ: int,
     n_unlabeled: int,
     *,
@@ -266,8 +265,7 @@ def queried_all_rows(
 
     With :math:`g` the model of the best fold and :math:`f` that of all rows it is
     :math:`b_{i^*}` and the limit of :math:`\operatorname{err}(f) -
-    \operatorname{err}(g)` of :func:`queried_difference` at ``.01 delta``, which reads
-    :func:`mean_difference_limit` at ``.20 delta``.
+    \operatorname{err}(g)` of :func:`queried_difference` at ``.01 delta``.
 
     Parameters
     ----------
@@ -275,10 +273,10 @@ def queried_all_rows(
         The limit of the model of the best fold at ``.78 delta``, :math:`b_{i^*}`, of
         :func:`nested_one_fold`. The best fold is that of the smallest limit on labeled
         rows, whatever the pool shows.
-    n_against
-        Queried rows on which the model of all rows is right and the other one wrong.
-    n_queries
-        Rows that were handed out to be labeled.
+    mean_limit
+        Upper limit of the mean of Z over rows on which the models differ, in [-1, 1],
+        at ``.20 delta``: :func:`mean_difference_limit` for two classes,
+        :func:`sign_test_limit` for more.
     n_differ
         Pool rows on which the two models differ, without duplicates of labeled rows;
         queried rows are drawn from these.
@@ -312,21 +310,20 @@ def queried_all_rows(
     all at once.
     Assumes: what :func:`nested_all_rows` assumes; queried rows drawn from those on
     which the models differ by numbers that do not look at their content, and labeled by
-    the distribution that the errors are about; ``n_queries`` planned before the run.
+    the distribution that the errors are about; their number, and which limit of the
+    mean is read, planned before the run.
     Source: ``err(f) - err(g) = P(f differs from g) E[Z | they differ]`` and the union
     bound over four shares of delta.
 
     Examples
     --------
-    >>> round(queried_all_rows(0.14, 30, 50, 5_000, 100_000, delta=0.05), 4)
-    0.1479
+    >>> mean = mean_difference_limit(30, 50, delta=0.20 * 0.05)
+    >>> round(queried_all_rows(0.14, float(mean), 5_000, 100_000, delta=0.05), 4)
+    0.1478
     """
     share = checks.check_probability(delta, "delta")
-    mean = mean_difference_limit(
-        n_against, n_queries, delta=QUERY_SHARES.queries * share
-    )
     more = queried_difference(
-        mean, n_differ, n_unlabeled, delta=QUERY_SHARES.pool * share,
+        mean_limit, n_differ, n_unlabeled, delta=QUERY_SHARES.pool * share,
         n_duplicates=n_duplicates, n_duplicates_differ=n_duplicates_differ,
     )  # fmt: skip
     return float(np.nextafter(fold_limit + float(more), np.inf))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, Final
 
-from dsel.bounds import queried_all_rows
+from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
+from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import check_label_type, labels_by_row
 from dsel.results.texts import in_percent
 
@@ -60,7 +61,11 @@ class Queries:
     @property
     def queried(self) -> float:
         """Bound of the model of all rows by the labels; NaN before they are known."""
-        return nan if self.labels is None else self._bound_of(self.right_alone[1])
+        if self.labels is None:
+            return nan
+        one_fold, all_rows = self.right_alone
+        # A row without a usable label counts as if the model of all rows erred there.
+        return self._bound_of(one_fold + self.n_unusable, all_rows)
 
     @property
     def bound(self) -> float:
@@ -69,8 +74,10 @@ class Queries:
 
     @property
     def expected(self) -> float:
-        """Estimate of `bound` if the model of all rows is right on half of the rows."""
-        return min(self.pool_only, self._bound_of(len(self.rows) // 2))
+        """Estimate of `bound` if either model alone is right on half of the rows."""
+        n_against = len(self.rows) // 2
+        n_for = len(self.rows) - n_against
+        return min(self.pool_only, self._bound_of(n_for, n_against))
 
     @property
     def right_alone(self) -> tuple[int, int]:
@@ -89,10 +96,14 @@ class Queries:
         """Rows that were handed out and got no label, or one that is no class."""
         return (self.labels or ()).count(UNUSABLE)
 
-    def _bound_of(self, n_against: int) -> float:
-        # A row without a usable label counts as if the model of all rows erred there.
+    def _bound_of(self, n_for: int, n_against: int) -> float:
+        n_rows, delta = len(self.rows), QUERY_SHARES.queries * self.delta
+        if len(self.classes) > 2:
+            mean = sign_test_limit(n_for, n_against, n_rows, delta=delta)
+        else:
+            mean = mean_difference_limit(n_against, n_rows, delta=delta)
         return queried_all_rows(
-            self.fold_limit, n_against, len(self.rows), self.n_differ, self.n_unlabeled,
+            self.fold_limit, float(mean), self.n_differ, self.n_unlabeled,
             delta=self.delta, n_duplicates=self.n_duplicates,
             n_duplicates_differ=self.n_duplicates_differ,
         )  # fmt: skip
@@ -138,8 +149,8 @@ class Queries:
                 "Queries",
                 f"{n:,} pool rows on which both models differ wait for labels. With "
                 f"them the bound of the model trained on all labels would be about "
-                f"{_upper(self.expected)} (an estimate, if it is right on half of "
-                f"them; {_upper(self.pool_only)} from the pool alone)",
+                f"{_upper(self.expected)} (an estimate, if each model is right on half "
+                f"of them; {_upper(self.pool_only)} from the pool alone)",
             )]  # fmt: skip
         one_fold, all_rows = self.right_alone
         lines = [

@@ -127,28 +127,36 @@ def test_queried_all_rows__adds_the_difference_at_its_parts_of_delta(against):
     most, least = upper(a, m - e, 0.01 * delta / 4), lower(a, m, 0.01 * delta / 4)
     expected = 0.1 + mean * (most if mean >= 0 else least) + rest
     found = queried_all_rows(
-        0.1, against, 40, a, m, delta=delta, n_duplicates=e,
-        n_duplicates_differ=e_differ,
-    )  # fmt: skip
+        0.1, mean, a, m, delta=delta, n_duplicates=e, n_duplicates_differ=e_differ
+    )
     assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_queried_all_rows__without_rows_to_query_pays_for_the_disagreement():
-    found = queried_all_rows(0.1, 0, 0, 0, 10_000, delta=0.05)
+    found = queried_all_rows(0.1, 1.0, 0, 10_000, delta=0.05)
     assert 0.1 < found < 0.103
 
 
-def test_queried_all_rows__holds_where_the_model_of_all_rows_is_the_worse_one():
+@pytest.mark.parametrize(
+    ("n_classes", "chances"),
+    [(2, (0.6, 0.4)), (3, (0.3, 0.2)), (3, (1.0, 0.0)), (3, (0.05, 0.1))],
+)
+def test_queried_all_rows__holds_for_any_law_of_labels(n_classes, chances):
     rng, delta, m, draws = np.random.default_rng(5), 0.2, 3_000, 2_000
-    rate, theta, error_of_fold, n = 0.05, 0.6, 0.1, 150
-    truth = error_of_fold + rate * (2 * theta - 1)
+    rate, error_of_fold, n = 0.05, 0.1, 150
+    truth = error_of_fold + rate * (chances[0] - chances[1])
+    chances = [*chances, max(0.0, 1 - sum(chances))]
     failures = 0
     for _ in range(draws):
         limit = upper(rng.binomial(n, error_of_fold), n, 0.78 * delta)
         a = int(rng.binomial(m, rate))
         s = min(30, a)
-        against = int(rng.binomial(s, 1 - theta))
-        bound = queried_all_rows(limit, against, s, a, m, delta=delta)
+        wins, losses, _ = map(int, rng.multinomial(s, chances))
+        if n_classes == 2:
+            mean = mean_difference_limit(losses, s, delta=0.2 * delta)
+        else:
+            mean = sign_test_limit(wins, losses, s, delta=0.2 * delta)
+        bound = queried_all_rows(limit, float(mean), a, m, delta=delta)
         failures += limit < error_of_fold or bound < truth
     assert failures <= stats.binom.ppf(0.999, draws, delta)
 
@@ -156,12 +164,11 @@ def test_queried_all_rows__holds_where_the_model_of_all_rows_is_the_worse_one():
 @pytest.mark.parametrize(
     ("counts", "options", "words"),
     [
-        ((31, 30, 100, 1000), {}, "n_against"),
-        ((3, 30, 1001, 1000), {}, "n_differ"),
-        ((3, 30, 100, 1000), {"delta": 1.0}, "delta"),
-        ((3, 30, 100, 1000), {"n_duplicates_differ": 1}, "n_duplicates_differ"),
+        ((1001, 1000), {}, "n_differ"),
+        ((100, 1000), {"delta": 1.0}, "delta"),
+        ((100, 1000), {"n_duplicates_differ": 1}, "n_duplicates_differ"),
     ],
 )
 def test_queried_all_rows__refuses(counts, options, words):
     with pytest.raises(ValueError, match=words):
-        queried_all_rows(0.1, *counts, **{"delta": 0.05, **options})
+        queried_all_rows(0.1, 0.5, *counts, **{"delta": 0.05, **options})

@@ -14,7 +14,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.bounds import nested_all_rows, nested_one_fold, queried_all_rows
+from dsel.bounds import (
+    mean_difference_limit,
+    nested_all_rows,
+    nested_one_fold,
+    queried_all_rows,
+    sign_test_limit,
+)
 from dsel.results import Choice
 
 pytestmark = pytest.mark.contract
@@ -97,13 +103,13 @@ def test_bounds__are_those_of_the_formulas(outcome, labeled):
         deploy: model.predict(POOL[index]) for deploy, model in outcome.models.items()
     }
     truth = LABELS[index]
-    n_against = np.sum(
-        (predicted["all_rows"] == truth) & (predicted["one_fold"] != truth)
-    )
+    is_right = {deploy: each == truth for deploy, each in predicted.items()}
+    n_for = np.sum(is_right["one_fold"] & ~is_right["all_rows"])
+    n_against = np.sum(is_right["all_rows"] & ~is_right["one_fold"])
+    mean = sign_test_limit(n_for, n_against, 50, delta=0.2 * delta)  # three classes
     expected = queried_all_rows(
-        float(limit), int(n_against), 50, int(pairs[fold] - duplicates[fold]),
-        len(POOL), delta=delta, n_duplicates=N_COPIES,
-        n_duplicates_differ=int(duplicates[fold]),
+        float(limit), float(mean), int(pairs[fold] - duplicates[fold]), len(POOL),
+        delta=delta, n_duplicates=N_COPIES, n_duplicates_differ=int(duplicates[fold]),
     )  # fmt: skip
     queries = labeled.choice.queries
     assert queries.queried == pytest.approx(expected, abs=1e-12)
@@ -112,6 +118,22 @@ def test_bounds__are_those_of_the_formulas(outcome, labeled):
     assert queries.queried < queries.pool_only
     assert labeled.certificates["one_fold"] == certificates["one_fold"]
     assert labeled.certificates["all_rows"].certified
+
+
+def test_two_classes__are_read_by_the_rows_on_which_the_better_one_is_right():
+    two = dsel.plan_search(
+        TREE, GRID, X, Y == 1, POOL, n_queries=50, random_state=7
+    ).run()
+    answer = two.certify_with_labels((LABELS == 1)[two.query_rows().index])
+    queries = answer.choice.queries
+    one_fold, all_rows = queries.right_alone
+    assert one_fold + all_rows == 50
+    mean = mean_difference_limit(all_rows, 50, delta=0.2 * 0.05)
+    expected = queried_all_rows(
+        queries.fold_limit, float(mean), queries.n_differ, len(POOL), delta=0.05,
+        n_duplicates=N_COPIES, n_duplicates_differ=queries.n_duplicates_differ,
+    )  # fmt: skip
+    assert queries.queried == pytest.approx(expected, abs=1e-12)
 
 
 def test_bounds__hold_for_the_truth(labeled):
