@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import validation
@@ -80,6 +81,10 @@ def check_rows(X: Any, what: str = "`X`") -> None:
     # Things that have any attribute, as Dask's delayed ones, have no shape but say so.
     is_other = not isinstance(getattr(X, "shape", ()), tuple) or isinstance(X, str)
     is_other |= isinstance(X, np.matrix)
+    # A table of records has one dimension, and an index holds labels.
+    is_other |= (
+        isinstance(X, pd.Index) or getattr(getattr(X, "dtype", None), "kind", "") == "V"
+    )
     is_other |= isinstance(X, Mapping) and not sparse.issparse(X)
     if is_other or is_lazy or not (
         isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Number, Real
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -294,6 +295,13 @@ def check_url(url: str, name: str) -> None:
     """
     from fsspec import get_filesystem_class  # not needed where nothing is at a URL
 
+    try:
+        urlsplit(url)
+    except ValueError as error:  # brackets are for addresses of IPv6
+        raise ValueError(
+            f"`{name}` must be a path or a URL such as s3://..., got {show(url)}, "
+            f"which is none: {error}."
+        ) from error
     for each in url.split("::"):  # chains such as simplecache::s3://
         protocol, _, rest = each.rpartition("://")
         if protocol in LOCAL:

@@ -136,7 +136,7 @@ def certify(
     >>> print(certify(fitted, X[1::2], y[1::2], cv="prefit").headline())
     Error at most 13.6% (95% confidence), model as given, 75 rows it has not seen
     """
-    if cv == PREFIT:
+    if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         given = {"pool": pool, "deploy": deploy, "client": client}
         named = {name for name, value in given.items() if value is not None}
         if unknown := sorted((named | {*options}) - {*OF_PREFIT}):

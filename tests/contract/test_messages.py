@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
@@ -163,3 +164,39 @@ def test_cluster_file__of_wrong_contents_is_refused(tmp_path, text, name):
     with pytest.raises((TypeError, ValueError), match=f"`{name}`") as info:
         connect(path).__enter__()
     assert "\n" not in str(info.value)
+
+
+IRIS = load_iris(return_X_y=True)
+RECORDS = np.rec.array([(1, 2.0)] * 3, dtype=[("a", int), ("b", float)])
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (TypeError, "`X` must hold rows", lambda s: s.predict(RECORDS)),
+        (
+            TypeError,
+            "`X` must hold rows",
+            lambda s: s.predict(pd.MultiIndex.from_tuples([(1, 2), (3, 4)])),
+        ),
+        (
+            ValueError,
+            "`cv` as a number",
+            lambda s: dsel.certify(
+                s.best_estimator_, *load_iris(return_X_y=True), cv=RECORDS
+            ),
+        ),
+        (
+            ValueError,
+            "`place` must be a path or a URL",
+            lambda s: dsel.results.save_model(s.best_estimator_, "http://["),
+        ),
+    ],
+)
+def test_records_indexes_and_broken_urls_are_refused_in_one_line(error, words, call):
+    search = dsel.SemiSupervisedSearchCV(
+        DecisionTreeClassifier(), {"max_depth": [2]}, random_state=0
+    ).fit(*IRIS)
+    with pytest.raises(error, match=words) as caught:
+        call(search)
+    assert "\n" not in str(caught.value)
