@@ -797,7 +797,8 @@ def run_case(number, seed):
     title = (
         f"{name}({', '.join(f'{a}={k}' for a, k in zip(wrong, kinds, strict=True))})"
     )
-    values = {a: VALUES[kind]() for a, kind in zip(wrong, kinds, strict=True)}
+    with warnings.catch_warnings(action="ignore"):  # numpy dislikes matrices
+        values = {a: VALUES[kind]() for a, kind in zip(wrong, kinds, strict=True)}
     before = here()
     try:
         with warnings.catch_warnings(action="ignore"):

@@ -95,7 +95,7 @@ def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where)
     client.gather(client.compute(array.sum()))
     assert len(calls) == 6
     pool = open_pool(array + 1 if derived else array)
-    runs = client if where == "client" else LocalExecutor
+    runs = client if where == "client" else partial(LocalExecutor)
     assert pool.reduce(total, add, client=runs) == 450 + 180 * derived
     assert len(calls) == 6
 
@@ -159,7 +159,7 @@ def test_reduce__is_the_same_on_a_cluster_as_on_threads(client, rows, keep):
     for source in (rows, drawn):
         pool = open_pool(source).part(0, 0.9, seed=1)
         on_cluster = pool.reduce(moments, add, client=client, keep=keep)
-        threads = pool.reduce(moments, add, client=LocalExecutor, keep=keep)
+        threads = pool.reduce(moments, add, client=partial(LocalExecutor), keep=keep)
         assert (on_cluster == threads).all()
         left = np.flatnonzero(row_random(1, PART_STREAM, 0, 300_000) / 2.0**64 < 0.9)
         X = np.asarray(source)[left]
