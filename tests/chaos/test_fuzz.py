@@ -17,7 +17,7 @@ def test_main__of_odd_files_ends_with_one_line_or_what_is_right(part):
 
 def test_public_functions__of_wrong_arguments_end_or_refuse_them_in_one_line():
     until = time.monotonic() + 60.0
-    ends, failed = fuzz_python.fuzz(range(200), seed=0, until=until)
+    ends, failed = fuzz_python.fuzz(range(400), seed=0, until=until)
     assert failed == []
     assert ends["refused"] > 10 * ends["failed"]
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from sklearn.svm import SVC
 
 import dsel
@@ -125,13 +126,22 @@ def test_run__a_fit_that_fails_rules_its_candidate_out():
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_estimator__with_defaults_chooses_and_certifies(learner):
     X, y, pool = digits()
-    search = dsel.SemiSupervisedSearchCV(*LEARNERS[learner], random_state=1)
-    search.fit(X, y, pool=pool)
-    assert search.choice_.certificate.certified
-    assert search.best_params_ == search.choice_.params
-    for name, model in search.models_.items():
-        wrong = (model.predict(pool) != labels_of_digits()).mean()
-        assert wrong <= search.certificates_[name].bound < 1
+    n_seeds, n_failed = 5, 0
+    for seed in range(n_seeds):
+        search = dsel.SemiSupervisedSearchCV(*LEARNERS[learner], random_state=seed)
+        search.fit(X, y, pool=pool)
+        assert search.choice_.certificate.certified
+        assert search.best_params_ == search.choice_.params
+        bounds = {name: each.bound for name, each in search.certificates_.items()}
+        assert max(bounds.values()) < 1
+        errors = {
+            name: (model.predict(pool) != labels_of_digits()).mean()
+            for name, model in search.models_.items()
+        }
+        n_failed += any(errors[name] > bounds[name] for name in bounds)
+    # Both bounds hold at once in 95% of all draws, not in each: the tree's fails for
+    # seed 0. More than three of five would happen once in 30,000 times.
+    assert n_failed <= binom.isf(1e-3, n_seeds, search.delta)
     wrong = (search.predict(pool) != labels_of_digits()).mean()
     assert search.score(pool, labels_of_digits()) == pytest.approx(1 - wrong)
     assert search.classes_.tolist() == list(range(10))
