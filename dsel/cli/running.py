@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.results.certificate import as_lines
 from dsel.results.store import save_schema
 from dsel.results.texts import wrapped
+from dsel.results.told import as_lines
 
 if TYPE_CHECKING:
     from distributed import Client

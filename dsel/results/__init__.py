@@ -11,8 +11,9 @@ A *record* is what one task found; a *store* keeps the records of one plan, and 
 outcome. An *assumption* is by design, checked, declared or violated; a certificate is
 certified if none is violated and nothing else speaks against it.
 
-`certificate` and `prefit` have what is told, `cube` and `tables` what was counted,
-`place`, `models` and `store` how it is kept, `rows` results for every row of a pool.
+`told` has how facts are shown, `certificate` and `prefit` what is told, `cube` and
+`tables` what was counted, `place`, `models` and `store` how it is kept, `rows` results
+for every row of a pool.
 """
 
 from dsel.results.certificate import Certificate, CertifiedReport, Choice

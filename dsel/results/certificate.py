@@ -6,9 +6,8 @@ An upper limit rounds up, so that what is shown is a bound, too.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
 
@@ -27,11 +26,10 @@ from dsel.results.texts import (
     floor_percent,
     in_percent,
 )
+from dsel.results.told import Fact, Told
 from dsel.results.values import decode_params, encode_params, value_text
 
 T = TypeVar("T")
-Fact = tuple[str, ...]
-"""A name, which may be empty, and a text; or a row of a table."""
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
     "A3": "your code sees only the rows that it is given",
@@ -126,39 +124,6 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
             f"which no run has written; take the results that the run returned, or "
             f"open them again."
         ) from error
-
-
-class Told:
-    """What is told by facts in several renderings; equal where its JSON is."""
-
-    def facts(self) -> Sequence[Fact]:
-        """Return the rows of texts that all renderings show."""
-        raise NotImplementedError
-
-    def to_json(self) -> str:
-        """Return all fields, with all digits."""
-        return records.to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote; TypeError or ValueError where it is other."""
-        return records.from_json(cls, text)
-
-    # Parts that are NaN are equal; as floats they would not be.
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def __str__(self) -> str:
-        return as_lines(self.facts())
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
-
-    def _repr_html_(self) -> str:
-        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -583,18 +548,3 @@ def params_text(params: Mapping[str, Any]) -> str:
     """
     shown = (f"{name}={value_text(value)}" for name, value in params.items())
     return ", ".join(shown) or "the only candidate"
-
-
-def as_lines(facts: Iterable[Fact]) -> str:
-    """Return facts as lines: texts behind their names, tables in columns."""
-    facts = list(facts)
-    table = [row for row in facts if len(row) > 2]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for name, *texts in facts:
-        if len(texts) > 1:
-            cells = map(str.rjust, texts, widths[1:])
-            lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
-        else:
-            lines.append(f"{name:8} {texts[0]}" if name else texts[0])
-    return "\n".join(lines)

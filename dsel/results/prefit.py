@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dsel.results.certificate import Assumption, Certificate, Fact
-from dsel.results.texts import confidence
+from dsel.results.certificate import Assumption, Certificate
+from dsel.results.texts import close_up, confidence
+from dsel.results.told import Fact
 
 AS_GIVEN: Final = "as_given"
 """The deployment of a model that dsel has not fitted."""
@@ -50,25 +51,21 @@ class PrefitCertificate(Certificate):
         """Return the one line that says how wrong the model can be, rounded up."""
         if self.says_nothing:
             return (
-                f"No bound below {_close_up(self.amount(self.largest))}: too few rows, "
+                f"No bound below {close_up(self.amount(self.largest))}: too few rows, "
                 f"{self.model}"
             )
-        amount, sure = _close_up(self.amount(self.bound)), confidence(self.delta)
+        amount, sure = close_up(self.amount(self.bound)), confidence(self.delta)
         return f"{self.says} {amount} ({sure}% confidence), {self.model}"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
-        seen = _close_up(self.about(self.estimate))
+        seen = close_up(self.about(self.estimate))
         return [
             ("", self.headline()),
             ("", f"{self.what} on these rows: {seen}"),
             *(("Caveat", remark) for remark in self.remarks),
             *(("Assumes", _statement(each)) for each in self.assumptions),
         ]
-
-
-def _close_up(amount: str) -> str:
-    return amount.replace(" %", "%")
 
 
 def _statement(assumption: Assumption) -> str:

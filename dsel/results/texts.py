@@ -49,6 +49,11 @@ def floor_percent(rate: float) -> str:
     return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)} %"
 
 
+def close_up(amount: str) -> str:
+    """Return an amount without a space before its percent sign."""
+    return amount.replace(" %", "%")
+
+
 def confidence(delta: float) -> str:
     """Return 1 - delta in percent, without the sign, rounded down to four decimals.
 
