@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 from textwrap import shorten
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from dsel.results.cube import is_list, product_grids
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
 `ParameterSampler`, or another iterable of dicts of parameters."""
+
+MOST_CANDIDATES: Final = 100_000
+"""More than any cluster fits; a grid that never ends is refused by it, too."""
 
 _OF_NUMBERS: Final = tuple(
     f"sklearn.{room}"
@@ -59,7 +63,9 @@ def drawn(grid: Grid, seed: int) -> Any:
         rng = np.random.RandomState(np.random.MT19937(seed))
         grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
     is_one = isinstance(grid, Mapping | str) or not isinstance(grid, Iterable)
-    entries: list[Any] = [grid] if is_one else list(grid)
+    entries: list[Any] = [grid] if is_one else list(islice(grid, MOST_CANDIDATES + 1))
+    if len(entries) > MOST_CANDIDATES:  # some never end, such as a generator
+        _refuse_many(f"more than {MOST_CANDIDATES:,}")
     grids = [each for each in entries if isinstance(each, Mapping)]
     for name, values in [pair for each in grids for pair in each.items()]:
         if not isinstance(name, str):
@@ -83,6 +89,13 @@ def drawn(grid: Grid, seed: int) -> Any:
     ):
         return entries
     return [{name: [value] for name, value in each.items()} for each in grids]
+
+
+def _refuse_many(number: str) -> NoReturn:
+    raise ValueError(
+        f"`param_grid` has {number} candidates, and at most {MOST_CANDIDATES:,} are "
+        f"taken; draw some by sklearn.model_selection.ParameterSampler(..., n_iter=60)."
+    )
 
 
 def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
@@ -113,7 +126,10 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
             f"`param_grid` must set at least one parameter, got {show(grid)}; for one "
             f"candidate as it is pass estimator=None and [estimator]."
         )
-    settings = list(ParameterGrid(grid))
+    table = ParameterGrid(grid)
+    if len(table) > MOST_CANDIDATES:
+        _refuse_many(f"{len(table):,}")
+    settings = list(table)
     candidates = []
     for number, params in enumerate(settings):
         # A copy of its own, since what the grid holds may be changed after this.

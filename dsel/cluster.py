@@ -281,10 +281,13 @@ def _starting(name: str, options: Mapping[str, Any]) -> Iterator[None]:
     """Say in one line which arguments a cluster class does not take."""
     try:
         yield
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:  # a nanny says only that it did not start
+            cause = cause.__cause__
         raise ValueError(
             f"`scheduler` names {name}, which does not take the arguments "
-            f"{checks.show(dict(options))}: {' '.join(str(error).split())}"
+            f"{checks.show(dict(options))}: {' '.join(str(cause).split())}"
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from dsel.data.row_random import (
     row_random,
 )
 
+MOST_SPLITS: Final = 10_000
+"""More than repeated folds of any search."""
 _NOTHING: Final = np.empty(0, dtype=np.int64)
 
 
@@ -109,7 +112,8 @@ def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
 def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
     """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
-        pairs = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
+        given = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+        pairs = list(islice(given, MOST_SPLITS + 1))
     except (TypeError, ValueError) as error:
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
@@ -120,6 +124,10 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
     if not pairs:
         raise ValueError(
             f"`cv` must give at least one split, got none from {show(cv)}."
+        )
+    if len(pairs) > MOST_SPLITS:  # some never end, such as a generator
+        raise ValueError(
+            f"`cv` must give at most {MOST_SPLITS:,} splits, got more from {show(cv)}."
         )
     every, splits = np.arange(len(y), dtype=np.int64), []
     for number, pair in enumerate(pairs):

@@ -1,7 +1,8 @@
 """What the options ``loss=`` and ``report=`` of a plan ask to count and to bound."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, cast
 
 import numpy as np
@@ -194,4 +195,16 @@ def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
             f"{show(given)}; write [{show(given)}]."
         )
-    return tuple(as_plain(label) for label in given)
+    labels = tuple(as_plain(label) for label in islice(given, MOST_CLASSES + 1))
+    if len(labels) > MOST_CLASSES:  # some never end, such as a generator
+        raise ValueError(
+            f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
+            f"more in {show(given)}; name those that matter."
+        )
+    for label in labels:
+        if not isinstance(label, Hashable):  # rows of a matrix, for example
+            raise TypeError(
+                f"`{argument}` must be a list of classes, as they stand in `y`; an "
+                f"entry is {show(label)}. Name each class by its label."
+            )
+    return labels

@@ -99,7 +99,7 @@ class Place:
         """Return the names of what lies in a folder, in order."""
         path = f"{self._root}/{folder}".rstrip("/")
         self._fs.invalidate_cache()  # others may have written since
-        with reaching(self):
+        with reaching(f"`{self.name}` {self}"):
             try:
                 found = self._fs.ls(path, detail=False)
             except (FileNotFoundError, NotADirectoryError):
@@ -111,7 +111,8 @@ class Place:
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None where there is none."""
-        with reaching(self), suppress(FileNotFoundError, NotADirectoryError):
+        where = f"`{self.name}` {self}"
+        with reaching(where), suppress(FileNotFoundError, NotADirectoryError):
             content: bytes = self._fs.cat_file(f"{self._root}/{name}")
             return content
         return None

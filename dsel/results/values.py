@@ -55,7 +55,10 @@ def value_text(value: Any) -> str:
         return repr(str(value))
     if hasattr(value, "__qualname__"):
         return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # any class may have any fault
+        text = f"<{type(value).__module__}.{type(value).__qualname__} object>"
     if _literal(text) is not UNSET:
         return text  # texts in it may hold anything
     return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))

@@ -1,5 +1,6 @@
 """What users do wrong: tables of calls, errors and words that must occur."""
 
+import itertools
 import re
 
 import numpy as np
@@ -154,6 +155,11 @@ PLANS = [
     ({"grid": SPREAD}, TypeError, "'C' ParameterSampler"),
     ({"grid": [SPREAD]}, TypeError, "ParameterSampler"),
     ({"grid": 3}, TypeError, "dict"),
+    ({"grid": {"C": range(1, 2**62)}}, ValueError, "`param_grid` 100,000 Sampler"),
+    ({"grid": itertools.repeat({"C": 1})}, ValueError, "`param_grid` 100,000"),
+    ({"cv": itertools.repeat(([0], [1]))}, ValueError, "`cv` 10,000 repeat"),
+    ({"report": itertools.count()}, ValueError, "`report` 100 count"),
+    ({"report": [[1]]}, TypeError, "`report` label [1]"),
     ({"estimator": 3}, TypeError, "`estimator` unfitted 3"),
     ({"estimator": LogisticRegression}, TypeError, "unfitted LogisticRegression"),
     ({"estimator": SVR()}, TypeError, "`estimator` classifier SVR wrong labels"),
