@@ -40,6 +40,8 @@ SIDE: Final = "side"
 TRUE_CLASS: Final = "true_class"
 PREDICTED_CLASS: Final = "predicted_class"
 OTHER_CLASS: Final = "other_class"
+COLUMN_VALUE: Final = "column_value"
+COLUMN_COUNT: Final = "column_count"
 POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
@@ -118,6 +120,9 @@ VARIABLES: Final = tuple(BY_NAME.values())
 OUTER_CONFUSION: Final = "outer_confusion"
 OUTER_ANSWERS: Final = "outer_answers"
 OUTER_DUPLICATE_ANSWERS: Final = "outer_duplicate_answers"
+OUTER_VALUE_COUNTS: Final = "outer_value_counts"
+OUTER_VALUE_DIFFERENCES: Final = "outer_value_differences"
+OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = "outer_duplicate_value_differences"
 
 # Attributes: the assumptions, in JSON; which models the fold errors are of; and, of a
 # coordinate of folds or halves, how many the search has.
@@ -148,6 +153,6 @@ STATES: Final = ("done", "pruned", "failed", "missing")
 
 RESERVED: Final = frozenset({
     FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
-    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, *BY_NAME,
+    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, COLUMN_VALUE, COLUMN_COUNT, *BY_NAME,
 })  # fmt: skip
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

@@ -11,6 +11,7 @@ that the residuals fix.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -39,6 +40,8 @@ class CubeVariable(NamedTuple):
 
     dims: tuple[str, ...]
     meaning: str
+    coords: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Coordinates of dimensions along which they are not the statistic's `labels`."""
 
 
 @runtime_checkable
@@ -59,7 +62,7 @@ class Statistic(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Coordinate of every dimension of `variables`."""
+        """Coordinate of every dimension of `variables` that has no other one."""
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:

@@ -14,8 +14,10 @@ from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
+from dsel.losses.by_value import VALUES_SHARE, LossByValue
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 
 MOST_CLASSES: Final = 100
@@ -32,11 +34,15 @@ class DeclaredLosses:
     """Classes of the certified report; none where there is no report."""
     table: ClassTable | None = None
     """What is counted by class; None where no loss reads it."""
+    by_value: LossByValue | None = None
+    """What is reported by the values of a column; None where nothing is."""
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """All that is counted: errors always, and what the losses read."""
-        listed = (ERROR.statistic, self.main.statistic, self.table)
+        listed = [ERROR.statistic, self.main.statistic, self.table]
+        if self.by_value is not None:
+            listed.append(self.by_value.statistic)
         return tuple(dict.fromkeys(each for each in listed if each is not None))
 
     @property
@@ -52,8 +58,11 @@ class DeclaredLosses:
         """Return what the main loss may spend of delta, and each number of a report.
 
         All numbers of a report share it equally. The main loss is one of them, or the
-        mean of several, whose shares it gets.
+        mean of several, whose shares it gets. A report by the values of a column has a
+        fixed part for itself, whatever the values are.
         """
+        if self.by_value is not None:
+            delta *= 1.0 - VALUES_SHARE
         if not self.reported:
             return delta, delta
         each = delta / len({*self.listed, *self.main.parts})
@@ -65,6 +74,9 @@ class DeclaredLosses:
         texts = self.main.caveats(y, n_folds, main_share)
         for each in self.listed:
             texts += each.caveats(y, n_folds, share)
+        if self.by_value is not None:
+            of_values = LABEL_SHARE * delta * VALUES_SHARE
+            texts += self.by_value.caveats(n_folds, of_values)
         return list(dict.fromkeys(texts))
 
     def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
@@ -106,6 +118,17 @@ class DeclaredLosses:
             bound_models(each, evidence, shares, main.fold) for each in self.listed
         ]
         return main, self._reports(evidence, delta, bounds)
+
+    def bound_values(
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
+    ) -> dict[str, ReportByValue]:
+        """Bound the loss at each value of a column, of the model of this fold.
+
+        All limits hold at once, together with what `bound` returns.
+        """
+        if self.by_value is None:
+            return {}
+        return self.by_value.reports(evidence, delta, fold, has_pool=has_pool)
 
     def _reports(
         self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]

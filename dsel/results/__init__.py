@@ -16,6 +16,7 @@ certified if none is violated and nothing else speaks against it.
 for every row of a pool.
 """
 
+from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
@@ -30,6 +31,7 @@ __all__ = [
     "ModelComparison",
     "PrefitCertificate",
     "Queries",
+    "ReportByValue",
     "open_model",
     "open_results",
     "save_model",

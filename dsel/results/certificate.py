@@ -18,6 +18,7 @@ from dsel import names
 from dsel.checks import check_choice
 from dsel.errors import NewerRecordError
 from dsel.results import records
+from dsel.results.by_value import ReportByValue
 from dsel.results.queries import Queries
 from dsel.results.texts import (
     about_percent,
@@ -408,6 +409,8 @@ class Choice(Told):
     nothing was chosen; empty where the plan's grid sets them."""
     fold_params: tuple[Mapping[str, Any], ...] = ()
     """What the procedure chose without each fold; empty where the grid sets it."""
+    reports_by_value: Mapping[str, ReportByValue] = field(default_factory=dict)
+    """Limits by the values of a column, by deployment, where the plan declared it."""
 
     def to_json(self) -> str:
         """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
@@ -443,6 +446,22 @@ class Choice(Told):
             )
         wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
         return self.reports[wanted]
+
+    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
+        """Return limits by the values of a column, by default of the deployed model.
+
+        Raises ValueError where the plan had none.
+        """
+        if not self.reports_by_value:
+            raise ValueError(
+                "the plan declared no column to report by, and what was not declared "
+                "is not certified; search with report_by='site' or another column, and "
+                "an `out` of its own."
+            )
+        known = tuple(self.reports_by_value)
+        return self.reports_by_value[
+            check_choice(deploy or self.deploy, "deploy", known)
+        ]
 
     def certify_with_labels(self, labels: Any) -> Self:
         """Return the choice with labels of the queried rows.

@@ -20,7 +20,7 @@ from dsel.search.procedures import SelectionProcedure, returned_model
 PREFIT: Final = "prefit"
 OPTIONS: Final = (
     "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
-    "n_queries",
+    "report_by", "n_queries",
 )  # fmt: skip
 RUNNING: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
@@ -78,9 +78,10 @@ def certify(
         is one task.
     **options
         ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator), ``loss``, ``report`` and ``n_queries`` as `plan_search` takes them;
-        ``out``, ``storage_options``, ``on_failure``, ``on_progress``, ``verbose``,
-        ``n_jobs`` as `Plan.run` does. With ``cv="prefit"`` ``delta`` and ``loss`` only.
+        estimator), ``loss``, ``report``, ``report_by`` and ``n_queries`` as
+        `plan_search` takes them; ``out``, ``storage_options``, ``on_failure``,
+        ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. With
+        ``cv="prefit"`` ``delta`` and ``loss`` only.
 
     Returns
     -------

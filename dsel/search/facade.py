@@ -18,6 +18,7 @@ from dsel.checks import explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.families.routing import RoutedFit
+from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CertifiedReport
 from dsel.results.tables import cv_results
 from dsel.search.outcome import Outcome
@@ -84,6 +85,10 @@ class SemiSupervisedSearchCV(
     report
         True, or a list of classes, where recall and precision of each class shall be
         certified, too; see `certified_report`.
+    report_by
+        A column of `X`, such as ``"site"``: its name, or its position where columns
+        have no names. The error is certified for each of its values, at most 100, all
+        at once; see `report_by_value`.
     prior
         For ``"cv_bound"`` and ``"best_fold"``: weights by which delta is divided among
         the candidates, an array or a function of their parameters; see `plan_search`.
@@ -171,6 +176,7 @@ class SemiSupervisedSearchCV(
         max_pool_rows: int | None = None,
         loss: Any = "error",
         report: Any = False,
+        report_by: str | int | None = None,
         prior: Any = None,
         n_queries: int = 0,
         random_state: Any = None,
@@ -187,6 +193,7 @@ class SemiSupervisedSearchCV(
         self.max_pool_rows = max_pool_rows
         self.loss = loss
         self.report = report
+        self.report_by = report_by
         self.prior = prior
         self.n_queries = n_queries
         self.random_state = random_state
@@ -241,7 +248,7 @@ class SemiSupervisedSearchCV(
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=groups, loss=self.loss, report=self.report,
-            prior=self.prior, n_queries=self.n_queries,
+            report_by=self.report_by, prior=self.prior, n_queries=self.n_queries,
         )  # fmt: skip
         outcome = plan.run(
             out=out, storage_options=storage_options, n_jobs=self.n_jobs,
@@ -279,6 +286,11 @@ class SemiSupervisedSearchCV(
         """Return recalls and precisions, as `Outcome.certified_report` does."""
         check_is_fitted(self, "choice_")
         return self.choice_.report(deploy)
+
+    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
+        """Return limits by the values of `report_by`, as `Outcome.report_by_value`."""
+        check_is_fitted(self, "choice_")
+        return self.choice_.report_by_value(deploy)
 
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to be labeled, as `Outcome.query_rows` does."""

@@ -137,12 +137,15 @@ def search_nested(run: Run) -> Outcome:
     evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
     cube = run.make_cube({**evidence, **last.counts}, facts)
     for statistic in last.evidence.folds:
-        labels = np.array(statistic.labels, dtype=object)
-        for name, (dims, meaning) in statistic.variables.items():
+        for name, (dims, meaning, given) in statistic.variables.items():
             if name in last.counts:
                 attributes = {"long_name": meaning}
                 variable = (names.FOLD, *dims), last.counts[name], attributes
-                cube = cube.assign(dict.fromkeys(dims, labels) | {name: variable})
+                coords = {
+                    dim: np.array(given.get(dim, statistic.labels), object)
+                    for dim in dims
+                }
+                cube = cube.assign(coords | {name: variable})
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
@@ -346,6 +349,9 @@ def choose_models(
         last.evidence, plan.delta, has_pool=plan.pool is not None,
         has_queries=plan.n_queries > 0,
     )  # fmt: skip
+    by_value = plan.context.losses.bound_values(
+        last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
+    )
     models = {ONE_FOLD: last.models.get(read.fold)}
     seen = WORDS.get(k, f"{k - 1} of {k} parts")
     objections = planned_objections(cube)
@@ -383,6 +389,11 @@ def choose_models(
             if name in reports
         },
         make_queries(plan, last, read) if ALL_ROWS in certificates else None,
+        reports_by_value={
+            name: replace(by_value[name], model=made.model, remarks=made.reasons)
+            for name, made in certificates.items()
+            if name in by_value
+        },
     )  # fmt: skip
     of_folds = {fold: model for fold, model in last.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models

@@ -11,6 +11,7 @@ import xarray as xr
 
 from dsel.checks import check_choice
 from dsel.results import Certificate, Choice
+from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.predict_table import (
@@ -153,6 +154,39 @@ class Outcome:
             Where the plan had no ``report``: what is read out is declared before.
         """
         return self.choice.report(deploy)
+
+    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
+        """Return the error for each value of the column that the plan reports by.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ReportByValue
+            Printed, it is a table; `to_dataframe` has ``error``, ``error_at_most`` and
+            ``rows`` by value. All limits hold at once.
+
+        Raises
+        ------
+        ValueError
+            Where the plan had no ``report_by``: what is read out is declared before.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_digits(return_X_y=True, as_frame=True)
+        >>> X["ward"] = [1, 2, 2] * 599
+        >>> outcome = plan_search(
+        ...     SVC(), {"C": [1]}, X, y, report_by="ward", random_state=0).run()
+        >>> outcome.report_by_value().to_dataframe().error_at_most.round(2).tolist()
+        [0.09, 0.04]
+        """
+        return self.choice.report_by_value(deploy)
 
     def predict_table(
         self,

@@ -45,6 +45,7 @@ from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
 from dsel.results.certificate import (
@@ -396,6 +397,10 @@ class Plan:
             text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
             n = len(losses.reported)
             text += f" and a report of {n} classes" * (n > 0)
+            if losses.by_value is not None:
+                column = losses.by_value.column
+                n = len(column.values)
+                text += f"; errors by {column.name}, of {n} value{'s' * (n != 1)}"
         if self.certificate != "nested":
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
@@ -431,6 +436,7 @@ def plan_search(
     groups: ArrayLike | None = None,
     loss: Any = "error",
     report: Any = False,
+    report_by: str | int | None = None,
     prior: Any = None,
     n_queries: int = 0,
 ) -> Plan:
@@ -493,6 +499,11 @@ def plan_search(
     report
         True, or a list of classes: a nested search certifies recall and precision of
         each class and the error, all at once; see `Outcome.certified_report`.
+    report_by
+        A column of `X`, such as ``"site"``: its name, or its position where columns
+        have no names. For each of its values, at most 100, a nested search certifies
+        the error, all at once; see `Outcome.report_by_value`. Half of delta goes to
+        them, whatever the values are. The column stays a feature.
     prior
         For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
         delta is divided among them. Weights >= 0, in the order of
@@ -548,6 +559,9 @@ def plan_search(
     allow_nan = takes_nan(each.estimator for each in candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     check_text((each.estimator for each in candidates), labeled.X)
+    column = find_column(
+        report_by, labeled.X, labeled.columns, getattr(y, "name", None)
+    )
     params = checked_params(fit_params, labeled.n_rows)
     sharing, notes = _groups(candidates, labeled, seed, params)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)
@@ -581,9 +595,14 @@ def plan_search(
             f"they have no bound and are not chosen"
         )
     losses = declare_losses(loss, report, labeled.classes)
+    if column is not None:
+        losses = replace(losses, by_value=LossByValue(ERROR, column))
     if losses != DeclaredLosses() and certificate != "nested":
+        options = "`loss` and `report` are"
+        if column is not None:
+            options = f"`report_by` {report_by!r} is"
         raise ValueError(
-            f"`loss` and `report` are for certificate='nested' with plain random folds "
+            f"{options} for certificate='nested' with plain random folds "
             f"and no `criterion`, got certificate={certificate or None!r}; the others "
             f"are about the error: leave one of them out."
         )
@@ -629,6 +648,7 @@ def plan_search(
             "transform_output": str(get_config()["transform_output"]),
             "seed": str(seed),
             **({"other_records": "declared"} if declares_others else {}),
+            **({} if column is None else {"report_by": column.name}),
             **({} if parts is None else {"prior": _short_hash(parts.tolist())}),
             **({"n_queries": str(n_queries)} if n_queries else {}),
         },
@@ -653,7 +673,8 @@ def _check_queries(
          "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
         (losses != DeclaredLosses(),
          f"is for loss='error' without a report, got loss={losses.main!r}"
-         f"{' and a report' * bool(losses.reported)}; leave one of them out"),
+         f"{' and a report' * bool(losses.reported)}"
+         f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
     ):  # fmt: skip
         if is_wrong:
             raise ValueError(f"`n_queries` {n_queries} {why}.")

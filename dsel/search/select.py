@@ -106,7 +106,14 @@ def select(
             deploy: replace(each, remarks=certificates[deploy].reasons)
             for deploy, each in choice.reports.items()
         }
-        return replace(choice, certificates=certificates, reports=reports)
+        by_value = {
+            deploy: replace(each, remarks=certificates[deploy].reasons)
+            for deploy, each in choice.reports_by_value.items()
+        }
+        return replace(
+            choice, certificates=certificates, reports=reports,
+            reports_by_value=by_value,
+        )  # fmt: skip
     return choose(results, criterion or first_criterion(results), delta)
 
 

@@ -1,0 +1,481 @@
+"""Limits of a loss among the rows with each value of a column of `X`, all at once.
+
+The column is a function of a row's features, so the rows of a fold that have a value
+are fresh draws of such rows: each value is bounded as all rows are, at its part of
+delta. What a statistic counts is counted for each value in the same pass.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from math import ceil, log, nan
+from numbers import Integral, Real
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dsel import names
+from dsel.arrays import Floats, Integers, as_plain
+from dsel.bounds.cross_validation import BoundTerms
+from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.checks import listed, show
+from dsel.data.equal_rows import compared_type
+from dsel.data.frames import Frame, numbers_of
+from dsel.losses.base import (
+    CubeVariable,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Predictions,
+    Rows,
+    Shares,
+    Statistic,
+)
+from dsel.losses.joint import Evidence, bound_models
+from dsel.results.by_value import GAP, ReportByValue
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+
+VALUES_SHARE: Final = 0.5
+"""Part of delta that goes to the values of a column; the main bound gets the rest.
+
+Fixed before the column is looked at: the main bound must not depend on how many values
+there are. Near the optimum, which is flat: both sides get some 5% larger.
+"""
+MOST_VALUES: Final = 100
+SAYS_SOMETHING: Final = 0.5
+"""A value whose limit cannot be below this is named before the run."""
+MOST_NAMED: Final = 8
+"""Values that are named in a line."""
+OTHERS: Final = "others"
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column of `X`, and the different values that labeled rows have in it."""
+
+    name: str
+    """How texts call it."""
+    place: int
+    """Its position among the columns of `X`."""
+    values: tuple[Any, ...]
+    """In order; None, which stands for a gap, is last."""
+    rows: tuple[int, ...]
+    """Labeled rows of each value."""
+    dtype: str = ""
+    """Type of its numbers, where that is a float of numpy."""
+    has_categories: bool = False
+    """Whether pool rows of a category that `X` does not declare become gaps."""
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The values as JSON and tables have them; None stands for a gap."""
+        kept = (str, bool, int, float, type(None))
+        plain = map(as_plain, self.values)
+        return tuple(each if isinstance(each, kept) else str(each) for each in plain)
+
+    def codes(self, X: Any) -> Integers:
+        """Return the place of each row's value among `values`; after them, others."""
+        values, n = _column(X, self.place), len(self.values)
+        places = dict(zip(self.values, range(n), strict=True))
+        kind = np.dtype(self.dtype) if self.dtype else None
+        stored = getattr(values.dtype, "numpy_dtype", values.dtype)
+        if kind is not None and getattr(stored, "kind", "") == "f":
+            # As rows are compared: in the float of fewer digits, as which both had to
+            # be stored. Values that are one there are not told apart.
+            narrow = compared_type(kind, stored)
+            values = numbers_of(pd.Series(values, copy=False), narrow)
+            known = np.array([nan if v is None else v for v in self.values], narrow)
+            rounded = known.tolist()
+            places = {
+                None if given is None else value: n if rounded.count(value) > 1 else at
+                for at, (given, value) in enumerate(
+                    zip(self.values, rounded, strict=True)
+                )
+            }
+        codes, unique = pd.factorize(values)
+        at = [places.get(value, n) for value in _as_list(unique)]
+        # A gap has the code -1, which is the last place.
+        return np.asarray(np.array([*at, places.get(None, n)], np.int64)[codes])
+
+
+def _column(X: Any, place: int) -> Any:
+    """Return a column of rows as estimators get them."""
+    if isinstance(X, Frame):
+        return X.given.iloc[:, place]
+    if sparse.issparse(X):
+        return X[:, [place]].toarray()[:, 0]
+    return np.asarray(X)[:, place]
+
+
+def _as_list(unique: Any) -> list[Any]:
+    """Return what `pandas.factorize` found as plain values, or times."""
+    return [as_plain(each) for each in unique]
+
+
+@dataclass(frozen=True)
+class CountByValue:
+    """What a statistic counts, of the rows with each value of a column.
+
+    Counts have a line for each value, and a last one for all others: the number of
+    rows, then what the statistic counts of them. It must read `y` and predictions
+    alone.
+    """
+
+    column: ValueColumn
+    counted: Statistic
+    on_folds: str = names.OUTER_VALUE_COUNTS
+    on_pool: str = names.OUTER_VALUE_DIFFERENCES
+    on_duplicates: str = names.OUTER_DUPLICATE_VALUE_DIFFERENCES
+    counts_differences: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values."""
+        return (*map(str, self.column.labels), OTHERS)
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """The counts of each fold."""
+        dims = names.COLUMN_VALUE, names.COLUMN_COUNT
+        meanings = {
+            self.on_folds: "rows of the fold by value, and the errors among them",
+            self.on_pool: "pool rows by value, and those on which its model and the "
+            "full one differ",
+            self.on_duplicates: "of these, the pool rows that equal labeled rows",
+        }
+        coords = {names.COLUMN_COUNT: ("rows", "counted")}
+        return {k: CubeVariable(dims, text, coords) for k, text in meanings.items()}
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Count labeled rows by value."""
+        assert rows.y is not None  # else nobody knows what is wrong
+        parts = self._split(rows.X, rows.y, predictions)
+        return self._stack(
+            (len(y), self.counted.count(Rows(None, y), z)) for y, z in parts
+        )
+
+    def count_errors(self, n_errors: int) -> None:
+        """Return None: errors do not show where they are."""
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Count pool rows by value."""
+        parts = self._split(rows.X, fold_model, all_rows)
+        of_fold = self.unstack(fold, self.shape)
+        return self._stack(
+            (len(z), self.counted.count_pair(Rows(None), z, w, counts))
+            for (z, w), counts in zip(parts, of_fold, strict=True)
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of what is counted of labeled rows with a value."""
+        none = np.empty(0, np.int64)
+        return np.shape(self.counted.count(Rows(None, none), none))
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """Shape of what is counted of pool rows with a value."""
+        none, fold = np.empty(0, np.int64), np.zeros(self.shape, np.int64)
+        return np.shape(self.counted.count_pair(Rows(None), none, none, fold))
+
+    @staticmethod
+    def unstack(counts: Integers, shape: tuple[int, ...]) -> Integers:
+        """Return what was counted by value, without the numbers of rows."""
+        return counts[..., 1:].reshape(*counts.shape[:-1], *shape)
+
+    def _split(self, X: Any, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
+        """Yield the entries of arrays for each value, and for all others."""
+        codes = self.column.codes(X)
+        order, n = np.argsort(codes, kind="stable"), len(self.column.values)
+        ends = np.searchsorted(codes[order], np.arange(n + 2))
+        for start, stop in pairwise(ends):
+            rows = order[start:stop]
+            yield [array[rows] for array in arrays]
+
+    @staticmethod
+    def _stack(parts: Iterator[tuple[int, Integers]]) -> Integers:
+        return np.array([[n, *np.ravel(counts)] for n, counts in parts], np.int64)
+
+
+@dataclass(frozen=True)
+class LossAtValue:
+    """A loss among the rows with one value of a column."""
+
+    loss: Loss
+    statistic: CountByValue
+    place: int
+    """Of the value."""
+
+    def __repr__(self) -> str:
+        column = self.statistic.column
+        return f"{self.loss!r} where {column.name} is {column.labels[self.place]!r}"
+
+    @property
+    def label(self) -> str:
+        """What is bounded."""
+        column = self.statistic.column
+        return f"{self.loss.label} where {column.name} is {column.labels[self.place]}"
+
+    @property
+    def largest(self) -> float:
+        """That of the loss."""
+        return self.loss.largest
+
+    @property
+    def criterion(self) -> str:
+        """Mean of the losses of all folds."""
+        return "mean_loss"
+
+    @property
+    def parts(self) -> Sequence[Loss]:
+        """The loss itself."""
+        return (self,)
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return none."""
+        return ()
+
+    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
+        """Return the loss."""
+        return self
+
+    def score_errors(self, n_errors: int, n_rows: int) -> None:
+        """Return None: errors do not show where they are."""
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return the loss of rows with the value; the largest where there are none."""
+        n_rows = len(predictions)
+        counts = self.statistic.count(rows, predictions)[np.newaxis]
+        estimate = self.estimate(FoldCounts(counts, np.array([n_rows])))
+        return self.largest if np.isnan(estimate) else estimate
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the loss of all folds together; NaN where no row has the value."""
+        there = self.folds(folds)
+        return self.loss.estimate(there) if there.n_rows.any() else nan
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return the limits of the loss, by the rows with the value."""
+        return self.loss.limits(self.folds(folds), delta)
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Bound the loss by pool rows with the value."""
+        return self.loss.all_rows(self.folds(folds), self.pool(pool), shares)
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return NaN: of values none is told."""
+        return nan
+
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+        """Return none: all values are told of in one line."""
+        return []
+
+    def folds(self, folds: FoldCounts) -> FoldCounts:
+        """Return what was counted of the rows of the folds that have the value."""
+        counts, shape = folds.counts[:, self.place], self.statistic.shape
+        return FoldCounts(self.statistic.unstack(counts, shape), counts[:, 0])
+
+    def pool(self, pool: PoolCounts) -> PoolCounts:
+        """Return what was counted of the pool rows that have the value."""
+        counts, equal = pool.counts[:, self.place], pool.duplicates[:, self.place]
+        shape = self.statistic.pair_shape
+        return PoolCounts(
+            self.statistic.unstack(counts, shape), self.statistic.unstack(equal, shape),
+            int(counts[0, 0]), int(equal[0, 0]),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LossByValue:
+    """A loss among the rows with each value of a column, as a plan reports it.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` all limits of `reports` at a
+    `delta` hold at once, of both deployments and of all values.
+    Assumes: what the certificate of the search lists; a column that is a function of a
+    row's features, fixed before labeled rows were looked at.
+    Source: given the column of the labeled rows, those of a fold that have a value are
+    independent draws of such rows, and so are the pool's; then the bound of the loss at
+    equal parts of `delta`, which depend on the column alone, and the union bound.
+
+    Examples
+    --------
+    >>> from dsel.losses.error_rate import ERROR
+    >>> column = ValueColumn("site", 0, ("A", "B"), (300, 20))
+    >>> LossByValue(ERROR, column).caveats(5, 0.95 * 0.05 / 2)
+    ["too few labeled rows to say anything about 'B' (20) of 'site': even without an \
+error the limit would be above 50%; a value needs about 40 rows"]
+    """
+
+    loss: Loss
+    column: ValueColumn
+
+    @property
+    def statistic(self) -> CountByValue:
+        """What is counted by value."""
+        return CountByValue(self.column, self.loss.statistic)
+
+    @property
+    def losses(self) -> tuple[LossAtValue, ...]:
+        """The loss at each value."""
+        statistic, n = self.statistic, len(self.column.values)
+        return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
+
+    def reports(
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
+    ) -> dict[str, ReportByValue]:
+        """Return the limits of the model of this fold, and of that of all rows.
+
+        `delta` is that of the plan, `has_pool` whether a pool was planned.
+        """
+        column, losses = self.column, self.losses
+        label_share = LABEL_SHARE if has_pool else 1.0
+        shares = Shares(delta * VALUES_SHARE / len(losses), label_share)
+        bounds = [bound_models(each, evidence, shares, fold) for each in losses]
+        pool = evidence.pool.get(self.statistic)
+        n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
+
+        def report(deploy: str) -> ReportByValue:
+            limits = [getattr(each, deploy) for each in bounds]
+            if deploy == ALL_ROWS and column.has_categories and None in column.values:
+                # Pool rows of a category that `X` does not declare are gaps, too.
+                limits[column.values.index(None)] = self.loss.largest
+            return ReportByValue(
+                delta, "", column.name, column.labels, column.rows,
+                tuple(each.estimate for each in bounds),
+                tuple(min(float(limit), self.loss.largest) for limit in limits),
+                tuple(n_pool[:-1]), int(n_pool[-1]) if n_pool else 0,
+            )  # fmt: skip
+
+        deployed = (ONE_FOLD,) if pool is None else (ONE_FOLD, ALL_ROWS)
+        return {deploy: report(deploy) for deploy in deployed}
+
+    def caveats(self, n_folds: int, delta: float) -> list[str]:
+        """Name values of which too few rows are labeled, before anything is counted.
+
+        `delta` is what all limits on labeled rows may spend. Of equal counts the first
+        fold, whose share is the largest, has the best limit.
+        """
+        share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
+        # Without an error the limit of r rows is 1 - share ** (1 / r).
+        needed = n_folds * ceil(log(share) / log(1.0 - SAYS_SOMETHING))
+        few = [
+            f"{GAP if label is None else repr(label)} ({n:,})"
+            for label, n in zip(self.column.labels, self.column.rows, strict=True)
+            if n < needed
+        ]
+        if not few:
+            return []
+        return [
+            f"too few labeled rows to say anything about {listed(few, MOST_NAMED)} of "
+            f"{self.column.name!r}: even without an error the limit would be above "
+            f"{SAYS_SOMETHING:.0%}; a value needs about {needed:,} rows"
+        ]
+
+
+def find_column(
+    report_by: Any, X: Any, columns: Sequence[str] | None, target: Any = None
+) -> ValueColumn | None:
+    """Return the column that ``report_by=`` names, or None where it names none.
+
+    `X` are the labeled rows as they were given, `columns` their names, where they have
+    some, and `target` the name of the labels.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where it is no column, or one without values of which a limit can be told.
+    """
+    if report_by is None or report_by is False:
+        return None
+    place = _place(report_by, X.shape[1], columns, target)
+    name = str(place) if columns is None else columns[place]
+    name = f"column {name}" if name.isdigit() else name  # as texts call it
+    values = _column(X, place)
+    try:
+        codes, unique = pd.factorize(values)
+    except TypeError as error:
+        known = (each for each in values if not isinstance(each, Hashable))
+        raise TypeError(
+            f"`report_by` {report_by!r} must be a column of texts, numbers or other "
+            f"single values, but holds {show(next(known, None))}; make texts of them."
+        ) from error
+    found, n_rows = _as_list(unique), len(codes)
+    n_values, counts = len(found), np.bincount(codes[codes >= 0], minlength=len(found))
+    most = min(MOST_VALUES, max(2, n_rows // 2))
+    if n_values > most:
+        per = "" if most == MOST_VALUES else f" in {n_rows:,} rows"
+        advice = "name a column of fewer values, or group them in advance"
+        if isinstance(found[0], Real):
+            advice = (
+                "make a column of bins whose edges are fixed before the data are seen, "
+                "such as pandas.cut(column, [0, 18, 65, 120])"
+            )
+        raise ValueError(
+            f"`report_by` {report_by!r} must have at most {most} different values"
+            f"{per}, got {n_values:,}, such as {show(found[0])}; {advice}."
+        )
+    order = _order(values, found)
+    gap = int((codes < 0).sum())
+    kind = getattr(values.dtype, "numpy_dtype", values.dtype)
+    return ValueColumn(
+        name, place, (*(found[at] for at in order), *[None] * (gap > 0)),
+        (*counts[order].tolist(), *[gap] * (gap > 0)),
+        str(kind) if getattr(kind, "kind", "") == "f" else "",
+        isinstance(values.dtype, pd.CategoricalDtype),
+    )  # fmt: skip
+
+
+def _place(
+    report_by: Any, n_columns: int, columns: Sequence[str] | None, target: Any
+) -> int:
+    """Return the position of a column that is named, or given by its position."""
+    is_number = isinstance(report_by, Integral) and not isinstance(report_by, bool)
+    if not (is_number or isinstance(report_by, str)):
+        raise TypeError(
+            f"`report_by` must be the name of one column of `X`, or its position where "
+            f"columns have no names, got {show(report_by)}; make one column of several."
+        )
+    if columns is not None and str(report_by) in columns:
+        return list(columns).index(str(report_by))
+    if columns is None and is_number and 0 <= report_by < n_columns:
+        return int(report_by)
+    if columns is None:
+        raise ValueError(
+            f"`report_by` must be the position of a column of `X`, which has no names "
+            f"of columns, from 0 to {n_columns - 1}, got {show(report_by)}; or pass a "
+            f"data frame and a name."
+        )
+    if report_by == target:
+        raise ValueError(
+            f"`report_by` {report_by!r} is the column of the labels; report=True has "
+            f"recall and precision of each class."
+        )
+    near = get_close_matches(str(report_by), columns, 1)
+    if is_number and 0 <= report_by < n_columns:
+        near = [columns[int(report_by)]]
+    raise ValueError(
+        f"`report_by` must name one of the {n_columns} columns of `X` "
+        f"({listed(list(columns), 5)}), got {show(report_by)}; write "
+        f"{near[0] if near else columns[0]!r}."
+    )
+
+
+def _order(values: Any, found: Sequence[Any]) -> list[int]:
+    """Return the order of values: that of their categories, sorted, or as they came."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        places = {each: at for at, each in enumerate(values.cat.categories.tolist())}
+        return sorted(range(len(found)), key=lambda at: places[found[at]])
+    try:
+        return sorted(range(len(found)), key=lambda at: found[at])
+    except TypeError:  # of several types
+        return list(range(len(found)))

@@ -1,0 +1,134 @@
+"""Limits by the values of a column: what was seen of each value, and what is sure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+import pandas as pd
+
+from dsel.results.texts import about_percent, close_up, confidence, in_percent
+from dsel.results.told import Fact, Told
+
+GAP: Final = "(missing)"
+"""How a gap is written in tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportByValue(Told):
+    """The error of one model among the rows with each value of a column, with limits.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
+    with those of the other deployment and with the bounds of the search.
+    Assumes: what the certificate of the search lists; a column that is a function of a
+    row's features, fixed before the labeled rows were looked at.
+    Source: :class:`dsel.losses.by_value.LossByValue`.
+
+    Examples
+    --------
+    >>> made = ReportByValue(
+    ...     0.05, "the model of all labels", "site", ("A", "B"), (812, 31),
+    ...     (0.041, 0.1), (0.0631, 1.0), (9000, 300), 12)
+    >>> print(made)
+    Error by site (95% confidence, all limits at once): the model of all labels
+    site   error  at most  rows
+    A       4.1%     6.4%   812
+    B      10.0%   100.0%    31
+    At most 100.0%: too few rows with this value were seen to say anything
+    12 pool rows have another value of site: nothing is known about such rows
+    >>> float(made.to_dataframe().error_at_most["A"])
+    0.0631
+    """
+
+    delta: float
+    """Probability with which any of the limits, or a bound of the search, may fail."""
+    model: str
+    """The model that it is about, in words."""
+    column: str
+    values: tuple[Any, ...]
+    """Those that labeled rows have; None stands for a gap."""
+    rows: tuple[int, ...]
+    """Labeled rows of each value."""
+    error: tuple[float, ...]
+    """Estimates, of the models of all folds."""
+    error_at_most: tuple[float, ...]
+    """Limits, at most 1, which says nothing."""
+    pool_rows: tuple[int, ...] = ()
+    """Pool rows of each value; empty where none were counted."""
+    other_pool_rows: int = 0
+    """Pool rows with a value that no labeled row has."""
+    remarks: tuple[str, ...] = ()
+    """Why limits are no guarantee; empty where they are one."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a frame with a row for each value, which is its index.
+
+        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows.
+        """
+        columns = {name: getattr(self, name) for name in self.columns[:2]}
+        index = pd.Index(self.values, name=self.column)
+        return pd.DataFrame(columns | {"rows": self.rows}, index=index)
+
+    @property
+    def columns(self) -> tuple[str, str, str]:
+        """Names of the columns of `to_dataframe`."""
+        return "error", "error_at_most", "rows"
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        if self.remarks:
+            return f"No guarantee, since {self.remarks[0]}: {self.model}"
+        sure = f"{confidence(self.delta)}% confidence, all limits at once"
+        return f"Error by {self.column} ({sure}): {self.model}"
+
+    @property
+    def heads(self) -> Fact:
+        """Heads of the table."""
+        return self.column, "error", "at most", "rows"
+
+    def cells(self) -> list[Fact]:
+        """Return the texts of each value: its name, then what `heads` name."""
+        columns = (
+            (GAP if value is None else str(value) for value in self.values),
+            (close_up(about_percent(seen)) for seen in self.error),
+            (close_up(in_percent(limit)) for limit in self.error_at_most),
+            (f"{n:,}" for n in self.rows),
+        )
+        return list(zip(*columns, strict=True))
+
+    def notes(self) -> Sequence[str]:
+        """Return the lines below the table."""
+        lines = []
+        if max(self.error_at_most) > 0.999:
+            lines.append(
+                "At most 100.0%: too few rows with this value were seen to say anything"
+            )
+        if n := self.other_pool_rows:
+            lines.append(
+                f"{n:,} pool row{'s have' if n > 1 else ' has'} another value of "
+                f"{self.column}: nothing is known about such rows"
+            )
+        return [*lines, *(f"No guarantee: {why}" for why in self.remarks[1:])]
+
+    def facts(self) -> list[Fact]:
+        """Return the line above the table, the table, and the lines below it."""
+        lines = [("", line) for line in self.notes()]
+        return [("", self.headline()), self.heads, *self.cells(), *lines]
+
+    def _repr_html_(self) -> str:
+        def row(cells: Sequence[str], tag: str) -> str:
+            sides = ["left"] + ["right"] * (len(cells) - 1)
+            shown = (
+                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                for side, cell in zip(sides, cells, strict=True)
+            )
+            return f"<tr>{''.join(shown)}</tr>"
+
+        body = "".join(row(cells, "td") for cells in self.cells())
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.notes())
+        return (
+            f"<div><p><b>{escape(self.headline())}</b></p><table><thead>"
+            f"{row(self.heads, 'th')}</thead><tbody>{body}</tbody></table>{lines}</div>"
+        )
