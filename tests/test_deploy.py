@@ -262,7 +262,7 @@ def test_hosts__start_a_tls_cluster_check_it_run_the_main_job_and_stop_it(host):
     certificate = dsel.select(dsel.open_results(host.folder / "results")).certificate
     assert certificate.certified
     assert certificate.headline() in done.stdout
-    assert "Error at most 4.4 % (95 % sure)" in done.stdout  # as in this process
+    assert "Error at most 4.4% (95% confidence)" in done.stdout  # as in this process
     log = (host.folder / "dsel-run/workers.log").read_text()
     assert "PRIVATE KEY" not in done.stdout + done.stderr + log
     host.cluster("stop")

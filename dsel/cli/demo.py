@@ -33,7 +33,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
     def observed(outcome: Any) -> str:
         wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
         return (
-            f"Observed {100 * wrong:.1f} % on the pool's true labels, which nothing "
+            f"Observed {100 * wrong:.1f}% on the pool's true labels, which nothing "
             f"above has seen"
         )
 

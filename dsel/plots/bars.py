@@ -1,4 +1,4 @@
-"""Bars: both certificates beside a held-out fifth, terms of bounds, and times."""
+"""Bars: both bounds and that of a 20% hold-out set, terms of bounds, and times."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -72,7 +72,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         first = np.fmin(each.bound, each.label_term)
         rows.append((text, first, each.bound, each.estimate, BLUE))
     if np.isfinite(fifth := choice.held_out_fifth):
-        text = f"a held-out fifth: about {choice.certificate.amount(fifth)}"
+        text = f"20% hold-out set: about {choice.certificate.amount(fifth)}"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
@@ -140,8 +140,8 @@ def plot_certified_report(
     --------
     >>> from dsel.results import CertifiedReport
     >>> ax = plot_certified_report(CertifiedReport(
-    ...     0.05, "the model of all labels", ("fraud", "ok"), (80, 1920), (0.86, 0.99),
-    ...     (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031))
+    ...     0.05, "model trained on all labels", ("fraud", "ok"), (80, 1920),
+    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031))
     >>> ax.get_xlabel()
     '%; dark: recall, pale: precision, mark: limit'
     """

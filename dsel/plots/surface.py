@@ -137,7 +137,7 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
-    said = certificate.headline().split(":")[0]
+    said = certificate.headline().partition(", model")[0]
     if not certificate.certified:
         number = choice.estimate  # not there of a candidate that was dropped
         number = number if np.isfinite(number) else certificate.estimate

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.results.texts import about_percent, close_up, confidence, in_percent
+from dsel.results.texts import about_percent, confidence, in_percent
 from dsel.results.told import Fact, Told
 
 GAP: Final = "(missing)"
@@ -92,8 +92,8 @@ class ReportByValue(Told):
         """Return the texts of each value: its name, then what `heads` name."""
         columns = (
             (GAP if value is None else str(value) for value in self.values),
-            (close_up(about_percent(seen)) for seen in self.error),
-            (close_up(in_percent(limit)) for limit in self.error_at_most),
+            (about_percent(seen) for seen in self.error),
+            (in_percent(limit) for limit in self.error_at_most),
             (f"{n:,}" for n in self.rows),
         )
         return list(zip(*columns, strict=True))

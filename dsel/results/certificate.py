@@ -133,9 +133,9 @@ class Certificate(Told):
 
     Examples
     --------
-    >>> share = "half the labels"
-    >>> Certificate(0.1507, 0.05, "nested", "one_fold", share=share)
-    Certificate(Error at most 15.1 % (95 % sure): the model of half the labels; nested)
+    >>> share = "50% of the labels"
+    >>> Certificate(0.1507, 0.05, "nested", "one_fold", share=share).headline()
+    'Error at most 15.1% (95% confidence), model trained on 50% of the labels'
     """
 
     unclipped: float
@@ -201,21 +201,28 @@ class Certificate(Told):
     def model(self) -> str:
         """The model that it is about, in words."""
         if self.deploy == ALL_ROWS:
-            return "the model of all labels"
+            return "model trained on all labels"
         if self.share:
-            return f"the model of {self.share}"
-        return f"the model trained without fold {self.fold}"
+            return f"model trained on {self.share}"
+        return f"model trained without fold {self.fold}"
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""
+        return self.headline_after("")
+
+    def headline_after(self, jointly: str) -> str:
+        """Return the headline; `jointly` says with which other bound it holds."""
         amount = self.amount(self.bound)
         if not self.certified:
             number = "no number" if isnan(self.bound) else f"about {amount}"
             return f"No guarantee, since {self.reasons[0]}: {number}, {self.model}"
         if self.says_nothing:
-            most = self.amount(self.largest) if self.loss != "error" else "100 %"
-            return f"The bound says nothing, it is above {most}: {self.model}"
-        return f"{self.says} {amount} ({confidence(self.delta)} % sure): {self.model}"
+            most = self.amount(self.largest) if self.loss != "error" else "100%"
+            return f"No bound below {most}, {self.model}"
+        sure = ", ".join(
+            filter(None, [f"{confidence(self.delta)}% confidence", jointly])
+        )
+        return f"{self.says} {amount} ({sure}), {self.model}"
 
     @property
     def says_nothing(self) -> bool:
@@ -302,14 +309,14 @@ class CertifiedReport(Told):
     Examples
     --------
     >>> made = CertifiedReport(
-    ...     0.05, "the model of all labels", ("fraud", "ok"), (80, 1920), (0.86, 0.99),
-    ...     (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031)
+    ...     0.05, "model trained on all labels", ("fraud", "ok"), (80, 1920),
+    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031)
     >>> print(made)
-    Certified report (95 % sure, all numbers at once): the model of all labels
+    Certified report (95% confidence, all limits jointly), model trained on all labels
             recall  at least  precision  at least   rows
-    fraud   86.0 %    71.2 %     90.0 %    74.9 %     80
-    ok      99.0 %    97.0 %     98.0 %    96.0 %  1,920
-    Error about 1.2 %, at most 3.1 %
+    fraud    86.0%     71.2%      90.0%     74.9%     80
+    ok       99.0%     97.0%      98.0%     96.0%  1,920
+    Error about 1.2%, at most 3.1%
     """
 
     delta: float
@@ -337,15 +344,15 @@ class CertifiedReport(Told):
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
-        sure = f"{confidence(self.delta)} % sure, all numbers at once"
-        head = f"Certified report ({sure}): {self.model}"
+        sure = f"{confidence(self.delta)}% confidence, all limits jointly"
+        head = f"Certified report ({sure}), {self.model}"
         if self.remarks:
-            head = f"No guarantee, since {self.remarks[0]}: {self.model}"
+            head = f"No guarantee, since {self.remarks[0]}, {self.model}"
         seen, limit = about_percent(self.error), in_percent(self.error_at_most)
         below = [f"Error about {seen}, at most {limit}"]
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or answers of the class were seen to say anything"
-            below.append(f"At least 0.0 %: {few}")
+            below.append(f"At least 0.0%: {few}")
         below += [f"No guarantee: {why}" for why in self.remarks[1:]]
         lines = [("", line) for line in below]
         return [("", head), ("", *COLUMNS), *self.cells(), *lines]
@@ -369,16 +376,19 @@ class Choice(Told):
 
     Examples
     --------
-    >>> share = "four fifths of the labels"
+    >>> share = "80% of the labels"
     >>> certificates = {
     ...     "one_fold": Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
     ...     "all_rows": Certificate(0.1777, 0.05, "nested", "all_rows"),
     ... }
-    >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635))
+    >>> choice = Choice(
+    ...     3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635)
+    >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
     Chosen: C=8.0
-    Error at most 15.1 % (95 % sure): the model of four fifths of the labels
-    at most 17.8 %: the model of all labels, likely the better one
-    A held-out fifth would give about 16.4 %
+    Error at most 15.1% (95% confidence), model trained on 80% of the labels
+    Error at most 17.8% (95% confidence, jointly with the line above), model trained
+    on all labels
+    For comparison: a 20% hold-out set would give about 16.4% on average
     """
 
     candidate: int
@@ -393,7 +403,8 @@ class Choice(Told):
     deploy: str
     """Which of them is about the model that is handed over."""
     held_out_fifth: float = nan
-    """Expected limit of a held-out fifth on as many errors; NaN where none is told."""
+    """Bound that a 20% hold-out set would give on average at this error; NaN where
+    none is known."""
     remarks: tuple[str, ...] = ()
     """What else a reader should know, such as fits that failed."""
     candidates: Mapping[str, int] = field(default_factory=dict)
@@ -514,18 +525,13 @@ class Choice(Told):
             params = params_text(self.params_of.get(deploy, self.params))
             is_same = params == params_text(self.params) and number == self.candidate
             which = "" if is_same else f" ({params})"
-            better = ", likely the better one" if deploy == ALL_ROWS else ""
-            lines.append(
-                f"at most {other.amount(other.bound)}: {other.model}{which}{better}"
-                if other.certified and not other.says_nothing
-                else other.headline()
-            )
+            lines.append(other.headline_after("jointly with the line above") + which)
         if not isnan(self.held_out_fifth):
             percent = self.certificate.amount(self.held_out_fifth)
-            smallest = min(each.bound for each in self.certificates.values())
-            is_smaller = self.held_out_fifth < smallest
-            advice = ", the smallest number: it does as well" if is_smaller else ""
-            lines.append(f"A held-out fifth would give about {percent}{advice}")
+            lines.append(
+                f"For comparison: a 20% hold-out set would give about {percent} on "
+                f"average"
+            )
         return [
             *(("", line) for line in lines),
             *(() if self.queries is None else self.queries.lines()),

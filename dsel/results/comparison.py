@@ -253,7 +253,7 @@ class ModelComparison(Told):
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""
-        n_rows, rate = self.n_unlabeled, in_percent(self.disagreement).replace(" ", "")
+        n_rows, rate = self.n_unlabeled, in_percent(self.disagreement)
         total = self.n_differ + self.n_duplicates_differ
         facts: list[Fact] = [
             ("", self.headline()),
@@ -341,7 +341,7 @@ class ModelComparison(Told):
 def _points(least: float, most: float) -> str:
     """Return an interval of a difference in percentage points, rounded outward."""
     return (
-        f"{floor_percent(least).removesuffix(' %')} to {_at_most_points(most)} "
+        f"{floor_percent(least).removesuffix('%')} to {_at_most_points(most)} "
         f"percentage points"
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dsel.results.certificate import Assumption, Certificate
-from dsel.results.texts import close_up, confidence
+from dsel.results.texts import confidence
 from dsel.results.told import Fact
 
 AS_GIVEN: Final = "as_given"
@@ -51,15 +51,15 @@ class PrefitCertificate(Certificate):
         """Return the one line that says how wrong the model can be, rounded up."""
         if self.says_nothing:
             return (
-                f"No bound below {close_up(self.amount(self.largest))}: too few rows, "
+                f"No bound below {self.amount(self.largest)}: too few rows, "
                 f"{self.model}"
             )
-        amount, sure = close_up(self.amount(self.bound)), confidence(self.delta)
+        amount, sure = self.amount(self.bound), confidence(self.delta)
         return f"{self.says} {amount} ({sure}% confidence), {self.model}"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
-        seen = close_up(self.about(self.estimate))
+        seen = self.about(self.estimate)
         return [
             ("", self.headline()),
             ("", f"{self.what} on these rows: {seen}"),

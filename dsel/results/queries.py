@@ -177,4 +177,4 @@ class Queries:
 
 
 def _upper(rate: float) -> str:
-    return in_percent(min(rate, 1.0)).replace(" ", "")
+    return in_percent(min(rate, 1.0))

@@ -34,24 +34,19 @@ def in_percent(rate: float) -> str:
     Examples
     --------
     >>> in_percent(0.1501), about_percent(0.1501), floor_percent(0.1509)
-    ('15.1 %', '15.0 %', '15.0 %')
+    ('15.1%', '15.0%', '15.0%')
     """
-    return f"{at_most(rate, decimals=1, shift=2)} %"
+    return f"{at_most(rate, decimals=1, shift=2)}%"
 
 
 def about_percent(rate: float) -> str:
     """Return what is no limit in percent, with as many digits as a limit."""
-    return f"{100 * rate:.1f} %"
+    return f"{100 * rate:.1f}%"
 
 
 def floor_percent(rate: float) -> str:
     """Return a lower limit in percent with one digit."""
-    return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)} %"
-
-
-def close_up(amount: str) -> str:
-    """Return an amount without a space before its percent sign."""
-    return amount.replace(" %", "%")
+    return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)}%"
 
 
 def confidence(delta: float) -> str:

@@ -61,11 +61,6 @@ if TYPE_CHECKING:
     from dsel.search.plan import Plan
 
 NOTHING_DONE: Final = Progress()
-WORDS: Final = {
-    2: "half", 3: "two thirds", 4: "three quarters", 5: "four fifths",
-    6: "five sixths", 8: "7 eighths", 10: "9 tenths",
-}  # fmt: skip
-"""The part of the labels that a model without one of so many folds has seen."""
 
 
 @dataclass(frozen=True)
@@ -353,7 +348,6 @@ def choose_models(
         last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
     )
     models = {ONE_FOLD: last.models.get(read.fold)}
-    seen = WORDS.get(k, f"{k - 1} of {k} parts")
     objections = planned_objections(cube)
     common: dict[str, Any] = {
         "estimate": read.estimate, "objections": objections, "loss": repr(loss),
@@ -362,7 +356,7 @@ def choose_models(
     certificates = {
         ONE_FOLD: certificate_of(
             cube, read.one_fold, plan.delta, "nested", ONE_FOLD, fold=read.fold,
-            label_term=read.one_fold, share=f"{seen} of the labels", **common,
+            label_term=read.one_fold, share=f"{1 - 1 / k:.0%} of the labels", **common,
         )
     }  # fmt: skip
     candidates = {ONE_FOLD: last.candidates[read.fold]}

@@ -95,7 +95,7 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     assert run("label", folder, back).output == done.output
     short = run("label", folder, back, "--quiet").output
     assert short.count("\n") == 1
-    assert "the model of all labels" in short
+    assert "model trained on all labels" in short
     choice = dsel.select(dsel.open_results(folder))
     rows = pd.read_csv(back).set_index("pool_row")["answer"]
     assert str(choice.certify_with_labels(rows)) == done.output.rstrip("\n")

@@ -121,7 +121,7 @@ def test_select__says_the_verdict_first_then_the_plan_then_assumptions(numbers):
     text = run(*numbers, "--seed", 5).stdout
     lines = text.splitlines()
     assert "  seed           5" in lines
-    begins = ["Chosen: ", "Error at most ", "at most ", "A held-out fifth would give "]
+    begins = ["Chosen: ", "Error at most ", "Error at most ", "For comparison: "]
     assert all(map(str.startswith, lines, begins))
     assert text.index("Chosen") < text.index("Plan of 2") < text.index("Assumes  A1")
     assert max(map(len, lines[4:])) <= 80
@@ -151,14 +151,14 @@ def test_select__certifies_a_loss_and_the_report_of_classes(numbers, losses, beg
     asked = [word for loss in (*losses, "report") for word in ("--loss", loss)]
     text = run(*numbers, *asked, "--quiet").stdout
     assert text.splitlines()[1].startswith(begins)
-    assert "Certified report (95 % sure, all numbers at once)" in text
+    assert "Certified report (95% confidence, all limits jointly)" in text
     assert len([line for line in text.splitlines() if line[:2].strip().isdigit()]) == 10
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--deploy", "all_rows"), "the model of all labels\n"),
+        (("--deploy", "all_rows"), "model trained on all labels\n"),
         (("--certificate", "holdout"), "\nBy       holdout"),
     ],
 )
@@ -179,8 +179,8 @@ def test_select__takes_sparse_rows(tmp_path, rng):
 def test_demo__says_what_was_chosen_and_what_is_guaranteed():
     lines = run("demo", "--quiet").output.splitlines()
     assert lines[0] == "Chosen: C=2.0, gamma=0.0009765625"
-    assert lines[1].startswith("Error at most 4.4 % (95 % sure)")
-    assert lines[-1].startswith("Observed 1.1 % on the pool's true labels")
+    assert lines[1].startswith("Error at most 4.4% (95% confidence)")
+    assert lines[-1].startswith("Observed 1.1% on the pool's true labels")
 
 
 OWN_CODE = """

@@ -72,7 +72,7 @@ def test_certificate__is_of_the_declared_delta_and_holds_on_the_pools_true_label
     chosen = {"C": DIGITS_GRID["C"][C], "gamma": DIGITS_GRID["gamma"][gamma]}
     assert choice.params == chosen
     for text in (str(choice), repr(choice), repr(choice.certificate)):
-        assert "95 %" in text
+        assert "95%" in text
     assert str(choice.params["gamma"]) in repr(choice)
 
 

@@ -100,10 +100,10 @@ def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     assert texts(ax) == [
         *(
             f"{each.model}: at most {in_percent(each.bound)}, "
-            f"{100 * each.estimate:.1f} % seen"
+            f"{100 * each.estimate:.1f}% seen"
             for each in choice.certificates.values()
         ),
-        f"a held-out fifth: about {in_percent(choice.held_out_fifth)}",
+        f"20% hold-out set: about {in_percent(choice.held_out_fifth)}",
     ]
     marks = ax.lines[0].get_xdata()
     errors = [each.estimate for each in choice.certificates.values()]
@@ -126,7 +126,7 @@ def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
     assert (
         texts(ax)[0] == f"{name}: recall at least {found}, precision at least {right}"
     )
-    assert "95 % sure" in ax.get_title(loc="left")
+    assert "95% confidence" in ax.get_title(loc="left")
     named = replace(report, classes=("a" * 70, "b"))  # or it would leave no bars
     assert texts(plot_certified_report(named))[0].startswith("a" * 21 + "...: recall")
     doubted = replace(report, remarks=("A1 is violated",))
@@ -211,8 +211,8 @@ def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     estimated = run(criterion="cv_error")
     estimate = estimated.dsel.select().estimate
     (text,) = texts(plot_certificates(estimated))
-    assert f"no guarantee, about {100 * estimate:.1f} %" in text
-    assert f"{100 * estimate:.1f} %, an" in plot_surface(estimated).get_title("left")
+    assert f"no guarantee, about {100 * estimate:.1f}%" in text
+    assert f"{100 * estimate:.1f}%, an" in plot_surface(estimated).get_title("left")
 
 
 def test_plot_audit_failures__shows_the_shares():

@@ -82,7 +82,7 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
     for deploy in ("one_fold", "all_rows"):
         cells = outcome.certified_report(deploy).cells()
         assert [row for row in cells if " ".join(row) not in text] == []
-    assert "All limits of these tables hold at once (95 % sure)" in text
+    assert "All limits of these tables hold at once (95% confidence)" in text
     cut = words(report_html(outcome.results.isel(column=[0])))
     assert "The limits are no guarantee" in cut
     assert "hold at once" not in cut

@@ -261,7 +261,9 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     assert again.certified_report() == report
     assert again.choice == first.choice
     lines = str(report).splitlines()
-    assert lines[0].startswith("Certified report (95 % sure, all numbers at once): the")
+    assert lines[0].startswith(
+        "Certified report (95% confidence, all limits jointly), model"
+    )
     assert [line.split()[0] for line in lines[2:4]] == CLASSES
     assert max(map(len, lines[1:])) <= 80
     assert lines[2] in report._repr_html_()
@@ -347,7 +349,7 @@ def test_report__of_a_class_that_folds_lack_says_so():
     report = found.certified_report()
     assert report.recall_at_least[0] < 0.01
     assert report.recall_at_least[1] > 0.9
-    assert "At least 0.0 %: too few rows" in str(report)
+    assert "At least 0.0%: too few rows" in str(report)
     assert found.certificate.says_nothing
 
 
@@ -356,7 +358,7 @@ def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
     text = " ".join(str(plan(y=y, loss=losses.balanced(), report=True)).split())
     least = 100 * (1 - upper(0, 2, 0.95 * 0.05 / 7 * SHARES[0]))
     told = "'theft' has 10 labeled rows, 2 a fold: even without a miss its recall is"
-    assert f"{told} certified to be {int(least * 10) / 10} % at most" in text
+    assert f"{told} certified to be {int(least * 10) / 10}% at most" in text
     assert text.count("even without a miss") == 3
     alone = plan(grid={"max_depth": [3]}, y=np.where(np.arange(500) == 5, "theft", Y))
     assert "1 of 6 trainings lack a class" in " ".join(alone.row_remarks)
