@@ -50,6 +50,19 @@ print(outcome.certificates["all_rows"].reading())
 # %%
 # A1: rows are independent draws from one population
 # --------------------------------------------------
+# Rows in groups, such as several images of one patient, are not independent, but
+# patients are. Folds of whole groups give a bound for a random row of a new group. See
+# :doc:`/gallery/patients`.
+
+patients = np.arange(240) // 4
+print(search(pool=None, groups=patients).run().choice)
+
+# %%
+# Broken: the folds of a splitter are no random folds of groups.
+
+print(search(cv=GroupKFold(5), groups=patients).run().choice)
+
+# %%
 # Labeled rows that stand in the pool, too, are no error: so many pool rows fewer are
 # taken as seen, and the certificate says it.
 
@@ -61,13 +74,6 @@ print(outcome.certificates["all_rows"].reading().splitlines()[1])
 # rows shows it. See :doc:`/gallery/shifted_pool`.
 
 print(search(pool=pool + 1.0).run().choice)
-
-# %%
-# Broken: rows come in groups, such as several images of one patient. Cross-validation
-# by groups is an estimate then.
-
-patients = np.arange(240) // 4
-print(search(cv=GroupKFold(5), groups=patients).run().choice)
 
 # %%
 # Random folds

@@ -107,8 +107,11 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names)
 
 
-def remark_on_order(X: Any, y: Any) -> str:
-    """Return a remark where rows and labels have one index in two orders, or ""."""
+def remark_on_order(X: Any, y: Any, name: str = "y") -> str:
+    """Return a remark where rows and labels have one index in two orders, or "".
+
+    `name` is that of the argument: keys of groups are taken by position, too.
+    """
     rows, labels = (getattr(each, "index", None) for each in (X, y))
     # The method `index` of lists is none.
     if not (isinstance(rows, pd.Index) and isinstance(labels, pd.Index)):
@@ -117,9 +120,11 @@ def remark_on_order(X: Any, y: Any) -> str:
         return ""
     if not (rows.is_unique and labels.is_unique) or len(rows.difference(labels)):
         return ""
+    what = "label" if name == "y" else "key"
     return (
-        "`X` and `y` have the same index in another order: the first label is taken "
-        "for the first row and so on, as scikit-learn does; y.loc[X.index] sorts them"
+        f"`X` and `{name}` have the same index in another order: the first {what} is "
+        f"taken for the first row and so on, as scikit-learn does; "
+        f"{name}.loc[X.index] sorts them"
     )
 
 

@@ -22,6 +22,7 @@ SUBSET_STREAM: Final = 10  # of a pool that is used in part
 ACTIVE_STREAM: Final = 11  # random start and ties of active learning
 SHIFT_STREAM: Final = 12  # pool rows that are compared with the labeled ones
 QUERY_STREAM: Final = 13  # pool rows that are handed out to be labeled
+GROUP_STREAM: Final = 14  # labeled rows, of which one of each group is counted
 HALVING_STREAM: Final = 16  # of repetition r it is this + r
 _NUMBERS_A_COUNTER: Final = 4
 

@@ -98,14 +98,24 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
     return _ranks(n_rows, FOLD_STREAM, seed) % n_folds
 
 
-def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
-    """Return the k fold splits, ``fold-0`` first, then ``full`` with number k."""
+def fold_splits(
+    folds: ArrayLike, is_tested: NDArray[np.bool_] | None = None
+) -> tuple[Split, ...]:
+    """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
+
+    Of rows in groups `is_tested` says which rows are counted; None counts all.
+    """
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
     splits = [
         _tested(fold, SplitKind.FOLD, (fold,), numbers == fold)
         for fold in range(n_folds)
     ]
+    if is_tested is not None:
+        splits = [
+            replace(each, test_rows=each.test_rows[is_tested[each.test_rows]])
+            for each in splits
+        ]
     return (*splits, full_split(len(numbers), number=n_folds))
 
 

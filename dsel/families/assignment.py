@@ -42,16 +42,18 @@ def assign_families(
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any],
+    row_groups: NDArray[Any] | None = None,
 ) -> tuple[Assignment, ...]:
     """Give every candidate to the first family that does not refuse it.
 
     `X` are labeled rows, which some families check (a polynomial of fractional degree
-    needs nonnegative features).
+    needs nonnegative features). `row_groups` are for learners that want the groups of
+    rows.
     """
     remaining, assignments = list(candidates), []
     reasons: dict[int, list[str]] = {each.number: [] for each in candidates}
     for make in FAMILIES:
-        family = make(np.asarray(classes), seed, dict(fit_params))
+        family = make(np.asarray(classes), seed, dict(fit_params), row_groups)
         asked, taken, remaining = remaining, list[Candidate](), []
         for each in asked:
             reason = family.refusal(each.estimator)

@@ -144,6 +144,8 @@ class Family:
     """Of the plan; a `random_state` that is None gets a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
+    row_groups: NDArray[Any] | None = None
+    """Key of each labeled row's group, for a `fit` that wants them; None without."""
 
     def refusal(self, estimator: Any) -> str | None:
         """Return why the next family is asked, for the plan; None if it is taken."""

@@ -31,6 +31,7 @@ from dsel.families.family import (
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
 from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
+from dsel.families.routing import groups_arguments
 
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
@@ -184,7 +185,11 @@ class ScikitLearnFamily(Family):
         who = candidate.params or candidate.estimator.get_params(deep=True)
         identity = f"{type(candidate.estimator).__name__}{canonical_text(who)}"
         with_seeds(model, self.seed, before=(identity, split.name))
-        given = cut_to_rows(self.fit_params, rows, len(y))
+        given = dict(self.fit_params)
+        if self.row_groups is not None:
+            wanted = dict.fromkeys(groups_arguments(model), self.row_groups)
+            given = {**wanted, **given}
+        given = cut_to_rows(given, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool
         # Libsvm draws folds for its probabilities from one generator of the whole

@@ -1,14 +1,49 @@
 """What searches pass on to the `fit` of their estimators: scikit-learn's routing."""
 
+import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sklearn import get_config
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
+    get_routing_for_object,
     process_routing,
 )
+
+GROUPS: Final = "groups"
+SEARCHES: Final = GridSearchCV.__bases__
+"""The class of all searches of scikit-learn, which exports its members only. Without
+metadata routing their `fit` hands groups to the splitter, and its signature is mute."""
+
+
+def groups_arguments(estimator: Any) -> list[str]:
+    """Return under which names the `fit` of an estimator wants the groups of its rows.
+
+    Such as a search whose inner splitter keeps groups together. Where metadata routing
+    is enabled, its requests say it.
+    """
+    if get_config()["enable_metadata_routing"]:
+        routing = get_routing_for_object(estimator)
+        return [GROUPS] if routing.consumes("fit", [GROUPS]) else []
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return [f"{name}__{each}" for each in groups_arguments(last)]
+    if isinstance(estimator, SEARCHES):
+        return [GROUPS] if _splits_by_groups(estimator.cv) else []
+    return [GROUPS] if GROUPS in inspect.signature(estimator.fit).parameters else []
+
+
+def _splits_by_groups(cv: Any) -> bool:
+    """Whether a splitter wants groups; those of scikit-learn that do not, warn."""
+    if not hasattr(cv, "split"):
+        return False
+    if not hasattr(cv, "get_metadata_routing"):
+        return True  # of somebody else's class, which takes what the protocol has
+    return bool(get_routing_for_object(cv).consumes("split", [GROUPS]))
 
 
 class RoutedFit:

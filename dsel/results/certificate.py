@@ -56,6 +56,8 @@ LOST: Final = (
     "the results lost their attribute `assumptions`, which says what was checked; "
     "select from what the run or `open_results` returned"
 )
+RANDOM_ROW: Final = "a random row of a new group"
+"""What a bound is about where rows come in groups, and one row of each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: what the run has chosen, with its certificates."""
 NO_QUERIES: Final = (
@@ -76,11 +78,13 @@ class Assumption:
     """``by design``, ``checked`` by dsel, ``declared`` by the user, or ``violated``."""
     reason: str = ""
     """What was checked, who declared it, or what breaks it."""
+    says: str = ""
+    """What it says here, where that is not as in `STATEMENTS`."""
 
     @property
     def statement(self) -> str:
         """What is assumed, in words."""
-        return STATEMENTS[self.name]
+        return self.says or STATEMENTS[self.name]
 
     @property
     def is_violated(self) -> bool:
@@ -175,6 +179,9 @@ class Certificate(Told):
     """The largest value of the loss; 1 for a rate."""
     n_queried: int = 0
     """Queried rows whose labels the number rests on, too."""
+    n_groups: int = 0
+    """Groups of labeled rows, of which one row each was counted: then the number is
+    about a random row of a new group. 0 where rows are independent."""
 
     @property
     def bound(self) -> float:
@@ -222,7 +229,12 @@ class Certificate(Told):
         sure = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
-        return f"{self.says} {amount} ({sure}), {self.model}"
+        return f"{self.says} {amount}{self.on_rows} ({sure}), {self.model}"
+
+    @property
+    def on_rows(self) -> str:
+        """Which rows it is about, in words; "" where that is any new row."""
+        return f" on {RANDOM_ROW}" if self.n_groups else ""
 
     @property
     def says_nothing(self) -> bool:

@@ -18,6 +18,11 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "A7": "`predict` labels each row by itself",
 }
 """What the assumptions of a certificate say of a model that is fitted already."""
+NEW_GROUPS: Final = (
+    "these groups and those that the model will meet are independent draws from one "
+    "population, and the rows of a group here are all of its rows or a random part"
+)
+"""What A1 says where rows come in groups."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -45,7 +50,8 @@ class PrefitCertificate(Certificate):
     @property
     def model(self) -> str:
         """The model that it is about, in words."""
-        return f"model as given, {self.n_labeled:,} rows it has not seen"
+        unit = "groups" if self.n_groups else "rows"
+        return f"model as given, {self.n_labeled:,} {unit} it has not seen"
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""
@@ -55,7 +61,7 @@ class PrefitCertificate(Certificate):
                 f"{self.model}"
             )
         amount, sure = self.amount(self.bound), confidence(self.delta)
-        return f"{self.says} {amount} ({sure}% confidence), {self.model}"
+        return f"{self.says} {amount}{self.on_rows} ({sure}% confidence), {self.model}"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
@@ -69,4 +75,5 @@ class PrefitCertificate(Certificate):
 
 
 def _statement(assumption: Assumption) -> str:
-    return f"{assumption.name}, {assumption.state}: {STATEMENTS[assumption.name]}"
+    text = assumption.says or STATEMENTS[assumption.name]
+    return f"{assumption.name}, {assumption.state}: {text}"

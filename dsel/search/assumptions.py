@@ -28,7 +28,6 @@ from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
-from dsel.data.splits import Split
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.folds import Layout
 
@@ -204,7 +203,7 @@ def with_pool_facts(
 def remarks_on_rows(labeled: LabeledRows, layout: Layout) -> tuple[str, ...]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    found = [_standardised(X), _copies(labeled.X, layout.held_out)]
+    found = [_standardised(X), _copies(labeled.X, layout)]
     trained = [
         len(np.unique(labeled.y[each.train_rows]))
         for each in layout.splits or layout.folds
@@ -218,8 +217,10 @@ def remarks_on_rows(labeled: LabeledRows, layout: Layout) -> tuple[str, ...]:
     return tuple(remark for remark in found if remark)
 
 
-def remarks_on_sizes(layout: Layout, pool: Pool | None, certificate: str) -> list[str]:
-    """Return why a bound will be large."""
+def remarks_on_sizes(
+    layout: Layout, pool: Pool | None, certificate: str, unit: str = "row"
+) -> list[str]:
+    """Return why a bound will be large; what is counted in a fold is rows or groups."""
     found = []
     if pool is not None and pool.n_rows < SMALL_POOL:
         found.append(
@@ -229,8 +230,8 @@ def remarks_on_sizes(layout: Layout, pool: Pool | None, certificate: str) -> lis
     smallest = min(map(len, (each.test_rows for each in layout.held_out)))
     if certificate and smallest < FEW_ROWS:
         found.append(
-            f"a fold has {smallest} rows: with fewer than {FEW_ROWS} its limit says "
-            f"almost nothing; ask for fewer folds"
+            f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
+            f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
         )
     if certificate == "nested" and layout.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
@@ -256,12 +257,15 @@ def _standardised(X: Any) -> str:
     return ""
 
 
-def _copies(X: Any, folds: Sequence[Split]) -> str:
+def _copies(X: Any, layout: Layout) -> str:
     """Return a remark where labeled rows have copies in other folds."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     fold_of = pd.Series(-1, np.arange(len(hashes)))
-    for number, split in enumerate(folds):
-        fold_of[split.test_rows] = number
+    for number, split in enumerate(layout.held_out):
+        rows = split.test_rows
+        if layout.is_plain_random:  # of groups, a fold has more rows than are counted
+            rows = np.setdiff1d(fold_of.index, split.train_rows)
+        fold_of[rows] = number
     n_copied = int((fold_of.groupby(hashes).transform("nunique") > 1).sum())
     if n_copied < max(1, MANY_COPIES * len(hashes)):
         return ""

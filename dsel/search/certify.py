@@ -20,12 +20,14 @@ from dsel.search.procedures import SelectionProcedure, returned_model
 PREFIT: Final = "prefit"
 OPTIONS: Final = (
     "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
-    "report_by", "n_queries",
+    "report_by", "n_queries", "groups",
 )  # fmt: skip
 RUNNING: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
 )  # fmt: skip
-OF_PREFIT: Final = ("delta", "loss")
+OF_PREFIT: Final = ("delta", "loss", "groups")
+OF_PREFIT_GROUPS: Final = ("random_state",)
+"""Draws the row of each group, and nothing where there are none."""
 
 
 @overload
@@ -78,10 +80,12 @@ def certify(
         is one task.
     **options
         ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator), ``loss``, ``report``, ``report_by`` and ``n_queries`` as
+        estimator), ``loss``, ``report``, ``report_by``, ``groups`` and ``n_queries`` as
         `plan_search` takes them; ``out``, ``storage_options``, ``on_failure``,
-        ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. With
-        ``cv="prefit"`` ``delta`` and ``loss`` only.
+        ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The inner splitter
+        of a model, or a function with a parameter ``groups``, gets the groups of its
+        rows. With ``cv="prefit"`` ``delta``, ``loss`` and ``groups`` only, of which one
+        row each is drawn by ``random_state``, 0 by default.
 
     Returns
     -------
@@ -140,7 +144,10 @@ def certify(
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         given = {"pool": pool, "deploy": deploy, "client": client}
         named = {name for name, value in given.items() if value is not None}
-        if unknown := sorted((named | {*options}) - {*OF_PREFIT}):
+        known = {*OF_PREFIT}
+        if options.get("groups") is not None:
+            known |= {*OF_PREFIT_GROUPS}
+        if unknown := sorted((named | {*options}) - known):
             raise TypeError(
                 f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
                 f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "

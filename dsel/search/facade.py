@@ -16,6 +16,7 @@ from dsel.arrays import check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
+from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import lazily
 from dsel.families.routing import RoutedFit
 from dsel.results.by_value import ReportByValue
@@ -222,8 +223,10 @@ class SemiSupervisedSearchCV(
         pool
             Unlabeled rows: anything that `dsel.open_pool` takes.
         groups
-            Group of each labeled row, for a splitter such as ``GroupKFold``; then
-            nothing is certified.
+            Where rows come in groups (customers, patients, documents): the key of each
+            labeled row, or the name of a column of a data frame `X`, which is no
+            feature then. Folds are of whole groups, and the bound is about a random row
+            of a new group; see `plan_search`.
         out
             Directory or URL where counts are stored; the same call goes on from them.
         storage_options
@@ -240,6 +243,8 @@ class SemiSupervisedSearchCV(
             raise TypeError(
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
+        self._groups_column = groups if isinstance(groups, str) else None
+        X, groups = take_groups(X, groups)
         validate_data(self, X, y, skip_check_array=True)
         plan = plan_search(
             self.estimator, self.param_grid, X, y, pool,
@@ -362,6 +367,8 @@ class SemiSupervisedSearchCV(
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         check_rows(X)
+        if (column := getattr(self, "_groups_column", None)) is not None:
+            X = without_column(X, column)  # rows to be predicted may have it
         if len(getattr(X, "shape", (0, 0))) == 1:
             return X  # the model raises an error that says what is wrong
         rows = validate_data(self, X, reset=False, skip_check_array=True)

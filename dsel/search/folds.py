@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from dsel.checks import check_integer, show
+from dsel.data.groups import RowGroups
 from dsel.data.splits import (
     Split,
     SplitKind,
@@ -137,42 +138,71 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
 
 
 def folds_layout(
-    cv: Any, X: Any, labels: NDArray[Any], seed: int, *, groups: Any = None
+    cv: Any,
+    X: Any,
+    labels: NDArray[Any],
+    seed: int,
+    *,
+    groups: RowGroups | None = None,
+    is_certified: bool = False,
 ) -> Layout:
-    """Return plain random folds, or those of a splitter, and the full split."""
+    """Return plain random folds, or those of a splitter, and the full split.
+
+    Where rows come in groups, random folds are of whole groups, and a certificate reads
+    one row of each.
+    """
     n_folds = number_of_folds(cv, len(labels))
     if n_folds is None:
-        splits = given_splits(cv, X, labels, groups)
-    elif groups is None:
-        splits = fold_splits(random_folds(len(labels), n_folds, seed=seed))
+        splits = given_splits(cv, X, labels, None if groups is None else groups.by_row)
     else:
-        raise ValueError(
-            f"`groups` need a splitter that keeps them together, got cv={cv!r}; use "
-            f"cv=sklearn.model_selection.GroupKFold({n_folds})."
-        )
+        fold_of = _draw_folds(len(labels), n_folds, seed, groups)
+        is_drawn = None
+        if groups is not None and is_certified:
+            is_drawn = groups.draw_rows(seed)
+        splits = fold_splits(fold_of, is_drawn)
     return Layout(splits, len(splits) - 1, is_plain_random=n_folds is not None)
 
 
-def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) -> Layout:
+def _draw_folds(
+    n_rows: int, n_folds: int, seed: int, groups: RowGroups | None
+) -> NDArray[np.int64]:
+    """Return each row's fold: of rows that are drawn one by one, or of whole groups."""
+    if groups is None:
+        return random_folds(n_rows, n_folds, seed=seed)
+    return groups.folds(n_folds, seed=seed)
+
+
+def nested_layout(
+    n_folds: int,
+    n_rows: int,
+    seed: int,
+    *,
+    n_candidates: int,
+    groups: RowGroups | None = None,
+) -> Layout:
     """Return the trainings without each pair of plain random folds.
 
     A single candidate is chosen without any. Of two folds nothing would be left without
     both: each fold is halved, and a model is trained on one half of the rows that its
     search may see, and tested on the other.
+
+    Where rows come in groups, folds and halves are of whole groups. Inner searches read
+    all rows; in the last step one row of each group is counted.
     """
-    if n_rows < FEWEST_ROWS * n_folds:
+    if groups is None and n_rows < FEWEST_ROWS * n_folds:
         raise ValueError(
             f"`cv` must leave at least {FEWEST_ROWS} labeled rows to every fold of a "
             f"nested search, got cv={n_folds} for {n_rows} rows; use fewer folds, or "
             f"label more rows."
         )
-    fold_of = random_folds(n_rows, n_folds, seed=seed)
-    folds = fold_splits(fold_of)
+    fold_of = _draw_folds(n_rows, n_folds, seed, groups)
+    folds = fold_splits(fold_of, None if groups is None else groups.draw_rows(seed))
+    rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
     found: list[Split] = []
     tests: list[InnerTest] = []
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
     for number, (one, other) in enumerate(pairs):
-        rows = folds[one].test_rows, folds[other].test_rows
+        rows = rows_of[one], rows_of[other]
         train = np.flatnonzero((fold_of != one) & (fold_of != other))
         found.append(Split(number, SplitKind.PAIR, (one, other), train, *rows))
         tests += [
@@ -181,7 +211,7 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
         ]
     if n_candidates > 1 and n_folds == 2:
         # Quarters q and q + 2 make fold q, as ranks modulo 4 and modulo 2 do.
-        quarter = random_folds(n_rows, 4, seed=seed)
+        quarter = _draw_folds(n_rows, 4, seed, groups)
         parts = [np.flatnonzero(quarter == number) for number in range(4)]
         for number, train in enumerate(parts):
             test, fold = parts[(number + 2) % 4], number % 2

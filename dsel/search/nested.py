@@ -378,7 +378,9 @@ def choose_models(
         (*plan.row_remarks, *last.messages, *remarks_on(cube)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
-            name: replace(reports[name], model=made.model, remarks=made.reasons)
+            name: replace(
+                reports[name], model=f"{made.model}{made.on_rows}", remarks=made.reasons
+            )
             for name, made in certificates.items()
             if name in reports
         },

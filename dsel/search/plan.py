@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -36,6 +35,7 @@ from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, numbers
+from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool, remark_on_order
 from dsel.data.open import open_pool
@@ -91,8 +91,17 @@ PAYING: Final = ("cv_bound", "best_fold")
 """Certificates that bound all candidates at once, each at its share of delta."""
 SMALLEST_DELTA: Final = 1e-100
 IN_GROUPS: Final = (
-    "labeled rows come in groups, so they are not independent: cross-validation by "
-    "groups is an estimate, and no bound is known to hold"
+    "labeled rows come in groups, so they are not independent, and these folds are no "
+    "random folds of groups; for a bound pass a number of folds as `cv`, and `groups`"
+)
+OF_GROUPS: Final = (
+    "groups are independent draws from one population, and the labeled rows of a group "
+    "are all of its rows or a random part of them"
+)
+"""What A1 says where rows come in groups."""
+UNREAD_POOL: Final = (
+    "`pool` is not read: of its rows nobody knows the groups, so they are no "
+    "independent draws; the bound is that of a model without one of the folds"
 )
 OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "
@@ -138,6 +147,9 @@ class Plan:
     """Pool rows on which both deployed models differ that are to be labeled."""
     source: Pool | None = None
     """The pool with all columns, from which queried rows are read; None without."""
+    groups: RowGroups | None = None
+    """Groups of the labeled rows, of which a bound counts one row each; None where
+    rows are independent, or there is no bound."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -327,8 +339,12 @@ class Plan:
             tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
             pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
         folds, fits = self._folds_and_fits()
+        labeled = f"{n:,} x {d}, {len(self.classes)} classes"
+        if self.groups is not None:
+            labeled += f"; {self.groups.n_groups:,} groups, one row of each is counted"
+            folds += ", of whole groups"
         facts = {
-            "labeled rows": f"{n:,} x {d}, {len(self.classes)} classes",
+            "labeled rows": labeled,
             "pool": pool,
             "folds": folds,
             "fits": fits,
@@ -491,8 +507,11 @@ def plan_search(
     fit_params
         Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
     groups
-        Group of each labeled row, for a splitter such as ``GroupKFold``. Rows that come
-        in groups are not independent: nothing is certified then.
+        Where labeled rows come in groups (customers, patients, documents): the key of
+        each row, (n_labeled,), or the name of a column of a data frame `X`, which is no
+        feature then. With folds by number, folds are of whole groups, and the bound,
+        that of ``one_fold``, is about a random row of a new group; the pool is not
+        read. A splitter such as ``GroupKFold`` gets them, and gives estimates.
     loss
         ``"error"``, or what a nested search ranks candidates by and certifies in its
         place: of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
@@ -553,6 +572,7 @@ def plan_search(
             f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
             f"that certain: 5 % is written 0.05."
         )
+    X, keys = take_groups(X, groups)
     seed = seed_from(random_state)
     grid = drawn(param_grid, seed)
     candidates = make_candidates(estimator, grid)
@@ -563,7 +583,8 @@ def plan_search(
         report_by, labeled.X, labeled.columns, getattr(y, "name", None)
     )
     params = checked_params(fit_params, labeled.n_rows)
-    sharing, notes = _groups(candidates, labeled, seed, params)
+    of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
+    sharing, notes = _groups(candidates, labeled, seed, params, of_rows)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)
     reads_frames = any(
         isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
@@ -581,12 +602,15 @@ def plan_search(
         source = open_pool(pool)
         counted, fitting, said = _parts(source, labeled, is_fitted, max_pool_rows, seed)
         notes += said
-    in_groups = groups is not None or "groups" in params
     certificate, rule, prune_by, model = _decide(
-        certificate, criterion, deploy, prune, cv, labeled.n_rows,
-        in_groups=in_groups, has_pool=counted is not None,
+        certificate, criterion, deploy, prune, cv, labeled.n_rows, groups=of_rows,
+        are_passed_on="groups" in params, has_pool=counted is not None,
     )  # fmt: skip
-    layout = _layout(cv, labeled, seed, certificate, rule, groups, len(candidates))
+    layout = _layout(cv, labeled, seed, certificate, rule, of_rows, len(candidates))
+    by_group = of_rows if certificate else None
+    doubts = _caveats_of_groups(by_group, counted, fitting)
+    if by_group is not None:
+        counted = None
     axes = grid_axes(grid)
     parts = None if prior is None else _prior(prior, certificate, axes.candidates)
     if parts is not None and (n_without := int((parts == 0.0).sum())):
@@ -606,14 +630,21 @@ def plan_search(
             f"and no `criterion`, got certificate={certificate or None!r}; the others "
             f"are about the error: leave one of them out."
         )
-    _check_queries(n_queries, certificate, losses, has_pool=counted is not None)
+    _check_queries(
+        n_queries, certificate, losses, has_pool=counted is not None,
+        in_groups=by_group is not None,
+    )  # fmt: skip
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
-    notes += remarks_on_sizes(layout, counted, certificate)
-    notes += losses.caveats(labeled.y, layout.n_folds, delta)
+    unit = "row" if by_group is None else "group"
+    notes += remarks_on_sizes(layout, counted, certificate, unit)
+    labels = labeled.y if by_group is None else labeled.y[by_group.draw_rows(seed)]
+    notes += losses.caveats(labels, layout.n_folds, delta)
     known = []
     declares_others = fitting is not None and fitting.other_records
-    if in_groups:
+    if by_group is not None:
+        known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
+    elif of_rows is not None or "groups" in params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
@@ -629,7 +660,8 @@ def plan_search(
         criterion=rule, certificate=certificate, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
         row_remarks=(
-            *filter(None, [remark_on_order(X, y)]),
+            *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
+            *doubts,
             *remarks_on_parameters(estimator, candidates),
             *remarks_on_rows(labeled, layout),
         ),
@@ -651,16 +683,38 @@ def plan_search(
             **({} if column is None else {"report_by": column.name}),
             **({} if parts is None else {"prior": _short_hash(parts.tolist())}),
             **({"n_queries": str(n_queries)} if n_queries else {}),
+            **({} if of_rows is None else {"groups": of_rows.token}),
         },
         prior=parts,
         n_queries=n_queries,
         source=source if n_queries else None,
+        groups=by_group,
     )  # fmt: skip
 
 
+def _caveats_of_groups(
+    groups: RowGroups | None, counted: Pool | None, fitting: Pool | None
+) -> list[str]:
+    """Return what to know of groups that a bound counts, and of a pool beside them.
+
+    Raises ValueError where learners are given rows of a pool: they may be of the groups
+    of a fold, and no content tells it.
+    """
+    if groups is None:
+        return []
+    if fitting is not None:
+        raise ValueError(
+            "`groups` give no bound for learners that are given a part of `pool`, "
+            "where rows may be of the same groups as the labeled rows; leave the pool "
+            "out, or use cv=sklearn.model_selection.GroupKFold(5) for an estimate."
+        )
+    return groups.caveats() + [UNREAD_POOL] * (counted is not None)
+
+
 def _check_queries(
-    n_queries: int, certificate: str, losses: DeclaredLosses, *, has_pool: bool
-) -> None:
+    n_queries: int, certificate: str, losses: DeclaredLosses, *, has_pool: bool,
+    in_groups: bool,
+) -> None:  # fmt: skip
     """Raise ValueError where labels of pool rows can make no bound smaller."""
     if not n_queries:
         return
@@ -669,6 +723,8 @@ def _check_queries(
          f"queries labels where the two models of certificate='nested' differ, got "
          f"certificate={certificate or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
+        (in_groups,
+         "queries labels of pool rows, which have no `groups`; leave one of them out"),
         (not has_pool,
          "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
         (losses != DeclaredLosses(),
@@ -751,7 +807,8 @@ def _parts(
 
 def _decide(
     certificate: str | None, criterion: str | None, deploy: str | None, prune: Any,
-    cv: Any, n_rows: int, *, in_groups: bool, has_pool: bool,
+    cv: Any, n_rows: int, *, groups: RowGroups | None, are_passed_on: bool,
+    has_pool: bool,
 ) -> tuple[str, Criterion, str, str]:  # fmt: skip
     """Return certificate, criterion, pruning and deployment that options mean."""
     if certificate is not None:
@@ -760,10 +817,12 @@ def _decide(
         check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     # A number is of folds, or of random halvings.
     is_number = cv is None or isinstance(cv, Layout | Real)
-    is_plain = is_number or number_of_folds(cv, n_rows)
-    independent = is_plain and not in_groups
+    is_plain = is_number or bool(number_of_folds(cv, n_rows))
+    # What `fit` alone is told of groups makes no folds of them.
+    is_covered = is_plain and (groups is not None or not are_passed_on)
+    by_groups = is_plain and groups is not None
     is_named = certificate is not None or criterion is not None
-    given = certificate or ("" if is_named or not independent else "nested")
+    given = certificate or ("" if is_named or not is_covered else "nested")
     estimate = "cv_error" if criterion is None else criterion
     ranks, drops, model = MEANS.get(given, (estimate, "exact", ALL_ROWS))
     rule, nested = get_criterion(ranks), given == "nested"
@@ -783,11 +842,21 @@ def _decide(
         (certificate and criterion is not None,
          f"`criterion` is for estimates, but `certificate` is {certificate!r}; leave "
          f"one of them out."),
-        (nested and not independent,
-         f"`certificate` 'nested' needs plain random folds of independent rows, got "
-         f"{'`groups`' if is_plain else f'a {type(cv).__name__}'}; give `cv` as a "
-         f"number, and no `groups`. For estimates by other folds use plan_search "
-         f"without `certificate`."),
+        (nested and not is_plain,
+         f"`certificate` 'nested' needs plain random folds, got a "
+         f"{type(cv).__name__}; give `cv` as a number, and where rows come in groups "
+         f"`groups`. For estimates by other folds use plan_search without "
+         f"`certificate`."),
+        (nested and not is_covered,
+         "`certificate` 'nested' makes folds of whole groups where they are passed as "
+         "`groups`, got them in `fit_params`; pass `groups` by itself, and `fit` gets "
+         "those of its rows where it wants them."),
+        (by_groups and given in PAYING,
+         f"`certificate` {given!r} compares models on rows of the pool, which have no "
+         f"`groups`; use 'nested', which reads none, or leave `groups` out."),
+        (by_groups and given and deploy == ALL_ROWS,
+         "`deploy` 'all_rows' compares two models on rows of the pool, which have no "
+         "`groups`; use deploy='one_fold', or leave `groups` out."),
         (ranks == "mean_loss",
          "`criterion` 'mean_loss' is that of a declared loss; leave it out, and write "
          'loss=dsel.losses.recall("fraud") or another.'),
@@ -814,21 +883,9 @@ def _decide(
 
 def _layout(
     cv: Any, labeled: LabeledRows, seed: int, certificate: str, rule: Criterion,
-    groups: Any, n_candidates: int,
+    groups: RowGroups | None, n_candidates: int,
 ) -> Layout:  # fmt: skip
     """Return the splits that the criterion reads."""
-    if groups is not None:
-        groups = fill_masked(groups, "`groups`")
-        if np.shape(groups) != (labeled.n_rows,):
-            raise ValueError(
-                f"`groups` must hold the group of each of the {labeled.n_rows} labeled "
-                f"rows, got shape {np.shape(groups)}."
-            )
-        if (missing := np.flatnonzero(pd.isna(np.asarray(groups)))).size:
-            raise ValueError(
-                f"`groups` must hold a group for every labeled row, but row "
-                f"{missing[0]} has none; give each such row a group of its own."
-            )
     if isinstance(cv, Layout):
         layout = cv
     elif rule.by_halves:
@@ -836,18 +893,30 @@ def _layout(
         layout = halves_layout(labeled.n_rows, repeats, seed)
     else:
         cv = DEFAULT_FOLDS if cv is None else cv
+        k = number_of_folds(cv, labeled.n_rows)
+        fewest = 4 if certificate == "nested" and k == 2 and n_candidates > 1 else k
+        if groups is not None and groups.n_groups < (fewest or 0):
+            raise ValueError(
+                f"`groups` must have at least {fewest} groups for cv={k}, got "
+                f"{groups.n_groups}; use fewer folds, or label rows of more groups."
+            )
         if certificate == "nested":
-            k = number_of_folds(cv, labeled.n_rows)
             assert k is not None  # `_decide` has refused other splitters
-            return nested_layout(k, labeled.n_rows, seed, n_candidates=n_candidates)
+            return nested_layout(
+                k, labeled.n_rows, seed, n_candidates=n_candidates, groups=groups
+            )
         labels = labeled.classes[labeled.y]
-        layout = folds_layout(cv, labeled.X, labels, seed, groups=groups)
+        layout = folds_layout(
+            cv, labeled.X, labels, seed, groups=groups, is_certified=bool(certificate)
+        )
         if certificate == "holdout":
             layout = replace(layout, splits=layout.splits[:1], n_folds=1)
-    if layout.n_halvings and groups is not None:
+    reads_rows = layout.n_halvings > 0 or names.LOO_ERRORS in rule.needs
+    if reads_rows and groups is not None:
         raise ValueError(
-            "`groups` cannot be kept together by random halves; leave them out, or "
-            "search with criterion='cv_error' and cv=GroupKFold(5)."
+            f"`groups` are not kept together by {rule.name!r}, which is counted by "
+            f"random halves or row by row; leave them out, or search without "
+            f"`criterion`."
         )
     if names.LOO_ERRORS in rule.needs:
         layout = with_leave_one_out(layout, labeled.n_rows)
@@ -859,11 +928,14 @@ def _groups(
     labeled: LabeledRows,
     seed: int,
     fit_params: Mapping[str, Any],
+    of_rows: RowGroups | None,
 ) -> tuple[tuple[Group, ...], list[str]]:
     """Return the candidates in groups that share work, and remarks on them."""
     assignments = assign_families(
-        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
-    )
+        candidates, labeled.X, classes=labeled.classes, seed=seed,
+        fit_params=fit_params,
+        row_groups=None if of_rows is None else of_rows.by_row,
+    )  # fmt: skip
     texts = candidate_texts(candidates)
     groups: list[Group] = []
     notes = []

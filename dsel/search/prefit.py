@@ -3,29 +3,37 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Integers
 from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
+from dsel.data.groups import row_groups, take_groups
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import check_labels, checked_features, codes_of
+from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes
 from dsel.losses.base import FoldCounts, Rows
 from dsel.losses.declared import declare_losses
-from dsel.results.certificate import full_list
-from dsel.results.prefit import AS_GIVEN, PrefitCertificate
+from dsel.results.certificate import Assumption, full_list
+from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.search.compare_models import fitted_classifier
 
 
 def certify_prefit(
-    model: Any, X: Any, y: Any, *, delta: float = 0.05, loss: Any = "error"
-) -> PrefitCertificate:
+    model: Any, X: Any, y: Any, *, delta: float = 0.05, loss: Any = "error",
+    groups: Any = None, random_state: Any = 0,
+) -> PrefitCertificate:  # fmt: skip
     """Bound the loss of a fitted model by rows that it has not seen.
+
+    Where rows come in groups, one row of each is drawn and counted. The seed of the
+    draw is fixed unless one is given: the smallest of several bounds is none.
 
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
     delta = check_delta(delta)
     model = fitted_classifier(model, "model")
+    X, keys = take_groups(X, groups)
     features, _ = checked_features(X, as_frame=True)
     n_rows, labels = features.shape[0], check_labels(y)
     if len(labels) != n_rows:
@@ -38,16 +46,23 @@ def certify_prefit(
     # The model gets the rows as the caller has them: it was fitted on such ones.
     rows = X.compute() if hasattr(X, "compute") else X
     rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    of_rows = None if keys is None else row_groups(keys, n_rows)
+    if of_rows is not None:
+        drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
+        rows, features = _safe_indexing(rows, drawn), features[drawn]
+        labels, n_rows = labels[drawn], len(drawn)
     codes = predict_codes(model, rows, classes)
     counts = declared.statistic.count(Rows(rows, codes_of(labels, classes)), codes)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))
     [limit] = declared.limits(fold, delta)
+    known = [] if of_rows is None else [Assumption("A1", says=NEW_GROUPS)]
     return PrefitCertificate(
         float(limit), delta, "holdout", AS_GIVEN,
-        assumptions=full_list(has_pool=False), estimate=declared.estimate(fold),
+        assumptions=full_list(known, has_pool=False), estimate=declared.estimate(fold),
         n_labeled=n_rows, loss=repr(declared), says=f"{declared.label} at most",
         largest=declared.largest, remarks=_duplicates(features),
+        n_groups=0 if of_rows is None else of_rows.n_groups,
     )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 """Functions that select a model, as classifiers that a search can fit."""
 
+import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +18,19 @@ from dsel.results import Choice
 class SelectionProcedure(ClassifierMixin, BaseEstimator):
     """A function of features and labels as a classifier: `fit` calls it."""
 
-    def __init__(self, procedure: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, procedure: Callable[..., Any]) -> None:
         self.procedure = procedure
 
-    def fit(self, X: Any, y: NDArray[Any]) -> "SelectionProcedure":
-        """Call the function; raise where what it returns is no fitted classifier."""
-        model = self.procedure(X, y)
+    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> "SelectionProcedure":
+        """Call the function; raise where what it returns is no fitted classifier.
+
+        It gets the groups of its rows where it has a parameter of this name.
+        """
+        given = {}
+        with suppress(ValueError):  # of what has no signature
+            if "groups" in inspect.signature(self.procedure).parameters:
+                given = {"groups": groups}
+        model = self.procedure(X, y, **given)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"the function passed as `model` must return a fitted classifier, got "

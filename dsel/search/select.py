@@ -201,7 +201,8 @@ def certificate_of(
     **fields: Any,
 ) -> Certificate:  # fmt: skip
     """Return a certificate with what the cube says about rows and assumptions."""
-    for name in (names.N_LABELED, names.N_UNLABELED, names.EQUAL_ROWS):
+    listed = (names.N_LABELED, names.N_GROUPS, names.N_UNLABELED, names.EQUAL_ROWS)
+    for name in listed:
         fields[name] = int(cube.get(name, 0))
     return Certificate(
         bound, delta, criterion, deploy, assumptions=assumptions_of(cube), **fields

@@ -107,7 +107,7 @@ PLANS = [
     ({"cv": [5], "certificate": None}, ValueError, "`cv` pairs split 0"),
     ({"cv": 2.5}, TypeError, "`cv` integer 2.5"),
     ({"cv": GroupKFold(3), "certificate": "nested"}, ValueError, "`cv` GroupKFold"),
-    ({"cv": 3, "groups": Y}, ValueError, "`groups` splitter cv=3 GroupKFold(3)"),
+    ({"cv": 30, "groups": Y}, ValueError, "`groups` 30 cv=30 10 fewer"),
     ({"X": np.where(FIFTH, 1e160, X)}, ValueError, "squared lengths rbf scale"),
     ({"X": np.where(FIFTH, np.nan, X)}, ValueError, "`X` finite row column nan"),
     ({"X": X[0]}, ValueError, "`X` table"),

@@ -1,0 +1,219 @@
+"""Rows that come in groups: customers, patients, documents.
+
+Rows of one group are not independent, but groups are. So folds are made of whole
+groups, and what bounds a loss counts one row of each group, drawn before anything is
+looked at: these rows are independent draws of a random row of a new group.
+"""
+
+import datetime as dt
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Number
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dsel.arrays import Bools, Integers, as_plain, check_rows, fill_masked
+from dsel.checks import as_array, listed, show
+from dsel.data.identity import content_hash
+from dsel.data.labeled import EMPTY, MISSING
+from dsel.data.row_random import GROUP_STREAM, row_random
+from dsel.data.splits import random_folds
+
+LARGE: Final = 0.5
+"""The share of all rows from which on a group is worth a caveat."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """The group of each labeled row."""
+
+    keys: NDArray[Any]
+    """The key of each group, (n_groups,), sorted: the order of rows changes none."""
+    codes: Integers
+    """The group of each row, (n_rows,): a place in `keys`."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.keys)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @cached_property
+    def by_row(self) -> NDArray[Any]:
+        """The key of each row, (n_rows,)."""
+        return np.asarray(self.keys[self.codes])
+
+    @property
+    def token(self) -> str:
+        """A hash of what says which rows are of one group."""
+        return content_hash(self.codes)
+
+    def folds(self, n_folds: int, *, seed: int) -> Integers:
+        """Return each row's fold, (n_rows,); folds are of whole groups at random."""
+        return random_folds(self.n_groups, n_folds, seed=seed)[self.codes]
+
+    def draw_rows(self, seed: int) -> Bools:
+        """Return where one row of each group stands, drawn at random, (n_rows,).
+
+        Which row it is depends on the seed, on the groups and on the places of rows.
+        """
+        order = np.lexsort((row_random(seed, GROUP_STREAM, 0, self.n_rows), self.codes))
+        first = np.unique(self.codes[order], return_index=True)[1]
+        is_drawn = np.zeros(self.n_rows, dtype=np.bool_)
+        is_drawn[order[first]] = True
+        return is_drawn
+
+    def caveats(self) -> list[str]:
+        """Return what makes a bound doubtful or large, though it holds."""
+        sizes = np.bincount(self.codes)
+        largest = int(sizes.argmax())
+        if self.n_groups < 2 or sizes[largest] < LARGE * self.n_rows:
+            return []
+        key = show(as_plain(self.keys[largest]))
+        return [
+            f"group {key} has {sizes[largest]:,} of {self.n_rows:,} labeled rows: "
+            f"models that are trained without it have seen few rows, and in the bound "
+            f"it counts as one group of {self.n_groups:,}"
+        ]
+
+
+def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
+    """Return rows and keys; a column that `groups` names is no feature any more.
+
+    Raises ValueError where there is no such column.
+    """
+    if not isinstance(groups, str):
+        return X, groups
+    check_rows(X)
+    if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
+        X = X.compute()
+    is_pandas = isinstance(X, pd.DataFrame)
+    frame = X if is_pandas else nw.from_native(X, eager_only=True, pass_through=True)
+    if not is_pandas and not isinstance(frame, nw.DataFrame):
+        raise ValueError(
+            f"`groups` {groups!r} names a column, but `X` ({type(X).__name__}) has "
+            f"none with names; pass the keys of the rows, or a data frame as `X`."
+        )
+    columns = list(frame.columns)
+    if groups not in columns:
+        raise ValueError(
+            f"`groups` {groups!r} is no column of `X`, which has "
+            f"{listed(list(map(str, columns)), 20)}; name one of these, or pass the "
+            f"keys of the rows."
+        )
+    return without_column(X, groups), frame[groups]
+
+
+def without_column(X: Any, name: str) -> Any:
+    """Return a data frame without a column, or as it is where it has none of the name.
+
+    A frame to be predicted may have the column of the groups, and need not.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X.drop(columns=[name], errors="ignore")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
+        return X
+    return frame.drop(name).to_native()
+
+
+def row_groups(groups: Any, n_rows: int) -> RowGroups:
+    """Check the keys of rows, which are of one type, and number the groups.
+
+    Raises TypeError or ValueError that names `groups`.
+    """
+    keys = _as_keys(groups)
+    if keys.shape != (n_rows,):
+        what = f"{len(keys):,} keys" if keys.ndim == 1 else f"the shape {keys.shape}"
+        raise ValueError(
+            f"`groups` must hold one key for each of the {n_rows:,} labeled rows, got "
+            f"{what}; of several columns make one key, such as a tuple of their values."
+        )
+    lacks = pd.isna(keys)
+    if keys.dtype.kind == "O":
+        for row, key in enumerate(keys.tolist()):
+            if isinstance(key, tuple):
+                lacks[row] = any(pd.isna(part) is True for part in key)
+    if lacks.any():
+        row = int(np.argmax(lacks))
+        raise ValueError(
+            f"`groups` must hold a key for every labeled row, but that of row {row} is "
+            f"missing ({keys[row]}); give such a row a group of its own, or leave it "
+            f"out."
+        )
+    _check_types(keys)
+    is_categorical = isinstance(getattr(groups, "dtype", None), pd.CategoricalDtype)
+    codes, found = pd.factorize(keys)
+    try:
+        order = np.array(sorted(range(len(found)), key=found.tolist().__getitem__))
+    except TypeError as error:  # tuples of several types
+        raise _of_several_types(found[0], found[-1]) from error
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    numbered = RowGroups(np.asarray(found)[order], place[codes])
+    marks = EMPTY if is_categorical else (*EMPTY, *MISSING)
+    for key in numbered.keys.tolist():
+        if isinstance(key, str) and key.strip() in marks:
+            raise ValueError(
+                f"`groups` holds {show(key)}, as a missing key is written; give such "
+                f"rows groups of their own, or leave them out. Where it is a group, "
+                f"name it otherwise."
+            )
+    return numbered
+
+
+def _as_keys(groups: Any) -> NDArray[Any]:
+    """Return keys as an array of any shape; each member of a list is one key."""
+    if groups is None or np.isscalar(groups) or isinstance(groups, str | bytes):
+        raise TypeError(
+            f"`groups` must hold a key for each labeled row, or be the name of a "
+            f"column of a data frame `X`, got {show(groups)}."
+        )
+    groups = fill_masked(groups, "`groups`")
+    if hasattr(groups, "dask") and hasattr(groups, "compute"):
+        groups = groups.compute()
+    if isinstance(groups, list | tuple) and not any(
+        isinstance(key, list | np.ndarray) for key in groups
+    ):
+        keys = np.empty(len(groups), dtype=object)  # numpy would make texts of some
+        keys[:] = groups
+        return keys
+    if isinstance(getattr(groups, "dtype", None), pd.api.extensions.ExtensionDtype):
+        groups = pd.Series(groups).astype(object).to_numpy()  # values, not categories
+    found = as_array(groups, "groups")
+    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def _check_types(keys: NDArray[Any]) -> None:
+    """Raise TypeError where keys are not of one type, or cannot be told apart."""
+    if keys.dtype.kind in "biufUSmM":
+        return
+    first = keys.tolist()[0]
+    kinds = (Number, str, dt.date, type(first))
+    kind = next(each for each in kinds if isinstance(first, each))
+    for key in keys.tolist():
+        # Sets have no order, by which groups are numbered, and records no one type.
+        is_other = not isinstance(key, Hashable) or isinstance(key, frozenset)
+        if is_other or keys.dtype.kind != "O":
+            raise TypeError(
+                f"`groups` must hold keys that are numbers, texts, dates or tuples of "
+                f"these, got {show(key)} ({type(key).__name__}); make texts of them."
+            )
+        if not isinstance(key, kind):
+            raise _of_several_types(first, key)
+
+
+def _of_several_types(one: Any, other: Any) -> TypeError:
+    return TypeError(
+        f"`groups` must hold keys of one type, got {show(one)} and {show(other)}; make "
+        f"texts of them."
+    )

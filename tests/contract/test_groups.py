@@ -1,0 +1,402 @@
+"""Rows in groups: whole groups in folds, one row of each counted, one bound."""
+
+import datetime as dt
+import uuid
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dsel
+from dsel import losses
+
+pytestmark = pytest.mark.contract
+
+N_GROUPS, SIZE = 40, 4
+GRID = {"n_neighbors": [1, 5]}
+NEAREST = KNeighborsClassifier()
+ROW = "a random row of a new group"
+
+
+def draw(n_groups=N_GROUPS, size=SIZE, seed=0):
+    """Rows, labels and keys; rows of one group are much alike."""
+    rng = np.random.default_rng(seed)
+    keys = rng.permutation(np.repeat(np.arange(n_groups), size))
+    centers = rng.normal(size=(n_groups, 3))
+    X = centers[keys] + 0.3 * rng.normal(size=(len(keys), 3))
+    y = np.where(centers[keys, 0] + 0.3 * rng.normal(size=len(keys)) > 0, "yes", "no")
+    return X, y, keys
+
+
+X, Y, KEYS = draw()
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(customer=KEYS)
+
+
+def plan(estimator=NEAREST, grid=None, X=X, y=Y, pool=None, **options):
+    options = {"groups": KEYS, "random_state": 0, **options}
+    return dsel.plan_search(estimator, grid or GRID, X, y, pool, **options)
+
+
+def bound(**options):
+    return plan(**options).run().certificate.bound
+
+
+class PoolReader(ClassifierMixin, BaseEstimator):
+    """Wants a part of the pool."""
+
+    def __init__(self, n=1):
+        self.n = n
+
+    def fit(self, X, y, pool=None):
+        return self
+
+
+class Watcher(ClassifierMixin, BaseEstimator):
+    """Keeps the rows that it was fitted to."""
+
+    def fit(self, X, y):
+        self.classes_, self.seen_ = np.unique(y), np.array(X)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_folds__are_of_whole_groups_and_one_row_of_each_is_counted():
+    made = plan(None, [Watcher()]).run()
+    counted = made.results["fold_rows"].values
+    assert counted.tolist() == [8] * 5
+    seen = made.model.seen_
+    inside = [(row == seen).all(axis=1).any() for row in X]
+    shares = pd.Series(inside).groupby(KEYS).mean()
+    assert sorted(shares.unique()) == [0.0, 1.0]
+    assert (shares == 0.0).sum() == 8
+
+
+def test_bound__is_that_of_as_many_independent_rows_and_says_what_it_is_about():
+    made = plan().run()
+    errors, rows = (made.results[name] for name in ("outer_errors", "fold_rows"))
+    shares = 0.05 * np.array([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16])
+    limits = stats.beta.ppf(1 - shares, errors + 1, rows - errors)
+    assert made.certificate.certified
+    assert made.certificate.bound == pytest.approx(limits.min())
+    assert ROW in made.certificate.headline()
+    assert made.certificate.n_groups == N_GROUPS
+    assert list(made.certificates) == ["one_fold"]
+    [a1] = [each for each in made.certificate.assumptions if each.name == "A1"]
+    assert "groups are independent draws" in str(a1)
+    assert ROW in dsel.select(made).certificate.headline()
+    assert "40 groups, one row of each" in str(plan())
+
+
+def test_inner_searches__read_all_rows():
+    made = plan(prune=False).run()
+    assert made.results["fold_answers"].values.sum() == 2 * 4 * len(X)
+
+
+def test_groups_of_one_row__are_the_ordinary_case():
+    rows = np.arange(len(X))
+    apart = plan(groups=rows).run()
+    plain = plan(groups=None).run()
+    assert apart.certificate.bound == plain.certificate.bound
+    assert apart.choice.params == plain.choice.params
+    assert apart.choice.remarks == plain.choice.remarks
+    assert apart.certificate.certified
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        KEYS.tolist(),
+        KEYS.astype(float),
+        pd.Series(KEYS),
+        pd.Series(KEYS, dtype="Int64"),
+        pl.Series(KEYS),
+        pa.array(KEYS),
+        [f"{key:03}" for key in KEYS],
+        np.array([f"{key:03}" for key in KEYS]),
+        pd.Series([f"{key:03}" for key in KEYS], dtype="category"),
+        [(key // 10, f"{key % 10}") for key in KEYS],
+        pd.Series([(key // 10, key % 10) for key in KEYS]),
+        pd.Timestamp("2026-01-01") + pd.to_timedelta(KEYS, "D"),
+        [dt.date(2026, 1, 1) + dt.timedelta(int(key)) for key in KEYS],
+        [uuid.UUID(int=int(key)) for key in KEYS],
+        KEYS[:, np.newaxis],
+    ],
+    ids=lambda keys: type(keys).__name__,
+)
+def test_keys__of_any_type_give_the_same_groups(keys):
+    assert bound(groups=keys) == bound()
+
+
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas]
+)
+def test_column_of_groups__is_no_feature(library):
+    table = library(FRAME)
+    search = dsel.SemiSupervisedSearchCV(NEAREST, GRID, random_state=0)
+    search.fit(table, Y, groups="customer")
+    assert search.certificate_.bound == bound()
+    assert search.n_features_in_ == 3
+    without = library(FRAME[["a", "b", "c"]])
+    answers = search.predict(without)
+    assert answers.tolist() == search.predict(table).tolist()
+    assert search.score(table, Y) == np.mean(answers == Y)
+    assert plan(X=table, groups="customer").run().certificate.bound == bound()
+
+
+def test_folds_of_groups__do_not_depend_on_the_order_of_rows():
+    order = np.random.default_rng(1).permutation(len(X))
+    for fold in range(5):
+        one = groups_left_out(X, Y, KEYS, fold)
+        assert one == groups_left_out(X[order], Y[order], KEYS[order], fold)
+        assert len(one) == 8
+
+
+def groups_left_out(X, y, keys, fold):
+    """Return the groups of the rows that the model without a fold has not seen."""
+    model = plan(None, [Watcher()], X=X, y=y, groups=keys).model(0, fold=fold)
+    seen = {row.tobytes() for row in model.seen_}
+    return {key for row, key in zip(X, keys, strict=True) if row.tobytes() not in seen}
+
+
+GROUPED = [
+    ({"groups": KEYS[:-1]}, ValueError, "`groups` one key 160 159"),
+    ({"groups": ["a", "customer"]}, ValueError, "`groups` 160 2 keys tuple"),
+    ({"groups": FRAME[["a", "customer"]]}, ValueError, "`groups` (160, 2) tuple"),
+    ({"groups": "client", "X": FRAME}, ValueError, "`groups` 'client' column customer"),
+    ({"groups": "customer"}, ValueError, "`groups` 'customer' ndarray names"),
+    ({"groups": "customer", "X": FRAME[["customer"]]}, ValueError, "`X` columns 0"),
+    ({"groups": 7}, TypeError, "`groups` name column 7"),
+    ({"groups": np.where(KEYS == 3, np.nan, KEYS)}, ValueError, "`groups` row nan own"),
+    ({"groups": [None, *KEYS[1:]]}, ValueError, "`groups` row 0 None own"),
+    ({"groups": [(1, None), *[(1, 2)] * 159]}, ValueError, "`groups` row 0 None"),
+    ({"groups": pd.Series([pd.NaT, *[pd.Timestamp(0)] * 159])}, ValueError,
+     "`groups` row 0 NaT"),
+    ({"groups": ["", *map(str, KEYS[1:])]}, ValueError, "`groups` '' missing"),
+    ({"groups": ["nan", *map(str, KEYS[1:])]}, ValueError, "`groups` 'nan' missing"),
+    ({"groups": np.ma.array(KEYS, mask=KEYS == 1)}, ValueError, "`groups` masked row"),
+    ({"groups": ["a", *KEYS[1:]]}, TypeError, "`groups` one type 'a' texts"),
+    ({"groups": [[1]] * 80 + [[2, 3]] * 80}, TypeError, "`groups`"),
+    ({"groups": [{1}] * 160}, TypeError, "`groups` numbers texts set"),
+    ({"groups": (n for n in range(160))}, TypeError, "`groups` generator"),
+    ({"groups": KEYS % 4}, ValueError, "`groups` 5 cv=5 4 fewer"),
+    ({"groups": KEYS % 3, "cv": 2}, ValueError, "`groups` 4 cv=2 3"),
+    ({"groups": np.zeros(160), "certificate": "holdout"}, ValueError, "`groups` cv=5"),
+    ({"deploy": "all_rows", "pool": X}, ValueError, "`deploy` `groups` one_fold pool"),
+    ({"n_queries": 5, "pool": X}, ValueError, "`n_queries` `groups` leave"),
+    ({"certificate": "cv_bound", "pool": X}, ValueError, "'cv_bound' `groups` nested"),
+    ({"certificate": "best_fold", "pool": X}, ValueError, "'best_fold' `groups`"),
+    ({"criterion": "loo_error"}, ValueError, "`groups` 'loo_error' leave"),
+    ({"criterion": "max_dt_e", "pool": X}, ValueError, "`groups` 'max_dt_e' leave"),
+    ({"estimator": PoolReader(), "grid": {"n": [1]}, "pool": X}, ValueError,
+     "`groups` `pool` GroupKFold(5)"),
+    ({"certificate": "nested", "cv": GroupKFold(3)}, ValueError,
+     "`certificate` GroupKFold `cv` number `groups`"),
+    ({"certificate": "nested", "groups": None, "fit_params": {"groups": KEYS}},
+     ValueError, "`groups` `fit_params` itself"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c[-1]) for c in GROUPED])
+def test_groups__are_refused_in_one_line(case):
+    options, error, words = case
+    with pytest.raises(error) as caught:
+        plan(**options)
+    missing = [word for word in words.split() if word not in str(caught.value)]
+    assert missing == [], str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_splitter__gives_estimates_and_says_how_to_get_a_bound():
+    certificate = plan(cv=GroupKFold(5)).run().certificate
+    assert not certificate.certified
+    assert "pass a number of folds as `cv`, and `groups`" in str(certificate)
+
+
+def test_groups_of_fit_params__give_estimates_only():
+    search = GridSearchCV(NEAREST, GRID, cv=GroupKFold(3))
+    made = plan(None, [search], groups=None, fit_params={"groups": KEYS}).run()
+    assert not made.certificate.certified
+    assert "pass a number of folds as `cv`, and `groups`" in str(made.certificate)
+
+
+def test_pool__is_not_read_and_a_caveat_says_why():
+    made = plan(pool=X).run()
+    assert list(made.certificates) == ["one_fold"]
+    assert made.certificate.bound == bound()
+    assert "`pool` is not read" in str(made.choice)
+
+
+def test_group_of_half_the_rows__is_a_caveat():
+    keys = np.where(np.arange(160) < 80, "acme", [f"c{n}" for n in range(160)])
+    made = plan(groups=keys).run()
+    assert made.certificate.certified
+    assert "group 'acme' has 80 of 160 labeled rows" in str(made.choice)
+    assert "labeled rows: models" not in str(plan().run().choice)
+
+
+def test_keys_in_another_order_than_rows__are_a_caveat():
+    keys = pd.Series(KEYS, index=FRAME.index[::-1])
+    assert "groups.loc[X.index]" in str(plan(X=FRAME, groups=keys))
+
+
+def test_holdout__counts_one_row_of_each_group_of_the_fold():
+    made = plan(certificate="holdout").run()
+    assert made.certificate.certified
+    assert ROW in made.certificate.headline()
+    assert made.results["fold_rows"].values.tolist() == [8]
+    errors = made.results["fold_errors"].values.min()
+    expected = stats.beta.ppf(1 - 0.05 / 2, errors + 1, 8 - errors)
+    assert made.certificate.bound == pytest.approx(expected)
+
+
+def test_estimate_by_number__keeps_groups_together_and_reads_all_rows():
+    made = plan(criterion="cv_error").run()
+    assert not made.certificate.certified
+    assert made.results["fold_rows"].values.sum() == len(X)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["error", losses.recall("yes"), losses.precision("yes"), losses.balanced(),
+     losses.cost({("yes", "no"): 5, ("no", "yes"): 1})],
+    ids=str,
+)  # fmt: skip
+def test_every_loss__is_bounded_by_drawn_rows(loss):
+    many, labels, keys = draw(n_groups=200, size=2, seed=1)
+    made = plan(X=many, y=labels, groups=keys, loss=loss, report=True).run()
+    assert made.certificate.certified
+    assert 0 < made.certificate.unclipped < made.certificate.largest
+    assert ROW in made.certificate.headline()
+    report = made.certified_report()
+    assert sum(report.rows) == 200
+    assert ROW in str(report)
+
+
+def test_counts__do_not_depend_on_workers_or_resuming(tmp_path):
+    forest = RandomForestClassifier(5, random_state=0)
+    grid = {"max_depth": [1, 3], "min_samples_leaf": [1, 5]}
+    once = plan(forest, grid).run(n_jobs=1)
+    again = plan(forest, grid).run(n_jobs=2, out=tmp_path / "place")
+    read = plan(forest, grid).run(out=tmp_path / "place")
+    for other in (again, read):
+        assert other.certificate == once.certificate
+        assert other.choice.params == once.choice.params
+        np.testing.assert_array_equal(
+            other.results["outer_errors"], once.results["outer_errors"]
+        )
+
+
+def test_store__tells_plans_of_other_groups_apart(tmp_path):
+    plan().run(out=tmp_path / "place")
+    with pytest.raises(dsel.errors.StoreMismatchError):
+        plan(groups=(KEYS + 1) % N_GROUPS).run(out=tmp_path / "place")
+    with pytest.raises(dsel.errors.StoreMismatchError):
+        plan(groups=None).run(out=tmp_path / "place")
+
+
+class Recording(GroupKFold):
+    """Adds to a list how many groups the rows have that it is given."""
+
+    def split(self, X, y=None, groups=None):
+        assert len(groups) == len(X)
+        pairs = list(super().split(X, y, groups))
+        for train, test in pairs:
+            assert not {*groups[train]} & {*groups[test]}
+        return iter(pairs)
+
+
+def inner_search():
+    return GridSearchCV(NEAREST, GRID, cv=Recording(3))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        inner_search(),
+        make_pipeline(StandardScaler(), inner_search()),
+        GridSearchCV(NEAREST, GRID, cv=3),
+        dsel.SemiSupervisedSearchCV(NEAREST, GRID, random_state=0),
+        lambda X, y, groups: inner_search().fit(X, y, groups=groups),
+        lambda X, y: NEAREST.fit(X, y),
+    ],
+    ids=["search", "pipeline", "rows", "dsel", "function", "plain"],
+)
+def test_inner_search__gets_the_groups_of_its_rows(model):
+    made = dsel.certify(model, X, Y, groups=KEYS, random_state=0, n_jobs=1)
+    assert made.certificate.certified
+    assert ROW in made.certificate.headline()
+    assert made.results["fold_rows"].values.tolist() == [8] * 5
+
+
+def test_inner_search__gets_groups_by_metadata_routing():
+    with config_context(enable_metadata_routing=True):
+        for model in (inner_search(), make_pipeline(StandardScaler(), inner_search())):
+            made = dsel.certify(model, X, Y, groups=KEYS, random_state=0, n_jobs=1)
+            assert made.certificate.certified
+
+
+def test_certify__takes_the_column_of_a_frame():
+    found = dsel.certify(NEAREST, FRAME, Y, groups="customer", random_state=0)
+    expected = dsel.certify(NEAREST, X, Y, groups=KEYS, random_state=0)
+    assert found.certificate.bound == expected.certificate.bound
+    assert found.model.n_features_in_ == 3
+
+
+def test_prefit__counts_one_row_of_each_group():
+    fitted = KNeighborsClassifier().fit(*draw(seed=5)[:2])
+    made = dsel.certify(fitted, X, Y, cv="prefit", groups=KEYS)
+    assert made == dsel.certify(fitted, X, Y, cv="prefit", groups=KEYS, random_state=0)
+    assert made.certified
+    assert ROW in made.headline()
+    assert "40 groups it has not seen" in made.headline()
+    assert "these groups and those" in str(made)
+    errors = round(made.estimate * N_GROUPS)
+    expected = stats.beta.ppf(0.95, errors + 1, N_GROUPS - errors)
+    assert made.bound == pytest.approx(expected)
+    for library in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas):
+        table = library(FRAME)
+        options = {"groups": "customer", "cv": "prefit"}
+        with warnings.catch_warnings(action="ignore"):  # of names of columns
+            assert dsel.certify(fitted, table, Y, **options).bound == made.bound
+    with pytest.raises(TypeError, match="`random_state` has no effect"):
+        dsel.certify(fitted, X, Y, cv="prefit", random_state=0)
+
+
+def test_unlike_sizes__give_the_mean_over_groups():
+    # Nine of ten groups have one row and are wrong, the others have nine and are right.
+    sizes = np.where(np.arange(400) % 10, 1, 9)
+    keys = np.repeat(np.arange(400), sizes)
+    labels = np.repeat(np.where(np.arange(400) % 10, "no", "yes"), sizes)
+    rows = np.zeros((len(keys), 1))
+    made = dsel.certify(
+        lambda X, y: DummyClassifier(strategy="constant", constant="yes").fit(X, y),
+        rows, labels, groups=keys, random_state=0,
+    )  # fmt: skip
+    assert np.mean(labels == "no") == pytest.approx(0.5)
+    assert made.certificate.estimate == pytest.approx(0.9)
+    assert made.certificate.bound > 0.9
+
+
+@pytest.mark.cluster
+def test_cluster__gives_the_same_counts(tmp_path):
+    once = plan(prune=False).run(n_jobs=1)
+    with dsel.cluster.connect(workers=2) as client:
+        found = plan(prune=False).run(client)
+    assert found.certificate == once.certificate
+    np.testing.assert_array_equal(
+        found.results["fold_errors"], once.results["fold_errors"]
+    )
