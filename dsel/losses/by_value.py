@@ -6,7 +6,7 @@ delta. What a statistic counts is counted for each value in the same pass.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from math import ceil, log, nan
@@ -76,6 +76,15 @@ class ValueColumn:
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
         return tuple(each if isinstance(each, kept) else str(each) for each in plain)
+
+    def of_rows(self, X: Any) -> "ValueColumn":
+        """Return the column with the numbers of these labeled rows, which are counted.
+
+        Where rows come in groups, these are one of each.
+        """
+        n = len(self.values)
+        rows = np.bincount(self.codes(X), minlength=n)[:n]
+        return replace(self, rows=tuple(rows.tolist()))
 
     def codes(self, X: Any) -> Integers:
         """Return the place of each row's value among `values`; after them, others."""

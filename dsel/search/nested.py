@@ -386,7 +386,10 @@ def choose_models(
         },
         make_queries(plan, last, read) if ALL_ROWS in certificates else None,
         reports_by_value={
-            name: replace(by_value[name], model=made.model, remarks=made.reasons)
+            name: replace(
+                by_value[name], model=f"{made.model}{made.on_rows}",
+                remarks=made.reasons,
+            )
             for name, made in certificates.items()
             if name in by_value
         },

@@ -619,17 +619,11 @@ def plan_search(
             f"they have no bound and are not chosen"
         )
     losses = declare_losses(loss, report, labeled.classes)
+    is_counted = slice(None) if by_group is None else by_group.draw_rows(seed)
     if column is not None:
+        column = column.of_rows(labeled.X[is_counted])
         losses = replace(losses, by_value=LossByValue(ERROR, column))
-    if losses != DeclaredLosses() and certificate != "nested":
-        options = "`loss` and `report` are"
-        if column is not None:
-            options = f"`report_by` {report_by!r} is"
-        raise ValueError(
-            f"{options} for certificate='nested' with plain random folds "
-            f"and no `criterion`, got certificate={certificate or None!r}; the others "
-            f"are about the error: leave one of them out."
-        )
+    _check_losses(losses, certificate, report_by)
     _check_queries(
         n_queries, certificate, losses, has_pool=counted is not None,
         in_groups=by_group is not None,
@@ -638,19 +632,10 @@ def plan_search(
         rule = get_criterion(losses.main.criterion)
     unit = "row" if by_group is None else "group"
     notes += remarks_on_sizes(layout, counted, certificate, unit)
-    labels = labeled.y if by_group is None else labeled.y[by_group.draw_rows(seed)]
-    notes += losses.caveats(labels, layout.n_folds, delta)
-    known = []
+    notes += losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
     declares_others = fitting is not None and fitting.other_records
-    if by_group is not None:
-        known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif of_rows is not None or "groups" in params:
-        known.append(Assumption("A1", VIOLATED, IN_GROUPS))
-    if fitting is not None:  # never the rows that are counted
-        part = "learners see a part of the pool that is not counted"
-        known.append(Assumption("A4", DECLARED, part))
-        if declares_others:
-            known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
+    in_groups = of_rows is not None or "groups" in params
+    known = _known_assumptions(by_group, fitting, in_groups=in_groups)
     return Plan(
         axes=axes, labeled=labeled, layout=layout, pool=counted,
         context=JobContext(
@@ -690,6 +675,39 @@ def plan_search(
         source=source if n_queries else None,
         groups=by_group,
     )  # fmt: skip
+
+
+def _known_assumptions(
+    groups: RowGroups | None, fitting: Pool | None, *, in_groups: bool
+) -> list[Assumption]:
+    """Return what is known of assumptions before the run.
+
+    `groups` are those that a bound counts; rows may be in groups without any.
+    """
+    known = []
+    if groups is not None:
+        known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
+    elif in_groups:
+        known.append(Assumption("A1", VIOLATED, IN_GROUPS))
+    if fitting is not None:  # never the rows that are counted
+        part = "learners see a part of the pool that is not counted"
+        known.append(Assumption("A4", DECLARED, part))
+        if fitting.other_records:
+            known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
+    return known
+
+
+def _check_losses(losses: DeclaredLosses, certificate: str, report_by: Any) -> None:
+    """Raise ValueError where a certificate bounds the error alone."""
+    if losses != DeclaredLosses() and certificate != "nested":
+        options = "`loss` and `report` are"
+        if losses.by_value is not None:
+            options = f"`report_by` {report_by!r} is"
+        raise ValueError(
+            f"{options} for certificate='nested' with plain random folds "
+            f"and no `criterion`, got certificate={certificate or None!r}; the others "
+            f"are about the error: leave one of them out."
+        )
 
 
 def _caveats_of_groups(

@@ -12,12 +12,13 @@ import pytest
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dsel
 from dsel import losses
@@ -400,3 +401,16 @@ def test_cluster__gives_the_same_counts(tmp_path):
     np.testing.assert_array_equal(
         found.results["fold_errors"], once.results["fold_errors"]
     )
+
+
+def test_report_by__counts_drawn_rows():
+    site = np.where(np.arange(160) % 2, "A", "B")
+    rows = pd.DataFrame({"a": X[:, 0], "site": site})
+    encoder = make_column_transformer((OneHotEncoder(), ["site"]))
+    made = plan(
+        make_pipeline(encoder, NEAREST), {"kneighborsclassifier__n_neighbors": [1, 3]},
+        X=rows, report_by="site",
+    ).run()  # fmt: skip
+    report = made.report_by_value()
+    assert sum(report.rows) == N_GROUPS
+    assert ROW in report.headline()
