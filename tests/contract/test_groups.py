@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dsel
-from dsel import losses
 
 pytestmark = pytest.mark.contract
 
@@ -272,8 +271,9 @@ def test_estimate_by_number__keeps_groups_together_and_reads_all_rows():
 
 @pytest.mark.parametrize(
     "loss",
-    ["error", losses.recall("yes"), losses.precision("yes"), losses.balanced(),
-     losses.cost({("yes", "no"): 5, ("no", "yes"): 1})],
+    ["error", dsel.losses.recall("yes"), dsel.losses.precision("yes"),
+     dsel.losses.balanced(),
+     dsel.losses.cost({("yes", "no"): 5, ("no", "yes"): 1})],
     ids=str,
 )  # fmt: skip
 def test_every_loss__is_bounded_by_drawn_rows(loss):
