@@ -7,7 +7,7 @@ second.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
@@ -53,6 +53,12 @@ class Law:
         table = ClassTable(tuple(codes.tolist()))
         confusion = table.narrow(self.confusion(model), loss.classes)
         return loss.rate(confusion)
+
+    def where(self, column: int, value: float) -> "Law":
+        """Return the law of the rows with a value in a column."""
+        there = self.cells[:, column] == value
+        chances = np.where(there[:, np.newaxis], self.chances, 0.0)
+        return replace(self, chances=chances / chances.sum())
 
     def confusion(self, model: Any) -> Floats:
         """Return the chance of each true class and answer; no class is last."""
@@ -100,6 +106,12 @@ def noisy_copies(n_copies: int, noise: float) -> Law:
     cells = np.array(list(product([0.0, 1.0], repeat=n_copies)))
     wrong = np.stack([(cells != label).sum(axis=1) for label in (0, 1)], axis=1)
     return Law(cells, 0.5 * noise**wrong * (1.0 - noise) ** (n_copies - wrong))
+
+
+def with_values(law: Law) -> Law:
+    """Return a law with one more column, of values of 1, 2, 4, ... cells."""
+    values = np.floor(np.log2(1.0 + np.arange(len(law.cells))))
+    return replace(law, cells=np.column_stack([law.cells, values]))
 
 
 def _line(n_cells: int) -> Floats:

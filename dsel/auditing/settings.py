@@ -37,6 +37,7 @@ from dsel.auditing.laws import (
     dice,
     noisy_copies,
     step,
+    with_values,
 )
 from dsel.bounds import binomial_tail_inversion
 from dsel.losses import balanced, cost, precision, recall
@@ -80,6 +81,12 @@ class Draw:
             model = outcome.models[deploy]
             truth = law.error(model) if loss is None else law.loss(model, loss)
             claims.append((each.bound, truth))
+            if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
+                column = self.setting.options["report_by"]
+                claims += [
+                    (limit, law.where(column, value).error(model))
+                    for value, limit in values.to_dataframe().error_at_most.items()
+                ]
             if (report := outcome.choice.reports.get(deploy)) is None:
                 continue
             claims.append((report.error_at_most, law.error(model)))
@@ -178,6 +185,21 @@ def pick_fold(draw: Draw, delta: float) -> Claims:
     # The fold of fewest errors, whatever share it had; all models are the same table.
     limit = binomial_tail_inversion(errors, rows, delta=delta).min()
     return [(float(limit), draw.setting.law.error(outcome.model))]
+
+
+def read_values_alone(draw: Draw, delta: float) -> Claims:
+    """Give all of delta to the limit of each value: BROKEN, since one of many fails."""
+    outcome = draw.plan(delta).run(n_jobs=1)
+    fold, law = outcome.certificate.fold, draw.setting.law
+    counts = outcome.results["outer_value_counts"].isel(fold=fold).values
+    claims = []
+    for value, (rows, errors) in zip(
+        outcome.report_by_value().values, counts, strict=False
+    ):
+        limit = binomial_tail_inversion(int(errors), int(rows), delta=delta)
+        truth = law.where(draw.setting.options["report_by"], value).error(outcome.model)
+        claims.append((float(limit), truth))
+    return claims
 
 
 def look_again(draw: Draw, delta: float) -> Claims:
@@ -292,6 +314,33 @@ def _of_each_loss(name: str) -> dict[str, Setting]:
     return {f"{name}, {kind}": each for kind, each in found.items()}
 
 
+def _by_value() -> dict[str, Setting]:
+    """Return the settings in which errors by the values of a column are read."""
+    given: dict[str, Any] = {"report_by": 1}
+
+    def among(made: tuple[Law, Any, Any]) -> tuple[Law, Any, Any]:
+        return with_values(made[0]), *made[1:]
+
+    many: dict[str, Any] = {"n_labeled": 300, "n_unlabeled": 39}
+    halves = step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]}
+    found = {
+        "noise": Setting(*among(_UNLIKE), given, **many),
+        "memory": Setting(*among(_MEMORY), given, n_labeled=90),
+        "a feature": Setting(
+            noisy_copies(10, 0.3), BestColumn(), _COLUMNS, {"report_by": 0}, **many
+        ),
+        "full model differs": Setting(*among(_TURNCOAT), given, **_FEW_IN_POOL),
+        "duplicates": Setting(*among(_FORGETFUL), {**given, "cv": 2}, **_COPIES),
+        "twins": Setting(
+            *among(halves), {**given, "cv": 5}, n_labeled=500, n_unlabeled=2000
+        ),
+        "report of a cost": Setting(
+            *among(_UNLIKE), {**given, "report": [0, 1], "loss": _COST}, **many
+        ),
+    }
+    return {f"by value, {name}": each for name, each in found.items()}
+
+
 SETTINGS: Final[Mapping[str, Setting]] = {
     **{k: v for each in CERTIFICATES for k, v in _of_each_certificate(each).items()},
     **{f"{name}, prior": _with_prior(name) for name in ("cv_bound", "best_fold")},
@@ -311,6 +360,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         *_FIVE, {"loss": balanced(range(5))}, n_labeled=120
     ),
     "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
+    **_by_value(),
     "any selection": Setting(*_NOISE, steps=certify_any),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(
@@ -334,10 +384,14 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "luckiest fold": Setting(*_ONE_TABLE, {"cv": 5}, pick_fold, **_BROKEN),
     "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, look_again, **_BROKEN),
+    "values alone": Setting(
+        with_values(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
+        {"report_by": 1, "cv": 2}, read_values_alone, n_labeled=600, **_BROKEN,
+    ),
     "stratified folds": Setting(
         _COIN, None, [DummyClassifier(strategy="most_frequent")],
         {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
         n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip
-"""The settings of the audit by name; the last four are broken bounds."""
+"""The settings of the audit by name; the last five are broken bounds."""

@@ -84,6 +84,15 @@ def encoders(
     return [("columns", ColumnTransformer(parts))], facts
 
 
+def leave_out(column: str) -> ColumnTransformer:
+    """Return a step that takes a column out of a data frame, and keeps the others."""
+    step = ColumnTransformer(
+        [("left out", "drop", [column])], remainder="passthrough",
+        verbose_feature_names_out=False,
+    )  # fmt: skip
+    return step.set_output(transform="pandas")
+
+
 def grouped(names: list[str]) -> str:
     """Return the names of columns, or of many their number and the first ones."""
     if len(names) <= MOST_NAMES:

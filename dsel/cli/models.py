@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from dsel.cli.encoders import encoders
+from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
 
 MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
@@ -39,13 +39,23 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def build(
-    name: str, grid: Sequence[str], X: Any, caveats: Sequence[str] = ()
+    name: str,
+    grid: Sequence[str],
+    X: Any,
+    caveats: Sequence[str] = (),
+    unused: str | None = None,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and what is done with their columns.
 
-    `caveats` say what columns look like.
+    `caveats` say what columns look like; `unused` is one that the model must not see.
     """
     values = parse_grid(grid)
+    if unused is not None and ":" in name:
+        raise click.BadParameter(
+            f"{unused!r} is named by --report-by, too, so that it stays in the table; "
+            f"a model of your own must drop it by itself.",
+            param_hint="--drop",
+        )
     if ":" in name:
         estimator = imported(name)
         return (estimator, values, []) if values else (None, [estimator], [])
@@ -60,7 +70,11 @@ def build(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )
     model, own_grid, is_scaled = MODELS[name]
-    steps, facts = encoders(X, is_scaled=is_scaled, caveats=caveats)
+    features = X if unused is None else X.drop(columns=unused)
+    steps, facts = encoders(features, is_scaled=is_scaled, caveats=caveats)
+    if unused is not None:
+        steps.insert(0, ("without", leave_out(unused)))
+        facts.append(("no feature", unused))
     params = {
         key if "__" in key else f"model__{key}": listed
         for key, listed in (values or parse_grid(own_grid)).items()

@@ -119,8 +119,10 @@ def run_plan(
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
     choice = outcome.choice
-    report = f"\n{choice.report()}" if choice.reports else ""
-    click.echo("\n".join(filter(None, [str(choice), after(outcome), report])))
+    reports = [f"\n{choice.report()}"] if choice.reports else []
+    if choice.reports_by_value:
+        reports.append(f"\n{choice.report_by_value()}")
+    click.echo("\n".join(filter(None, [str(choice), after(outcome), *reports])))
     if quiet:
         return
     lines = [f"  {name:<14} {text}" for name, text in facts]

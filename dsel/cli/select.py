@@ -94,6 +94,12 @@ REPORT: Final = "report"
     "beside one of them: recall and precision of every class, too.",
 )
 @click.option(
+    "--report-by",
+    help="Column, such as site: the error is certified for each of its values, too. "
+    "One that --drop names is no feature and stays in the table; of tables without "
+    "names its number, from 0.",
+)
+@click.option(
     "--queries",
     type=click.IntRange(0),
     default=0,
@@ -117,6 +123,7 @@ def command(
     loss: tuple[str, ...],
     certificate: str | None,
     deploy: str | None,
+    report_by: str | None,
     queries: int,
     cv: int | None,
     delta: float,
@@ -139,9 +146,16 @@ def command(
         raise click.UsageError(
             f"--queries {queries} writes rows to be labeled; name a folder by --out."
         )
+    dropped, kept = names_in(drop), names_in(ids)
+    if report_by is not None and report_by in (*kept, target):
+        what = "no feature, by --id" if report_by in kept else "the target"
+        raise click.UsageError(
+            f"--report-by {report_by!r} is {what}; name a column that new rows have, "
+            f"too."
+        )
     table = read_table(
-        labeled, target=target, drop=names_in(drop), ids=names_in(ids), separator=sep,
-        encoding=encoding,
+        labeled, target=target, drop=[name for name in dropped if name != report_by],
+        ids=kept, separator=sep, encoding=encoding,
     )  # fmt: skip
     if table.y is None:
         raise click.UsageError(
@@ -158,7 +172,8 @@ def command(
         # The reader knows which labels were missing: texts such as "None" are classes.
         y = pd.Series(y, dtype="category")
     lines = [*table.caveats, *words]
-    estimator, values, used = build(model, grid, X, lines)
+    unused = report_by if report_by in dropped else None
+    estimator, values, used = build(model, grid, X, lines, unused)
     if pool is not None and table.schema is not None:
         text = {"separator": sep, "encoding": encoding}
         rows, shown, caveats = open_for_queries(pool, table.schema, text, queries)
@@ -174,7 +189,8 @@ def command(
     plan = plan_search(
         estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
         cv=cv, delta=delta, loss=parse_loss(loss, y), report=REPORT in loss,
-        random_state=seed, n_queries=queries,
+        report_by=_column(report_by, table.columns), random_state=seed,
+        n_queries=queries,
     )  # fmt: skip
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
@@ -193,6 +209,13 @@ def command(
         if ":" in model:
             show_failure(model, estimator, values, X, y)
         raise
+
+
+def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int | None:
+    """Return a column as `plan_search` takes it: of arrays its number."""
+    if report_by is None or columns is not None or not report_by.isdecimal():
+        return report_by
+    return int(report_by)
 
 
 def open_for_queries(

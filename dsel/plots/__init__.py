@@ -16,6 +16,7 @@ from dsel.plots.bars import (
     plot_certificates,
     plot_certified_report,
     plot_comparison,
+    plot_report_by_value,
     plot_terms,
     plot_timing,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "plot_certified_report",
     "plot_comparison",
     "plot_loss_curves",
+    "plot_report_by_value",
     "plot_surface",
     "plot_terms",
 ]

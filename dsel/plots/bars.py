@@ -21,6 +21,7 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
+from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CertifiedReport, params_text
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, evidence
@@ -167,6 +168,44 @@ def plot_certified_report(
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("%; dark: recall, pale: precision, mark: limit")
     tidy(ax, title=fill(report.facts()[0][1], 56))
+    return ax
+
+
+def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the error for each value of a column, with its limit.
+
+    A bar is what was seen on folds, a mark the limit.
+
+    Parameters
+    ----------
+    report
+        What `SemiSupervisedSearchCV.report_by_value` returns.
+    ax
+        As `plot_surface` takes it.
+
+    Examples
+    --------
+    >>> from dsel.results import ReportByValue
+    >>> ax = plot_report_by_value(ReportByValue(
+    ...     0.05, "the model of all labels", "site", ("A", "B"), (812, 31),
+    ...     (0.041, 0.1), (0.0631, 1.0)))
+    >>> ax.get_xlabel()
+    'Error, %; bar: seen on folds, mark: limit'
+    """
+    check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
+    texts = [
+        f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
+        f"at most {limit}, {seen} seen, {rows} labeled rows"
+        for name, seen, limit, rows in report.cells()
+    ]
+    ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
+    places = np.arange(len(texts))[::-1]
+    ax.barh(places, report.error, height=0.4, color=BLUE)
+    ax.plot(report.error_at_most, places, "|", color=ACCENT, ms=14, mew=2.5)
+    _above_bars(ax, texts)
+    ax.set_xlim(0, 1.05 * max(report.error_at_most))
+    ax.set_xlabel("Error, %; bar: seen on folds, mark: limit")
+    tidy(ax, title=fill(report.headline(), 60))
     return ax
 
 

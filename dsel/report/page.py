@@ -18,6 +18,7 @@ from dsel.files import whole_file
 from dsel.plots import (
     plot_certificates,
     plot_certified_report,
+    plot_report_by_value,
     plot_surface,
     plot_terms,
 )
@@ -33,7 +34,7 @@ FOLDER: Final = Path(__file__).parent
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
-"""Classes up to which a certified report is a figure, too."""
+"""Classes, or values of a column, up to which a report is a figure, too."""
 TOLD: Final = (names.ASSUMPTIONS, "choice")
 """Attributes that the page tells in words."""
 
@@ -102,6 +103,10 @@ def report_html(results: xr.Dataset) -> str:
     if report is not None and len(report.classes) <= MOST_DRAWN:
         height = 1.2 + 0.45 * (1 + len(report.classes))
         figures["report"] = _svg(plot_certified_report, report, height=height)
+    by_value = choice.reports_by_value.get(choice.deploy)
+    if by_value is not None and len(by_value.values) <= MOST_DRAWN:
+        height = 1.2 + 0.45 * len(by_value.values)
+        figures["by_value"] = _svg(plot_report_by_value, by_value, height=height)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
         trim_blocks=True, lstrip_blocks=True,

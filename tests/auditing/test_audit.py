@@ -22,6 +22,7 @@ CONTROLS = {
     "luckiest fold": 0.5,
     "repeated looks": 0.2,
     "stratified folds": 0.5,
+    "values alone": 0.2,
 }
 """Broken bounds, and a delta at which few draws show it."""
 QUICK = "holdout, lucky folds"

@@ -138,6 +138,63 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     assert all(line in page for line in first.stdout.splitlines()[:4])
 
 
+@pytest.mark.parametrize("drop", [(), ("--drop", "city")])
+def test_select__reports_by_a_column_that_may_be_no_feature(folder, drop):
+    asked = [
+        "select",
+        folder / "labeled.csv",
+        *ASKED,
+        "--pool",
+        folder / "pool.parquet",
+    ]
+    asked += ["--model", "logistic", "--grid", "C=1", "--out", folder / "run", *drop]
+    told = run(*asked, "--report-by", "city")
+    assert told.exit_code == 0, told.output
+    table = told.stdout[told.stdout.index("Error by city (95% confidence, all") :]
+    names = [line.split()[0] for line in table.splitlines()[2:6]]
+    assert names == ["Bonn", "Kiel", "Ulm", "(missing)"]
+    [used] = [x for x in told.stdout.splitlines() if x.startswith("  values  ")]
+    assert ("city" in used) == (not drop)
+    labels = []
+    for place, city in enumerate(("Ulm", "Bonn")):
+        table = pd.read_parquet(folder / "pool.parquet").assign(city=city)
+        table.to_parquet(folder / f"{place}.parquet")
+        out = folder / f"{place}.csv"
+        done = run("predict", folder / "run", folder / f"{place}.parquet", "--out", out)
+        assert done.exit_code == 0, done.output
+        labels.append(pd.read_csv(out).label)
+    assert labels[0].equals(labels[1]) == bool(drop)
+
+
+def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng):
+    X = rng.integers(3, size=(200, 2)).astype(float)
+    np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0] > 0)
+    asked = ("select", tmp_path / "rows.npz", "--model", "logistic", "--grid", "C=1")
+    assert "Error by column 1 (95%" in run(*asked, "--report-by", 1).stdout
+    told = run(*asked, "--report-by", 2)
+    assert told.exit_code == 1
+    assert "`report_by` must be the position of a column" in told.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--report-by", "label"), "'label' is the target"),
+        (("--report-by", "city", "--id", "city"), "'city' is no feature, by --id"),
+        (("--report-by", "town"), "`report_by` must name one of the 6 columns"),
+        (("--report-by", "age"), "`report_by` 'age' must have at most 75 different"),
+        (
+            ("--report-by", "city", "--drop", "city", "--model", "sklearn.svm:SVC"),
+            "--drop: 'city' is named by --report-by, too",
+        ),
+    ],
+)
+def test_select__refuses_a_column_that_it_cannot_report_by(folder, words, told):
+    shown = run("select", folder / "labeled.csv", *ASKED, *words)
+    assert shown.exit_code != 0
+    assert told in " ".join(shown.output.split())
+
+
 @pytest.mark.parametrize(
     ("losses", "begins"),
     [

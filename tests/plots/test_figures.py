@@ -18,11 +18,12 @@ from dsel.plots import (
     plot_certified_report,
     plot_comparison,
     plot_loss_curves,
+    plot_report_by_value,
     plot_surface,
     plot_terms,
 )
 from dsel.plots.bars import plot_timing
-from dsel.results import ModelComparison
+from dsel.results import ModelComparison, ReportByValue
 from dsel.results.texts import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -132,6 +133,28 @@ def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
     doubted = replace(report, remarks=("A1 is violated",))
     title = plot_certified_report(doubted).get_title(loc="left")
     assert title.startswith("No guarantee, since A1 is violated")
+
+
+def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
+    values, rows = ("north", "s" * 40, None), (800, 90, 31)
+    report = ReportByValue(
+        0.05, "the model", "site", values, rows, (0.04, 0.1, 0.2), (0.06, 0.3, 1.0)
+    )
+    ax = plot_report_by_value(report)
+    [bars] = ax.containers
+    assert [bar.get_width() for bar in bars] == list(report.error)
+    assert list(ax.lines[0].get_xdata()) == list(report.error_at_most)
+    assert texts(ax) == [
+        "north: at most 6.0%, 4.0% seen, 800 labeled rows",
+        f"{'s' * 21}...: at most 30.0%, 10.0% seen, 90 labeled rows",
+        "(missing): at most 100.0%, 20.0% seen, 31 labeled rows",
+    ]
+    assert ax.get_title(loc="left").startswith("Error by site (95% confidence")
+    doubted = replace(report, remarks=("A1 is violated",))
+    title = plot_report_by_value(doubted).get_title(loc="left")
+    assert title.startswith("No guarantee, since A1 is violated")
+    with pytest.raises(TypeError, match="`report`"):
+        plot_report_by_value(None)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,26 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
     assert "hold at once" not in cut
 
 
+def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=600), rng.integers(3, size=600)])
+    y = (X[:200, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+    plan = dsel.plan_search(
+        Sign(), {"column": [0]}, X[:200], y, X[200:], report_by=1, random_state=0
+    )
+    outcome = plan.run(n_jobs=1)
+    page = report_html(outcome.results)
+    text = words(page)
+    assert "Error by column 1 Each row is about the rows that have this value." in text
+    for deploy in ("one_fold", "all_rows"):
+        cells = outcome.report_by_value(deploy).cells()
+        assert [row for row in cells if " ".join(row) not in text] == []
+    assert "and together with the bounds above (95% confidence)" in text
+    assert page.count("<svg") == 3
+    cut = words(report_html(outcome.results.isel(fold=slice(0, 5), column=[0, 0])))
+    assert "The limits are no guarantee" in cut
+
+
 def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     page = report_html(outcome.results)
     assert page == report_html(outcome.results)
