@@ -187,7 +187,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     --------
     >>> from dsel.results import ReportByValue
     >>> ax = plot_report_by_value(ReportByValue(
-    ...     0.05, "the model of all labels", "site", ("A", "B"), (812, 31),
+    ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     (0.041, 0.1), (0.0631, 1.0)))
     >>> ax.get_xlabel()
     'Error, %; bar: seen on folds, mark: limit'

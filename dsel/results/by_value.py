@@ -29,10 +29,10 @@ class ReportByValue(Told):
     Examples
     --------
     >>> made = ReportByValue(
-    ...     0.05, "the model of all labels", "site", ("A", "B"), (812, 31),
+    ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     (0.041, 0.1), (0.0631, 1.0), (9000, 300), 12)
     >>> print(made)
-    Error by site (95% confidence, all limits at once): the model of all labels
+    Error by site (95% confidence, all limits at once): model trained on all labels
     site   error  at most  rows
     A       4.1%     6.4%   812
     B      10.0%   100.0%    31
@@ -121,7 +121,8 @@ class ReportByValue(Told):
         def row(cells: Sequence[str], tag: str) -> str:
             sides = ["left"] + ["right"] * (len(cells) - 1)
             shown = (
-                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                f'<{tag} style="padding: 0 8px; text-align: {side}">'
+                f"{escape(cell)}</{tag}>"
                 for side, cell in zip(sides, cells, strict=True)
             )
             return f"<tr>{''.join(shown)}</tr>"

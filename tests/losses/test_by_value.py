@@ -249,7 +249,7 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     lines = str(report).splitlines()
     assert lines[0] == (
         "Error by site (95% confidence, all limits at once): "
-        "the model of four fifths of the labels"
+        "model trained on 80% of the labels"
     )
     assert lines[1].split() == ["site", "error", "at", "most", "rows"]
     assert [line.split()[0] for line in lines[2:5]] == SITES
