@@ -37,11 +37,13 @@ from dsel.bounds.queries import (
     sign_test_limit,
 )
 from dsel.bounds.shares import fold_shares
+from dsel.bounds.tolerance import deviation_limit, tolerance_limit
 
 __all__ = [
     "best_fold",
     "binomial_tail_inversion",
     "cv_bound",
+    "deviation_limit",
     "error_ends_from_disagreement",
     "error_from_disagreement",
     "error_variance_from_disagreement",
@@ -56,5 +58,6 @@ __all__ = [
     "queried_difference",
     "sign_test_limit",
     "threshold_bound",
+    "tolerance_limit",
     "upper_pool_rows",
 ]

@@ -1,0 +1,161 @@
+"""Tolerances of regression: known values, ties, and coverage without assumptions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dsel.bounds import binomial_tail_inversion, deviation_limit, tolerance_limit
+from dsel.bounds.tolerance import (
+    RESIDUAL_PART,
+    add_tolerances,
+    allowed_exceedances,
+    count_deviations,
+    deviation_edges,
+    rows_needed,
+    shared_levels,
+)
+
+LEVELS = st.floats(0.01, 0.9)
+DELTAS = st.floats(1e-4, 0.5)
+
+
+def upper(count, rows, delta):
+    """Clopper-Pearson's limit, by another route."""
+    return stats.beta.ppf(1 - delta, count + 1, rows - count) if count < rows else 1.0
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 28, 29, 60, 61, 120, 400, 5_000])
+@pytest.mark.parametrize(("level", "delta"), [(0.1, 0.05), (0.5, 0.2), (0.02, 0.01)])
+def test_allowed_exceedances__is_the_largest_count_that_fits(n_rows, level, delta):
+    allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
+    if allowed >= 0:
+        assert upper(allowed, n_rows, delta) <= level
+    assert allowed == n_rows or upper(allowed + 1, n_rows, delta) > level
+
+
+def test_rows_needed__is_where_a_tolerance_becomes_finite(rng):
+    for level, delta in [(0.1, 0.05), (0.5, 0.5), (0.05, 0.01), (0.01, 0.05 / 16)]:
+        n_rows = rows_needed(level=level, delta=delta)
+        residuals = rng.random(n_rows)
+        assert np.isfinite(tolerance_limit(residuals, level=level, delta=delta))
+        fewer = residuals[1:]
+        assert not len(fewer) or np.isinf(
+            tolerance_limit(fewer, level=level, delta=delta)
+        )
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, np.nan]), min_size=1),
+    LEVELS,
+    DELTAS,
+)
+def test_tolerance_limit__is_the_smallest_residual_by_definition(given_, level, delta):
+    residuals = np.nan_to_num(given_, nan=np.inf, posinf=np.inf)
+    fitting = [
+        t
+        for t in residuals
+        if binomial_tail_inversion((residuals > t).sum(), len(residuals), delta=delta)
+        <= level
+    ]
+    limit = tolerance_limit(given_, level=level, delta=delta)
+    assert limit == min(fitting, default=np.inf)
+
+
+def test_tolerance_limit__does_not_depend_on_order_and_grows_with_ties(rng):
+    residuals = np.abs(rng.standard_cauchy(200))
+    limit = tolerance_limit(residuals, level=0.1, delta=0.05)
+    allowed = int(allowed_exceedances(200, level=0.1, delta=0.05))
+    assert (residuals > limit).sum() == allowed
+    assert tolerance_limit(np.ceil(residuals), level=0.1, delta=0.05) >= limit
+    shuffled = rng.permutation(residuals)
+    assert tolerance_limit(shuffled, level=0.1, delta=0.05) == limit
+    residuals[: allowed + 1] = np.nan  # predictions that are no numbers
+    assert np.isinf(tolerance_limit(residuals, level=0.1, delta=0.05))
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.2, 0.05])
+@pytest.mark.parametrize("level", [0.1, 0.5])
+@pytest.mark.parametrize("kind", ["heavy tails", "rounded", "an atom above the level"])
+def test_tolerance_limit__fails_at_most_delta_of_the_time(rng, kind, level, delta):
+    draws, n_rows = 500, 60
+    if kind == "an atom above the level":
+        # A share just above the level has the residual 1: 0 would be too small.
+        atom = min(1.0, level + 0.002)
+        residuals = (rng.random((draws, n_rows)) < atom).astype(float)
+        exceeds = lambda t: np.where(t < 1, atom, 0.0)  # noqa: E731
+    else:
+        residuals = np.abs(rng.standard_cauchy((draws, n_rows)))
+        exceeds = lambda t: 2 * stats.cauchy.sf(t)  # noqa: E731
+        if kind == "rounded":
+            residuals = np.ceil(residuals)
+            exceeds = lambda t: 2 * stats.cauchy.sf(np.floor(t))  # noqa: E731
+    limits = np.array([tolerance_limit(r, level=level, delta=delta) for r in residuals])
+    failures = int((exceeds(limits) > level + 1e-12).sum())
+    assert stats.binom.sf(failures - 1, draws, delta) > 1e-4
+
+
+def test_shared_levels__reach_the_level_together():
+    sizes = np.array([20, 60, 120, 400])
+    of_residuals, of_deviations = shared_levels(sizes, level=0.1, delta=0.01)
+    known = ~np.isnan(of_residuals)
+    assert known.tolist() == [False, True, True, True]
+    np.testing.assert_allclose((of_residuals + of_deviations)[known], 0.1)
+    assert (of_residuals[known] <= RESIDUAL_PART * 0.1).all()
+    assert of_deviations[~known].tolist() == [0.0]
+    # The level that is reached gives the tolerance that was allowed for.
+    allowed = allowed_exceedances(sizes[1:], level=RESIDUAL_PART * 0.1, delta=0.01)
+    for n_rows, level, count in zip(sizes[1:], of_residuals[1:], allowed, strict=True):
+        assert allowed_exceedances(n_rows, level=level, delta=0.01) == count
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=1), LEVELS, DELTAS)
+def test_deviation_limit__is_the_first_edge_that_few_enough_rows_exceed(
+    deviations, level, delta
+):
+    edges = deviation_edges(1.0)
+    values = np.array(deviations)
+    counts = count_deviations(values, edges)
+    limit = deviation_limit(counts, edges, len(values), level=level, delta=delta)
+    fitting = [
+        u
+        for u in edges
+        if binomial_tail_inversion((values > u).sum(), len(values), delta=delta)
+        <= level
+    ]
+    assert limit == min(fitting, default=np.inf)
+    exact = tolerance_limit(values, level=level, delta=delta)
+    if 1e-3 <= exact <= 10:
+        assert exact <= limit <= exact * 1.037
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-308, 1.0, 1e300, 1.7e308])
+def test_deviation_edges__rise_whatever_the_scale_is(scale):
+    edges = deviation_edges(scale)
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges) > 0).all()
+
+
+def test_count_deviations__puts_what_is_no_number_above_all_edges():
+    edges = deviation_edges(1.0)
+    counts = count_deviations(np.array([0.0, np.nan, np.inf, 10.0]), edges)
+    assert counts.sum() == 4
+    assert counts[[0, -2, -1]].tolist() == [1, 1, 2]
+
+
+@given(st.floats(0, 1e300), st.floats(0, 1e300), st.floats(0, 1e300))
+def test_add_tolerances__covers_what_rounding_adds(y, f, g):
+    # |y - g| and |g - f| as tolerances: |y - f| must not be above their sum.
+    assert abs(y - f) <= add_tolerances(abs(y - g), abs(g - f))
+
+
+@pytest.mark.parametrize("residuals", [[], [[1.0]], [-0.5, 1.0]])
+def test_tolerance_limit__refuses_what_is_no_residual(residuals):
+    with pytest.raises(ValueError, match="`residuals`"):
+        tolerance_limit(residuals, level=0.1, delta=0.05)
+
+
+def test_deviation_limit__refuses_counts_of_other_bins():
+    with pytest.raises(ValueError, match="one number more than the 2 `edges`"):
+        deviation_limit([1, 2], [0.0, 1.0], 3, level=0.1, delta=0.05)
