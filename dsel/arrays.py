@@ -82,9 +82,8 @@ def check_rows(X: Any, what: str = "`X`") -> None:
     is_other = not isinstance(getattr(X, "shape", ()), tuple) or isinstance(X, str)
     is_other |= isinstance(X, np.matrix)
     # A table of records has one dimension, and an index holds labels.
-    is_other |= (
-        isinstance(X, pd.Index) or getattr(getattr(X, "dtype", None), "kind", "") == "V"
-    )
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    is_other |= isinstance(X, pd.Index) or (isinstance(kind, str) and kind == "V")
     is_other |= isinstance(X, Mapping) and not sparse.issparse(X)
     if is_other or is_lazy or not (
         isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")

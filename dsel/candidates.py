@@ -63,9 +63,11 @@ def drawn(grid: Grid, seed: int) -> Any:
         rng = np.random.RandomState(np.random.MT19937(seed))
         grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
     is_one = isinstance(grid, Mapping | str) or not isinstance(grid, Iterable)
+    is_one |= getattr(grid, "ndim", 1) == 0
     entries: list[Any] = [grid] if is_one else list(islice(grid, MOST_CANDIDATES + 1))
     if len(entries) > MOST_CANDIDATES:  # some never end, such as a generator
         _refuse_many(f"more than {MOST_CANDIDATES:,}")
+    entries = [dict(each) if isinstance(each, Mapping) else each for each in entries]
     grids = [each for each in entries if isinstance(each, Mapping)]
     for name, values in [pair for each in grids for pair in each.items()]:
         if not isinstance(name, str):
@@ -81,7 +83,8 @@ def drawn(grid: Grid, seed: int) -> Any:
                 f"ParameterSampler(..., n_iter=20) and pass that."
             )
     if is_one:
-        return grid
+        # scikit-learn takes no other mapping.
+        return dict(grid) if isinstance(grid, Mapping) else grid
     values = [value for each in grids for value in each.values()]
     # With lists of values they are grids, as scikit-learn reads a list.
     if len(grids) < len(entries) or (

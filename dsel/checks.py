@@ -258,10 +258,17 @@ def check_string(value: Any, name: str) -> str:
     return str(value)
 
 
+def is_single(values: Any) -> bool:
+    """Return whether it is a text or has no axis, and is thus no list of anything."""
+    # Dask's delayed objects have any attribute; none of them is a shape.
+    shape = getattr(values, "shape", None)
+    is_shape = shape is None or isinstance(shape, tuple)
+    return isinstance(values, str) or not is_shape or shape == ()
+
+
 def check_strings(values: Any, name: str) -> list[str]:
     """Return a list of texts, or raise TypeError; one text is no list."""
-    is_scalar = isinstance(values, str) or getattr(values, "shape", None) == ()
-    if is_scalar or not isinstance(values, Collection):
+    if is_single(values) or not isinstance(values, Collection):
         raise TypeError(f"`{name}` must be a list of texts, got {show(values)}.")
     return [check_string(each, name) for each in values]
 

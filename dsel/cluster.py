@@ -140,7 +140,7 @@ def connect(
             f"`workers` starts processes here, but `scheduler` {scheduler!r} brings "
             "its own; give one of the two."
         )
-    checks.check_positive(timeout, "timeout")
+    timeout = checks.check_positive(timeout, "timeout")
     if tls is not None:
         checks.check_path(tls, "tls")
     if isinstance(scheduler, str | Path):
@@ -188,7 +188,7 @@ def connect(
         yield client
 
 
-def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
+def _start_here(workers: int | None, memory: Any, stack: ExitStack) -> Any:
     """Start worker processes on this machine."""
     from dask.utils import parse_bytes
     from distributed import LocalCluster, Security
@@ -196,10 +196,12 @@ def _start_here(workers: int | None, memory: str, stack: ExitStack) -> Any:
     if workers is not None:
         checks.check_integer(workers, "workers", at_least=1)
     try:
-        is_amount = memory == "auto" or parse_bytes(str(memory)) > 0
+        is_amount = isinstance(memory, str) and (
+            memory == "auto" or parse_bytes(memory) > 0
+        )
     except ValueError:
         is_amount = False
-    if not (is_amount and isinstance(memory, str)):
+    if not is_amount:
         raise ValueError(
             f'`memory` must be an amount such as "4 GiB", got {checks.show(memory)}.'
         )

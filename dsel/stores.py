@@ -124,7 +124,13 @@ def check_outside(path: str | Path, name: str) -> None:
 
     Errors call the argument `name`.
     """
-    for parent in Path(path).resolve().parents:
+    try:
+        parents = Path(path).resolve().parents
+    except (OSError, RuntimeError) as error:  # before Python 3.13 a loop is the latter
+        raise ValueError(
+            f"`{name}` {path} is a symbolic link to itself; choose another place."
+        ) from error
+    for parent in parents:
         try:
             head = json.loads((parent / HEAD).read_bytes())
         except (OSError, ValueError):

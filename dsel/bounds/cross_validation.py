@@ -71,6 +71,7 @@ def upper_pool_rows(
     """
     m = checks.check_counts(n_unlabeled, "n_unlabeled")
     e, e_a = checks.check_counts_of(counted, equal_rows, "counted", "equal_rows")[::-1]
+    m, e, e_a = checks.broadcast(n_unlabeled=m, equal_rows=e, counted=e_a)
     return np.asarray(np.maximum(m - e + e_a, 0))[()]
 
 

@@ -148,9 +148,9 @@ def sign_test_limit(
     >>> sign_test_limit([5, 10, 0], [20, 10, 0], 100, delta=0.05).round(3).tolist()
     [-0.034, 0.135, 0.058]
     """
-    wins, losses = np.broadcast_arrays(
-        checks.check_counts(n_for, "n_for"),
-        checks.check_counts(n_against, "n_against"),
+    wins, losses = checks.broadcast(
+        n_for=checks.check_counts(n_for, "n_for"),
+        n_against=checks.check_counts(n_against, "n_against"),
     )
     decided, rows = checks.check_counts_of(
         wins + losses, n_queries, "n_for + n_against", "n_queries"

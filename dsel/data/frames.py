@@ -19,6 +19,8 @@ from pandas.api.types import infer_dtype, is_numeric_dtype
 from scipy import sparse
 from sklearn.utils import check_array
 
+from dsel.checks import show
+
 NUMBER: Final = "number"
 TRUTH: Final = "truth value"
 TEXT: Final = "text"
@@ -182,8 +184,8 @@ class Frame:
                 value = known.iloc[0] if len(known) else None
                 raise TypeError(
                     f"`X` must be a table of numbers for this estimator, but column "
-                    f"{column.name!r} holds {column.kind} such as {value!r}; put an "
-                    f"encoder in front of it, make_pipeline(make_column_transformer("
+                    f"{column.name!r} holds {column.kind} such as {show(value)}; put "
+                    f"an encoder in front of it, make_pipeline(make_column_transformer("
                     f"(OneHotEncoder(handle_unknown='ignore'), [{column.name!r}]), "
                     f"remainder='passthrough'), estimator)."
                 )

@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -171,13 +172,14 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         return summed(
             check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
         )
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # objects of a user's class have errors of their own
         why = (
             f"a table of numbers, at least one row by one column, or a data frame "
             f"whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         )
-        if getattr(X, "ndim", 1) < 2 and isinstance(next(iter(X), None), str):
+        is_list = isinstance(X, Sequence | np.ndarray | pd.Series)
+        if is_list and isinstance(next(iter(X), None), str):
             why = (
                 "a table, got one text for each row; make a data frame of it, "
                 "pandas.DataFrame({'text': X}), and begin the pipeline with "
@@ -291,7 +293,7 @@ def check_unmasked(y: Any) -> None:
     """Raise ValueError where labels or targets are masked: numpy would unmask them."""
     is_masked = isinstance(getattr(y, "_meta", None), np.ma.MaskedArray)
     masked = as_masked(y.compute() if is_masked else y)
-    if masked is not None and np.ma.is_masked(masked):
+    if masked is not None and masked.ndim and np.ma.is_masked(masked):
         row = int(np.argwhere(np.ma.getmaskarray(masked))[0][0])
         raise ValueError(
             f"`y` must hold a label for every row, but that of row {row} is masked; "

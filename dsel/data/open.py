@@ -21,7 +21,7 @@ from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.arrays import fill_masked
-from dsel.checks import as_array, check_options, show
+from dsel.checks import as_array, check_options, is_single, show
 from dsel.data.frames import (
     NUMERIC,
     FrameSchema,
@@ -122,7 +122,7 @@ def open_pool(
         return source
     options, names = check_options(storage_options), None
     if columns is not None:
-        is_listed = is_list_like(columns, allow_sets=False)
+        is_listed = is_list_like(columns, allow_sets=False) and not is_single(columns)
         names = tuple(map(str, columns)) if is_listed else ()
         if not names:
             raise (ValueError if is_listed else TypeError)(

@@ -124,10 +124,11 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
     try:
         given = cv.split(X, y, groups) if hasattr(cv, "split") else cv
         pairs = list(islice(given, MOST_SPLITS + 1))
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # a splitter of the user's has errors of its own
+        text = " ".join(str(error).split()).rstrip(".")
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
-            f"`cv` {show(cv)} does not split these rows: {str(error).rstrip('.')}. "
+            f"`cv` {show(cv)} does not split these rows: {text}. "
             f"Give "
             f"other folds: {way}a list of (train rows, test rows)."
         ) from error

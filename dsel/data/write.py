@@ -177,7 +177,8 @@ def write_pool(
         columns = None if pool.columns is None else list(pool.columns)
         n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
         content = pool.token
-        fill = partial(_fill_from_pool, pool=pool, client=resolve_client(client))
+        client = resolve_client(client, takes_function=False)
+        fill = partial(_fill_from_pool, pool=pool, client=client)
     numbers = _number_type(of_source if dtype is None else dtype)
     row_nbytes = n_columns * numbers.itemsize
     size, most = chunk_rows or CHUNK_NBYTES // row_nbytes, MOST_NBYTES // row_nbytes

@@ -233,6 +233,11 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     is_lazy = hasattr(X, "dask")
     X = X if is_lazy else as_array(X, "X", np.float64)
     y = y if is_lazy and hasattr(y, "dask") else as_array(y, "y", np.float64)
+    if not all(isinstance(getattr(each, "ndim", None), int) for each in (X, y)):
+        raise TypeError(
+            f"`X` and `y` must be arrays or frames, of Dask or in memory, got "
+            f"{type(X).__name__} and {type(y).__name__}."
+        )
     if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != y.shape[0]:
         raise ValueError(
             f"`X` must be two-dimensional and `y` must have its rows, got shapes "
@@ -240,6 +245,8 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
             f"of unknown length."
         )
     targets = y[:, np.newaxis] if y.ndim == 1 else y
+    if not targets.shape[1]:
+        raise ValueError("`y` must have a target for each row of `X`, got no column.")
     if not is_lazy:
         return open_pool(np.concatenate([X, targets], axis=1)), targets.shape[1]
     import dask.array as da  # takes a while to import

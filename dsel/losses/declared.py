@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers, as_plain
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.checks import show
+from dsel.checks import is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
 from dsel.losses.by_value import VALUES_SHARE, LossByValue
@@ -212,13 +212,18 @@ def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
     """Return a list of classes as a tuple of plain values; none for None and False."""
     if given is None or given is False:
         return ()
-    is_scalar = isinstance(given, str) or getattr(given, "shape", None) == ()
-    if is_scalar or not isinstance(given, Iterable):
+    if is_single(given) or not isinstance(given, Iterable):
         raise TypeError(
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
             f"{show(given)}; write [{show(given)}]."
         )
-    labels = tuple(as_plain(label) for label in islice(given, MOST_CLASSES + 1))
+    try:
+        labels = tuple(as_plain(label) for label in islice(given, MOST_CLASSES + 1))
+    except Exception as error:  # objects of other libraries have errors of their own
+        raise TypeError(
+            f"`{argument}` must be a list of classes, as they stand in `y`, got "
+            f"{show(given)}, which cannot be read: {' '.join(str(error).split()):.200}"
+        ) from error
     if len(labels) > MOST_CLASSES:  # some never end, such as a generator
         raise ValueError(
             f"`{argument}` must name at most {MOST_CLASSES} different classes, got "

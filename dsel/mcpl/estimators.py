@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Floats, Integers, validate_data
-from dsel.checks import check_integer, check_nonnegative, check_positive
+from dsel.checks import as_array, check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, coded, codes_of, with_columns
 from dsel.data.lazy import lazily
@@ -351,7 +351,11 @@ class OracleLDA(MaximumLikelihoodLDA):
         """
         moments, opened = self._labeled(X, y), self._opened(pool)
         if opened is not None:
-            labels = np.asarray(pool_labels)
+            labels = (
+                np.zeros(0)
+                if pool_labels is None
+                else as_array(pool_labels, "pool_labels")
+            )
             n_stored = int(opened.boundaries[-1])
             if labels.shape != (n_stored,):
                 raise ValueError(

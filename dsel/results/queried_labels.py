@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_scalar
 
 from dsel.checks import as_array, show
 
@@ -78,6 +79,11 @@ def _plain(label: Any) -> Any:
     """Return a label as Python's own value, None where it is missing."""
     if isinstance(label, np.generic):
         label = label.item()
+    if not is_scalar(label):
+        raise TypeError(
+            f"`labels` must have one label for each queried row, got {show(label)} as "
+            f"one of them; pass a one-dimensional array of labels."
+        )
     if label is None or label is pd.NA or label is pd.NaT or label != label:
         return None
     return None if isinstance(label, str) and not label.strip() else label

@@ -19,7 +19,7 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel import names, stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
-from dsel.errors import writing
+from dsel.errors import reaching, writing
 from dsel.files import check_folder, remove
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
@@ -155,10 +155,12 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """
     store = _store(path, read_only=True)
     try:
-        group = zarr.open_group(
-            stores.WholeStore(store), mode="r", zarr_format=3, use_consolidated=False
-        )
-        fields: dict[str, Any] = dict(group.arrays())
+        with reaching(f"`path` {store}"):
+            whole = stores.WholeStore(store)
+            group = zarr.open_group(
+                whole, mode="r", zarr_format=3, use_consolidated=False
+            )
+            fields: dict[str, Any] = dict(group.arrays())
     except (FileNotFoundError, ContainsArrayError) as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
     except stores.BAD_HEADER as error:

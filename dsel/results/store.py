@@ -250,10 +250,12 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
                 why = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
         raise FileNotFoundError(
-            f"{place} holds a run that has not ended; run the same command again to go "
-            f"on with it."
+            f"`{place.name}` {place} holds a run that has not ended; run the same "
+            f"command again to go on with it."
         )
-    raise ValueError(f"the {name} at {place} is damaged{why}; {MAKE_ANEW}.")
+    raise ValueError(
+        f"the {name} at `{place.name}` {place} is damaged{why}; {MAKE_ANEW}."
+    )
 
 
 def _opened(files: Mapping[str, bytes]) -> xr.Dataset:

@@ -10,10 +10,11 @@ from dsel.checks import check_integer, show
 MOST_THREADS: Final = 4096
 
 
-def resolve_client(client: Any = None) -> Any:
+def resolve_client(client: Any = None, *, takes_function: bool = True) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
-    A function that returns an executor is taken, too. None inside a task: a pass that
+    A function that returns an executor is taken, too, unless the collections of Dask
+    itself are to run there. None inside a task: a pass that
     begins there runs there, since a worker that waits for its own may wait for ever.
     """
     if client is None:
@@ -28,7 +29,8 @@ def resolve_client(client: Any = None) -> Any:
             return None
     from distributed import Client
 
-    if callable(client) and not isinstance(client, type):
+    is_function = callable(client) and not isinstance(client, type)
+    if is_function and takes_function:
         return client
     if not isinstance(client, Client):
         raise TypeError(

@@ -263,7 +263,7 @@ def fitted_classifier(model: Any, name: str) -> Any:
 def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
     """Return the labels that there are, or None where nobody says."""
     if classes is not None:
-        given = as_array(classes, "classes")
+        given = np.atleast_1d(as_array(classes, "classes"))
         # Of `None` and other objects nothing is the smaller one.
         is_sorted = given.dtype.kind in "biufU" or all(
             isinstance(each, str) for each in given.flat

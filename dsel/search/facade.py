@@ -1,6 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
-from dsel.checks import explain_unknown
+from dsel.checks import as_array, explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import lazily
@@ -371,6 +371,8 @@ class SemiSupervisedSearchCV(
             X = without_column(X, column)  # rows to be predicted may have it
         if len(getattr(X, "shape", (0, 0))) == 1:
             return X  # the model raises an error that says what is wrong
+        if isinstance(X, Sequence):
+            as_array(X, "X")  # raises where rows have several lengths
         rows = validate_data(self, X, reset=False, skip_check_array=True)
         # As the models saw them; the names of columns were checked above.
         if has_named_columns(rows):

@@ -43,6 +43,7 @@ import psutil
 import pyarrow as pa
 import xarray as xr
 import zarr
+from joblib.externals.loky import get_reusable_executor
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
@@ -88,10 +89,12 @@ ALLOWED = {
     r"contains (?:NaN|infinity)|value too large for dtype":
         "check_estimators_nan_inf asks for this text",
     r"^Complex data not supported": "check_complex_data asks for this text",
-    r"^could not convert string|^float\(\) argument must be|^cannot use sparse":
+    r"^could not convert string|^float\(\) argument must be|^cannot use sparse"
+    r"|^Sparse data was passed for X":
         "what rows it takes the user's model says",
     r"instance is not fitted yet": "NotFittedError is scikit-learn's for it",
-    r"^a block that cannot be read": "an error of the user's own Dask graph stays it",
+    r"^a block that cannot be read|^no array$":
+        "an error of the user's own graph or class stays it",
 }  # fmt: skip
 """Texts that scikit-learn raises or asks for, in calls of `predict` and the like."""
 
@@ -860,6 +863,8 @@ def children():
 
 def leftovers(threads, processes):
     """Return a text about threads that would keep Python alive, and processes."""
+    # joblib keeps the processes of an audit for the next call, and ends them at exit.
+    get_reusable_executor().shutdown()
     for _ in range(50):
         # Threads of pools wait for more work, and end with the process.
         new = [

@@ -70,8 +70,8 @@ def usable(rows: Any, kernel: str) -> Any:
     most = MOST.get(kernel, MOST_OF_OTHERS)
     if kernel != "precomputed" and not longest <= most:
         raise ValueError(
-            f"squared lengths of rows must be below {most:.2g} for kernel={kernel!r}, "
-            f"got {longest:.3g}; scale the features."
+            f"squared lengths of rows in `X` and `pool` must be below {most:.2g} for "
+            f"kernel={kernel!r}, got {longest:.3g}; scale the features."
         )
     return rows
 

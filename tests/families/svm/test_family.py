@@ -201,7 +201,7 @@ MESSAGES = [
     (behind(StandardScaler(), svcs=svcs(**ONE, kernel="poly", degree=1.5)), {},
      FIT_FAILED, "`degree` must be whole where"),
     (behind(MinMaxScaler((0, 1e160)), svcs=svcs(**ONE)), {}, FIT_FAILED,
-     "squared lengths of rows must be below 4.5e+307"),
+     "squared lengths of rows in `X` and `pool` must be below 4.5e+307"),
     *(([SVC(kernel="poly", degree=9, gamma=1e10)], {"limit": limit}, FIT_FAILED,
       "kernel values must be below 3.4e38") for limit in (2**28, 2 * 10**5)),
 ]  # fmt: skip
@@ -414,7 +414,11 @@ REFUSED = [
     (GRAM, np.triu(np.ones((3, 3))), "`X` must be symmetric"),
     (GRAM, sparse.eye_array(3).tocsr(), "must be a dense Gram matrix"),
     (SVC(), EYE * np.nan, "must be finite"),
-    (SVC(), EYE * 1e160, "squared lengths of rows must be below 4.5e+307"),
+    (
+        SVC(),
+        EYE * 1e160,
+        "squared lengths of rows in `X` and `pool` must be below 4.5e+307",
+    ),
     (SVC(kernel="linear"), EYE * 1e25, "must be below 3.4e+38"),
 ]
 
