@@ -63,6 +63,11 @@ REPORT: Final = "report"
 @click.option(
     "--id", "ids", help="Columns that no model uses and predictions keep, as text."
 )
+@click.option(
+    "--groups",
+    help="Column that says which rows are of one group, such as customer; it is no "
+    "feature, and the bound holds for a random row of a new group.",
+)
 @text_options
 @click.option(
     "--model",
@@ -116,6 +121,7 @@ def command(
     pool: str | None,
     drop: str | None,
     ids: str | None,
+    groups: str | None,
     sep: str | None,
     encoding: str | None,
     model: str,
@@ -147,15 +153,16 @@ def command(
             f"--queries {queries} writes rows to be labeled; name a folder by --out."
         )
     dropped, kept = names_in(drop), names_in(ids)
-    if report_by is not None and report_by in (*kept, target):
-        what = "no feature, by --id" if report_by in kept else "the target"
+    if report_by is not None and report_by in (*kept, target, groups):
+        option = "--id" if report_by in kept else "--groups"
+        what = "the target" if report_by == target else f"no feature, by {option}"
         raise click.UsageError(
             f"--report-by {report_by!r} is {what}; name a column that new rows have, "
             f"too."
         )
     table = read_table(
         labeled, target=target, drop=[name for name in dropped if name != report_by],
-        ids=kept, separator=sep, encoding=encoding,
+        ids=kept, groups=groups, separator=sep, encoding=encoding,
     )  # fmt: skip
     if table.y is None:
         raise click.UsageError(
@@ -190,7 +197,7 @@ def command(
         estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
         cv=cv, delta=delta, loss=parse_loss(loss, y), report=REPORT in loss,
         report_by=_column(report_by, table.columns), random_state=seed,
-        n_queries=queries,
+        n_queries=queries, groups=table.labeled_groups,
     )  # fmt: skip
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:

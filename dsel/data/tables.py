@@ -135,6 +135,16 @@ class Table(NamedTuple):
     """How the file was read: what, and the words."""
     caveats: tuple[str, ...] = ()
     """Lines about what may mean something else than it seems."""
+    groups: NDArray[Any] | None = None
+    """Key of each row's group, None or NaN where there is none; None without."""
+
+    @property
+    def labeled_groups(self) -> NDArray[Any] | None:
+        """The keys of rows that have a label; others may be a pool."""
+        if self.groups is None or self.y is None or self.y.ndim != 1:
+            return self.groups
+        known: NDArray[Any] = self.groups[~pd.isna(self.y)]
+        return known
 
 
 class _Request(NamedTuple):
@@ -146,6 +156,7 @@ class _Request(NamedTuple):
     ids: tuple[str, ...]
     separator: str | None
     encoding: str | None
+    groups: str | None = None
 
     def features(self, columns: Sequence[str], where: str) -> list[str]:
         """Return the columns that become features; raise where one is not there."""
@@ -158,7 +169,10 @@ class _Request(NamedTuple):
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
-        for option, given in (("--drop", self.drop), ("--id", self.ids)):
+        of_groups = () if self.groups is None else (self.groups,)
+        for option, given in (
+            ("--drop", self.drop), ("--id", self.ids), ("--groups", of_groups)
+        ):  # fmt: skip
             if lacking := [name for name in given if name not in columns]:
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, lacking))}, which is no "
@@ -166,7 +180,7 @@ class _Request(NamedTuple):
                 )
             if self.target in given:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
-        left_out = {*self.drop, *self.ids}
+        left_out = {*self.drop, *self.ids, *of_groups}
         found = [name for name in names if name not in left_out]
         if not found:
             beside = sorted({name for name in (self.target, *left_out) if name})
@@ -180,6 +194,12 @@ class _Request(NamedTuple):
     def kept_ids(self) -> tuple[str, ...]:
         return self.ids if self.like is None else self.like.ids
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns that nobody needs again."""
+        more = () if self.groups in (None, *self.drop, *self.ids) else (self.groups,)
+        return (*self.drop, *(name for name in more if name is not None))
+
 
 def read_table(
     path: str | Path,
@@ -188,6 +208,7 @@ def read_table(
     like: TableSchema | None = None,
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
+    groups: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Table:
@@ -212,6 +233,8 @@ def read_table(
         Columns that are left out.
     ids
         Columns that are read as text and are no features.
+    groups
+        Column that says which rows are of one group, and is no feature.
     separator
         Of text files; None takes the one that the header has.
     encoding
@@ -230,7 +253,7 @@ def read_table(
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    asked = _Request(target, like, tuple(drop), tuple(ids), separator, encoding)
+    asked = _Request(target, like, tuple(drop), tuple(ids), separator, encoding, groups)
     return reader_of(location)(location, asked)
 
 
@@ -389,7 +412,8 @@ def _read_text(location: str, asked: _Request) -> Table:
     source = text_source(location, separator=asked.separator, encoding=asked.encoding)
     names = asked.features(source.names, repr(location))
     target = None if asked.like is not None else asked.target
-    read = [*names, *asked.kept_ids, *([] if target is None else [target])]
+    beside = [name for name in (asked.groups, target) if name is not None]
+    read = list(dict.fromkeys([*names, *asked.kept_ids, *beside]))
     raw = () if target is None else (target,)
     parts, nbytes = [], 0
     for batch in source.batches(read, raw=raw):
@@ -419,9 +443,8 @@ def _read_text(location: str, asked: _Request) -> Table:
             ColumnSchema(name, scan.kind(decimal), truth_words(scan))
             for name, scan in scans.items()
         )
-        schema = TableSchema(
-            columns, target, classes, asked.ids, (*source.row_number_names, *asked.drop)
-        )
+        left_out = (*source.row_number_names, *asked.dropped)
+        schema = TableSchema(columns, target, classes, asked.ids, left_out)
     frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
     ids = frame[list(schema.ids)] if schema.ids else None
     X: Any = frame[names]
@@ -438,8 +461,20 @@ def _read_text(location: str, asked: _Request) -> Table:
         if all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
             X = X.to_numpy(dtype=np.float64)
     caveats = [*label_caveats, *_text_caveats(source, asked, scans, schema)]
+    keys = None
+    if asked.groups is not None:
+        texts = trim(rows.column(asked.groups).combine_chunks())
+        keys, more = np.array(texts.to_pylist(), dtype=object), texts.unique()
+        if gaps := sorted(more.filter(is_gap_word(more)).to_pylist()):
+            are = "is one group" if len(gaps) == 1 else "are groups"
+            caveats.append(
+                f"{' and '.join(map(repr, gaps))} {are} of {asked.groups!r}; of a row "
+                f"without a key the cell is empty there"
+            )
     facts = _text_facts(source, asked, scans, schema, decimal)
-    return Table(X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats))
+    return Table(
+        X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats), keys
+    )
 
 
 MOST_LABELS: Final = 10_000
@@ -644,6 +679,11 @@ def _read_svmlight(location: str, asked: _Request) -> Table:
 
 
 def _no_target(location: str, asked: _Request, why: str) -> None:
+    if asked.groups is not None:
+        raise ValueError(
+            f"--groups names no column of {location!r}, which {why}, got "
+            f"{asked.groups!r}; write a table with names of columns."
+        )
     if asked.target is not None:
         raise ValueError(
             f"`target` names no column of {location!r}, which {why}, got "
@@ -704,12 +744,13 @@ def _of_frame(frame: pd.DataFrame, asked: _Request, path: str) -> Table:
     schema = schema_of(X, target=asked.target)
     if y is not None:
         schema = with_classes(schema, y)
-    schema = replace(schema, ids=asked.ids, dropped=asked.drop)
-    facts = [("left out", listed([*asked.drop, *asked.ids], 8))]
+    schema = replace(schema, ids=asked.ids, dropped=asked.dropped)
+    facts = [("left out", listed([*asked.dropped, *asked.ids], 8))]
     if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    facts = facts if asked.drop or asked.ids else []
-    return Table(X, y, tuple(names), schema, ids, tuple(facts))
+    facts = facts if asked.dropped or asked.ids else []
+    keys = None if asked.groups is None else frame[asked.groups].to_numpy(object)
+    return Table(X, y, tuple(names), schema, ids, tuple(facts), groups=keys)
 
 
 def _typed_labels(values: pd.Series) -> NDArray[Any]:
@@ -730,21 +771,23 @@ def _with_schema(table: Table, asked: _Request, path: str) -> Table:
     """Return arrays with names of columns as the request wants them."""
     has_names = table.columns is not None and table.X.ndim == 2
     if not has_names or len(table.columns or ()) != table.X.shape[1]:
-        if asked.drop or asked.ids or asked.like is not None:
+        if asked.dropped or asked.ids or asked.like is not None:
             raise ValueError(
-                f"{path!r} has no names of columns, by which --drop, --id and a schema "
-                f"find them; add an array feature_names."
+                f"{path!r} has no names of columns, by which --drop, --id, --groups "
+                f"and a schema find them; add an array feature_names."
             )
         return table
     frame = pd.DataFrame(table.X, columns=list(table.columns or ()))
-    if asked.drop or asked.ids or asked.like is not None:
+    keys = None
+    if asked.dropped or asked.ids or asked.like is not None:
         found = _of_frame(frame, asked._replace(target=None), path)
         schema, X, columns, ids = found.schema, found.X, found.columns, found.ids
+        keys = found.groups
     else:
         schema, X, columns, ids = schema_of(frame), table.X, table.columns, None
     if schema is not None and table.y is not None and asked.like is None:
         schema = with_classes(replace(schema, target=asked.target), table.y)
-    return Table(X, table.y, columns, schema, ids)
+    return Table(X, table.y, columns, schema, ids, groups=keys)
 
 
 def iter_frames(

@@ -342,7 +342,6 @@ class Plan:
         labeled = f"{n:,} x {d}, {len(self.classes)} classes"
         if self.groups is not None:
             labeled += f"; {self.groups.n_groups:,} groups, one row of each is counted"
-            folds += ", of whole groups"
         facts = {
             "labeled rows": labeled,
             "pool": pool,
@@ -368,14 +367,15 @@ class Plan:
     def _folds_and_fits(self) -> tuple[str, str]:
         layout, n, last = self.layout, self.n_candidates, 0
         k, splits, first = layout.n_folds, len(layout.splits), len(layout.first)
+        name = f"{k}{' of whole groups' * (self.groups is not None)}"
         if layout.n_halvings:
             folds = f"{layout.n_halvings} random halvings"
         elif layout.is_nested:
             last = k + (self.pool is not None)
             every = f"every candidate without {splits} pairs of them, " * bool(splits)
-            folds = f"{k}; {every}what is chosen without each, and on all rows"
+            folds = f"{name}; {every}what is chosen without each, and on all rows"
         else:
-            folds = f"{k}{' and all rows' * (layout.full is not None)}"
+            folds = f"{name}{' and all rows' * (layout.full is not None)}"
         if self.prune == "halving" and first < splits:
             least, most = (
                 n * first + kept * (splits - first) + last

@@ -1,0 +1,109 @@
+"""`dsel select --groups`: the column is no feature, and is not needed again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import dsel
+from dsel.cli import main
+
+ASKED = ("--target", "label", "--model", "logistic", "--grid", "C=0.1,1")
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture
+def table(rng):
+    keys = np.repeat(np.arange(50), 4)
+    X = rng.normal(size=(50, 3))[keys] + 0.2 * rng.normal(size=(200, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["customer"] = [f"c{key:02}" for key in keys]
+    return frame.assign(label=np.where(X[:, 0] > 0, "yes", "no"))
+
+
+@pytest.fixture(params=["csv", "parquet", "feather", "jsonl"])
+def labeled(request, table, tmp_path):
+    path = tmp_path / f"t.{request.param}"
+    write = {
+        "csv": lambda: table.to_csv(path, index=False),
+        "parquet": lambda: table.to_parquet(path),
+        "feather": lambda: table.to_feather(path),
+        "jsonl": lambda: table.to_json(path, orient="records", lines=True),
+    }
+    write[request.param]()
+    return path
+
+
+def test_select__counts_one_row_of_each_group(labeled, table, tmp_path):
+    out = tmp_path / "results"
+    done = run("select", labeled, *ASKED, "--groups", "customer", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "on a random row of a new group (95% confidence)" in done.output
+    assert "50 groups, one row of each is counted" in done.output
+    assert dsel.open_results(out)["n_groups"] == 50
+    # Neither a table with the column nor one without needs anything else.
+    for name, columns in (("new", ["a", "b", "c"]), ("all", list(table))):
+        table[columns].to_csv(tmp_path / f"{name}.csv", index=False)
+        made = run("predict", out, tmp_path / f"{name}.csv", "--out",
+                   tmp_path / f"{name}-p.csv")  # fmt: skip
+        assert made.exit_code == 0, made.output
+        assert "on a random row of a new group" in " ".join(made.output.split())
+    one, other = (pd.read_csv(tmp_path / f"{name}-p.csv") for name in ("new", "all"))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_select__takes_the_column_as_an_id_too(labeled, tmp_path):
+    out, p = tmp_path / "results", tmp_path / "p.csv"
+    words = ("--groups", "customer", "--id", "customer")
+    assert run("select", labeled, *ASKED, *words, "--out", out).exit_code == 0
+    assert run("predict", out, labeled, "--out", p).exit_code == 0
+    assert pd.read_csv(p)["customer"][0] == "c00"
+
+
+def test_select__leaves_the_pool_of_rows_without_a_label_unread(table, tmp_path):
+    table.loc[:39, "label"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = run("select", tmp_path / "t.csv", *ASKED, "--groups", "customer")
+    assert done.exit_code == 0, done.output
+    assert "40 groups" in done.output
+    assert "`pool` is not read" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        (None, ("--groups", "client"), "--groups names 'client' column customer"),
+        (None, ("--groups", "label"), "--groups names 'label' target"),
+        ({3: ""}, ("--groups", "customer"), "`groups` row 3 missing own"),
+        (None, ("--groups", "customer", "--deploy", "all_rows"), "`deploy` `groups`"),
+        (None, ("--groups", "customer", "--queries", 5, "--out", "o"),
+         "`n_queries` `groups`"),
+    ],
+)  # fmt: skip
+def test_select__refuses_groups_in_one_line(table, tmp_path, change, words, message):
+    for row, key in (change or {}).items():
+        table.loc[row, "customer"] = key
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.drop(columns="customer").to_csv(tmp_path / "pool.csv", index=False)
+    words = [tmp_path / word if word == "o" else word for word in words]
+    pool = ("--pool", tmp_path / "pool.csv")
+    done = run("select", tmp_path / "t.csv", *ASKED, *words, *pool)
+    last = done.output.strip().splitlines()[-1]
+    assert done.exit_code != 0
+    assert [word for word in message.split() if word not in last] == [], last
+
+
+def test_select__says_that_a_word_for_a_gap_is_a_group(table, tmp_path):
+    table.loc[:2, "customer"] = "NA"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = run("select", tmp_path / "t.csv", *ASKED, "--groups", "customer")
+    assert "'NA' is one group of 'customer'" in " ".join(done.output.split())
+
+
+def test_select__needs_names_of_columns(tmp_path, rng):
+    np.savez(tmp_path / "t.npz", X=rng.normal(size=(40, 2)), y=rng.integers(2, size=40))
+    done = run("select", tmp_path / "t.npz", "--groups", "customer")
+    assert "feature_names" in done.output
