@@ -41,7 +41,7 @@ from dsel.auditing.laws import (
 )
 from dsel.bounds import binomial_tail_inversion
 from dsel.losses import balanced, cost, precision, recall
-from dsel.results.certificate import CERTIFICATES
+from dsel.search.certificate_methods import METHODS, CertificateMethod
 from dsel.search.certify import certify
 from dsel.search.outcome import Outcome
 from dsel.search.plan import Plan, plan_search
@@ -273,9 +273,9 @@ def _with_prior(certificate: str) -> Setting:
     return Setting(law, table, grid, options)
 
 
-def _of_each_certificate(certificate: str) -> dict[str, Setting]:
+def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
     """Return the settings that every certificate is read in."""
-    few = {"certificate": certificate, "cv": 3 if certificate == "nested" else 2}
+    few = {"certificate": method.name, "cv": 3 if method.is_nested else 2}
     tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
     found = {
         "noise": Setting(*_NOISE, few),
@@ -283,9 +283,9 @@ def _of_each_certificate(certificate: str) -> dict[str, Setting]:
         "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
         "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
     }
-    if certificate != "holdout":  # which reads no pool
+    if method.is_nested or method.reads_pool:
         found["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
-    return {f"{certificate}, {name}": each for name, each in found.items()}
+    return {f"{method.name}, {name}": each for name, each in found.items()}
 
 
 _COST: Final = cost({(0, 1): 1, (1, 0): 20})
@@ -342,8 +342,9 @@ def _by_value() -> dict[str, Setting]:
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {
-    **{k: v for each in CERTIFICATES for k, v in _of_each_certificate(each).items()},
-    **{f"{name}, prior": _with_prior(name) for name in ("cv_bound", "best_fold")},
+    **{k: v for m in METHODS.values() for k, v in _of_each_certificate(m).items()},
+    **{f"{m.name}, prior": _with_prior(m.name) for m in METHODS.values()
+       if m.takes_prior},
     "nested, rare class": Setting(biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}),
     "nested, full model differs": Setting(*_TURNCOAT, **_FEW_IN_POOL),
     "nested, no seed": Setting(*_UNSEEDED),

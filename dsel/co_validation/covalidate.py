@@ -7,12 +7,9 @@ from typing import Any, Final
 import xarray as xr
 
 from dsel.candidates import Grid
-from dsel.checks import check_truth
+from dsel.checks import check_integer, check_truth
 from dsel.criteria import get_criterion
-from dsel.data.labeled import check_labels
-from dsel.data.row_random import seed_from
 from dsel.results.certificate import VIOLATED, Assumption
-from dsel.search.folds import halves_layout, with_leave_one_out
 from dsel.search.plan import Plan, plan_search
 
 PICKED: Final = (
@@ -168,14 +165,13 @@ def plan_covalidation(
         ("leave_one_out", leave_one_out), ("picked", picked), ("prune", prune),
     ):  # fmt: skip
         check_truth(flag, name)
-    seed, n_rows = seed_from(random_state), len(check_labels(y))
-    layout = halves_layout(n_rows, repeats, seed)
-    if leave_one_out:
-        layout = with_leave_one_out(layout, n_rows)
     plan = plan_search(
-        estimator, param_grid, X, y, pool, criterion=criterion, cv=layout,
-        prune="exact" if prune else False, random_state=seed, **options,
+        estimator, param_grid, X, y, pool, criterion=criterion,
+        cv=check_integer(repeats, "repeats", at_least=1),
+        prune="exact" if prune else False, random_state=random_state, **options,
     )  # fmt: skip
+    if leave_one_out:
+        plan = plan.with_leave_one_out()
     if not picked:
         return plan
     assumptions = tuple(

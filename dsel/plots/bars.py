@@ -27,7 +27,7 @@ from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent
-from dsel.search.select import select, terms_of
+from dsel.search.select import method_of, select, terms_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,9 +249,9 @@ def plot_terms(
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
-    declared = str(results.attrs.get("certificate"))
-    if criterion is None and declared in ("cv_bound", "best_fold"):
-        criterion = declared
+    declared = method_of(results)
+    if criterion is None and declared is not None and declared.reads_pool:
+        criterion = declared.name  # it has a term from the pool, too
     rule, terms = terms_of(results, criterion)
     first, second = terms.label_term, terms.disagreement_term
     order = np.argsort(terms.estimate, kind="stable")

@@ -46,7 +46,9 @@ ALWAYS: Final = ("A1", "A3", "A5", "A7")
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
-CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
+OF_ALL_CANDIDATES: Final = ("cv_bound", "best_fold", "holdout")
+"""Certificates whose delta is divided among the candidates."""
+CERTIFICATES: Final = ("nested", *OF_ALL_CANDIDATES)
 """Criteria that bound the error; numbers of all others are estimates."""
 ONE_FOLD: Final = "one_fold"
 """The model that never saw one of the folds."""
@@ -292,7 +294,7 @@ class Certificate(Told):
         facts += [("But", reason) for reason in self.reasons[1:]]
         if self.certified and self.says_nothing:
             more = "more labeled rows"
-            if self.criterion != "nested":
+            if self.criterion in OF_ALL_CANDIDATES:
                 more += " or fewer candidates"
             elif self.deploy == ALL_ROWS:
                 more += " and pool rows that equal none of them"

@@ -233,7 +233,7 @@ def remarks_on_sizes(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
             f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
         )
-    if certificate == "nested" and layout.n_folds == 2:
+    if layout.is_nested and layout.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
     return found
 

@@ -355,14 +355,14 @@ def choose_models(
     }  # fmt: skip
     certificates = {
         ONE_FOLD: certificate_of(
-            cube, read.one_fold, plan.delta, "nested", ONE_FOLD, fold=read.fold,
+            cube, read.one_fold, plan.delta, plan.method.name, ONE_FOLD, fold=read.fold,
             label_term=read.one_fold, share=f"{1 - 1 / k:.0%} of the labels", **common,
         )
     }  # fmt: skip
     candidates = {ONE_FOLD: last.candidates[read.fold]}
     if k in last.models:
         certificates[ALL_ROWS] = certificate_of(
-            cube, read.all_rows, plan.delta, "nested", ALL_ROWS,
+            cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
             label_term=read.label_term, disagreement_term=read.pool_term, **common,
         )  # fmt: skip
         candidates[ALL_ROWS] = last.candidates[k]

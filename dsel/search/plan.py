@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 
-from dsel import names
 from dsel.arrays import Floats, fill_masked
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import normalized_weights, uniform_shares
@@ -30,7 +28,7 @@ from dsel.candidates import (
     remarks_on_parameters,
     takes_nan,
 )
-from dsel.checks import check_choice, check_delta, check_integer, listed, show
+from dsel.checks import check_delta, check_integer, listed
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
@@ -49,8 +47,6 @@ from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
 from dsel.results.certificate import (
-    ALL_ROWS,
-    CERTIFICATES,
     DECLARED,
     ONE_FOLD,
     VIOLATED,
@@ -62,33 +58,21 @@ from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import shortened, wrapped
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
+from dsel.search.certificate_methods import (
+    CertificateMethod,
+    MethodOptions,
+    SchemeOptions,
+    choose_method,
+    choose_pruning,
+)
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import execute
-from dsel.search.folds import (
-    Layout,
-    folds_layout,
-    halves_layout,
-    nested_layout,
-    number_of_folds,
-    with_leave_one_out,
-)
+from dsel.search.folds import Layout, with_leave_one_out
 from dsel.search.jobs import Group, JobContext, fit_splits
 from dsel.search.outcome import Outcome
 from dsel.search.pruning import n_kept
 
-DEFAULT_FOLDS: Final = 5
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
-PRUNE: Final = ("halving", "exact")
-MEANS: Final = {
-    "nested": ("cv_error", "halving", ONE_FOLD),
-    "cv_bound": ("cv_bound", "exact", ALL_ROWS),
-    "best_fold": ("cv_bound", "exact", ALL_ROWS),
-    "holdout": ("holdout", "exact", ONE_FOLD),
-}
-"""By certificate: what ranks candidates, and where nothing else is asked for, how some
-are dropped and which model is handed over."""
-PAYING: Final = ("cv_bound", "best_fold")
-"""Certificates that bound all candidates at once, each at its share of delta."""
 SMALLEST_DELTA: Final = 1e-100
 IN_GROUPS: Final = (
     "labeled rows come in groups, so they are not independent, and these folds are no "
@@ -126,8 +110,8 @@ class Plan:
     """The part of the pool that is counted, or None."""
     criterion: Criterion
     """What ranks the candidates."""
-    certificate: str
-    """One of `CERTIFICATES`; "" for a search that gives an estimate."""
+    method: CertificateMethod
+    """How the error is bounded, or estimated."""
     deploy: str
     """Which model is handed over: ``one_fold`` or ``all_rows``."""
     delta: float
@@ -155,6 +139,11 @@ class Plan:
     def classes(self) -> NDArray[Any]:
         """Labels, sorted."""
         return self.labeled.classes
+
+    @property
+    def certificate(self) -> str:
+        """One of `CERTIFICATES`; "" for a search that gives an estimate."""
+        return self.method.name
 
     @property
     def n_candidates(self) -> int:
@@ -250,6 +239,13 @@ class Plan:
             on_failure=on_failure, on_progress=on_progress, verbose=verbose,
             n_jobs=n_jobs,
         )  # fmt: skip
+
+    def with_leave_one_out(self) -> Self:
+        """Return a plan that counts errors of leave-one-out, too, for ``loo_error``."""
+        layout = with_leave_one_out(self.layout, self.labeled.n_rows)
+        context = replace(self.context, schemes=(layout.splits, layout.folds))
+        identity = {**self.identity, "splits": _splits_text(layout)}
+        return replace(self, layout=layout, context=context, identity=identity)
 
     def model(self, candidate: int, fold: int | None = None) -> Any:
         """Fit a candidate anew, here, on all labeled rows or without a fold.
@@ -417,7 +413,7 @@ class Plan:
                 column = losses.by_value.column
                 n = len(column.values)
                 text += f"; errors by {column.name}, of {n} value{'s' * (n != 1)}"
-        if self.certificate != "nested":
+        if not self.method.is_nested:
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
         if self.pool is None:
@@ -602,17 +598,22 @@ def plan_search(
         source = open_pool(pool)
         counted, fitting, said = _parts(source, labeled, is_fitted, max_pool_rows, seed)
         notes += said
-    certificate, rule, prune_by, model = _decide(
-        certificate, criterion, deploy, prune, cv, labeled.n_rows, groups=of_rows,
+    options = MethodOptions(
+        certificate, criterion, deploy, prune, cv, labeled.n_rows, of_rows,
         are_passed_on="groups" in params, has_pool=counted is not None,
     )  # fmt: skip
-    layout = _layout(cv, labeled, seed, certificate, rule, of_rows, len(candidates))
-    by_group = of_rows if certificate else None
+    method = choose_method(options)
+    prune_by, model = choose_pruning(prune, method), deploy or method.deploys
+    rule = method.criterion
+    layout = method.make_scheme(
+        SchemeOptions(cv, labeled, seed, of_rows, len(candidates), rule)
+    )
+    by_group = of_rows if method.is_guarantee else None
     doubts = _caveats_of_groups(by_group, counted, fitting)
     if by_group is not None:
         counted = None
     axes = grid_axes(grid)
-    parts = None if prior is None else _prior(prior, certificate, axes.candidates)
+    parts = None if prior is None else _prior(prior, method, axes.candidates)
     if parts is not None and (n_without := int((parts == 0.0).sum())):
         notes.append(
             f"`prior` gives {n_without} of {len(candidates)} candidates the weight 0: "
@@ -623,15 +624,15 @@ def plan_search(
     if column is not None:
         column = column.of_rows(labeled.X[is_counted])
         losses = replace(losses, by_value=LossByValue(ERROR, column))
-    _check_losses(losses, certificate, report_by)
+    _check_losses(losses, method, report_by)
     _check_queries(
-        n_queries, certificate, losses, has_pool=counted is not None,
+        n_queries, method, losses, has_pool=counted is not None,
         in_groups=by_group is not None,
     )  # fmt: skip
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
     unit = "row" if by_group is None else "group"
-    notes += remarks_on_sizes(layout, counted, certificate, unit)
+    notes += remarks_on_sizes(layout, counted, method.name, unit)
     notes += losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
     declares_others = fitting is not None and fitting.other_records
     in_groups = of_rows is not None or "groups" in params
@@ -642,7 +643,7 @@ def plan_search(
             labeled.X, labeled.y, (layout.splits, layout.folds), sharing, fitting,
             allow_nan, losses,
         ),
-        criterion=rule, certificate=certificate, deploy=model, delta=delta,
+        criterion=rule, method=method, deploy=model, delta=delta,
         prune=prune_by, seed=seed, remarks=tuple(notes),
         row_remarks=(
             *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
@@ -654,8 +655,8 @@ def plan_search(
         identity={
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
-            "certificate": f"{certificate or 'none'}, {rule.name}, delta={delta:g}",
-            "splits": f"{layout.n_folds}, {layout.token}",
+            "certificate": f"{method.name or 'none'}, {rule.name}, delta={delta:g}",
+            "splits": _splits_text(layout),
             "prune": prune_by or "no",
             "deploy": model,
             "loss": repr(losses.main),
@@ -697,15 +698,17 @@ def _known_assumptions(
     return known
 
 
-def _check_losses(losses: DeclaredLosses, certificate: str, report_by: Any) -> None:
+def _check_losses(
+    losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
+) -> None:
     """Raise ValueError where a certificate bounds the error alone."""
-    if losses != DeclaredLosses() and certificate != "nested":
+    if losses != DeclaredLosses() and not method.is_nested:
         options = "`loss` and `report` are"
         if losses.by_value is not None:
             options = f"`report_by` {report_by!r} is"
         raise ValueError(
             f"{options} for certificate='nested' with plain random folds "
-            f"and no `criterion`, got certificate={certificate or None!r}; the others "
+            f"and no `criterion`, got certificate={method.name or None!r}; the others "
             f"are about the error: leave one of them out."
         )
 
@@ -730,16 +733,20 @@ def _caveats_of_groups(
 
 
 def _check_queries(
-    n_queries: int, certificate: str, losses: DeclaredLosses, *, has_pool: bool,
+    n_queries: int,
+    method: CertificateMethod,
+    losses: DeclaredLosses,
+    *,
+    has_pool: bool,
     in_groups: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Raise ValueError where labels of pool rows can make no bound smaller."""
     if not n_queries:
         return
     for is_wrong, why in (
-        (certificate != "nested",
+        (not method.is_nested,
          f"queries labels where the two models of certificate='nested' differ, got "
-         f"certificate={certificate or None!r}, which has one model; leave it out, and "
+         f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
         (in_groups,
          "queries labels of pool rows, which have no `groups`; leave one of them out"),
@@ -755,16 +762,16 @@ def _check_queries(
 
 
 def _prior(
-    prior: Any, certificate: str, candidates: Sequence[Mapping[str, Any]]
+    prior: Any, method: CertificateMethod, candidates: Sequence[Mapping[str, Any]]
 ) -> Floats:
     """Return the parts of delta that a prior means, shape (n_candidates,)."""
     n = len(candidates)
-    if certificate not in PAYING:
+    if not method.takes_prior:
         why = "a nested search does not pay for its candidates"
         raise ValueError(
             f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
-            f"delta among the candidates, got {certificate or None!r}; leave it out"
-            f"{f': {why}' if certificate == 'nested' else ''}."
+            f"delta among the candidates, got {method.name or None!r}; leave it out"
+            f"{f': {why}' if method.is_nested else ''}."
         )
     if callable(prior):
         weights = []
@@ -823,124 +830,6 @@ def _parts(
     return counted, fitting, notes
 
 
-def _decide(
-    certificate: str | None, criterion: str | None, deploy: str | None, prune: Any,
-    cv: Any, n_rows: int, *, groups: RowGroups | None, are_passed_on: bool,
-    has_pool: bool,
-) -> tuple[str, Criterion, str, str]:  # fmt: skip
-    """Return certificate, criterion, pruning and deployment that options mean."""
-    if certificate is not None:
-        check_choice(certificate, "certificate", CERTIFICATES)
-    if deploy is not None:
-        check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
-    # A number is of folds, or of random halvings.
-    is_number = cv is None or isinstance(cv, Layout | Real)
-    is_plain = is_number or bool(number_of_folds(cv, n_rows))
-    # What `fit` alone is told of groups makes no folds of them.
-    is_covered = is_plain and (groups is not None or not are_passed_on)
-    by_groups = is_plain and groups is not None
-    is_named = certificate is not None or criterion is not None
-    given = certificate or ("" if is_named or not is_covered else "nested")
-    estimate = "cv_error" if criterion is None else criterion
-    ranks, drops, model = MEANS.get(given, (estimate, "exact", ALL_ROWS))
-    rule, nested = get_criterion(ranks), given == "nested"
-    if prune is False:
-        drops = ""
-    elif isinstance(prune, str) and prune in PRUNE:
-        drops = prune
-    elif prune is not None:
-        raise ValueError(
-            f"`prune` must be 'halving', 'exact' or False, got {show(prune)}; None "
-            f"takes "
-            f"'halving' for a nested search, else 'exact'."
-        )
-    what = "certificate" if given else "criterion"
-    reads_pool = {names.DISAGREEMENTS, names.POOL_ROWS} & set(rule.needs)
-    for is_wrong, why in (
-        (certificate and criterion is not None,
-         f"`criterion` is for estimates, but `certificate` is {certificate!r}; leave "
-         f"one of them out."),
-        (nested and not is_plain,
-         f"`certificate` 'nested' needs plain random folds, got a "
-         f"{type(cv).__name__}; give `cv` as a number, and where rows come in groups "
-         f"`groups`. For estimates by other folds use plan_search without "
-         f"`certificate`."),
-        (nested and not is_covered,
-         "`certificate` 'nested' makes folds of whole groups where they are passed as "
-         "`groups`, got them in `fit_params`; pass `groups` by itself, and `fit` gets "
-         "those of its rows where it wants them."),
-        (by_groups and given in PAYING,
-         f"`certificate` {given!r} compares models on rows of the pool, which have no "
-         f"`groups`; use 'nested', which reads none, or leave `groups` out."),
-        (by_groups and given and deploy == ALL_ROWS,
-         "`deploy` 'all_rows' compares two models on rows of the pool, which have no "
-         "`groups`; use deploy='one_fold', or leave `groups` out."),
-        (ranks == "mean_loss",
-         "`criterion` 'mean_loss' is that of a declared loss; leave it out, and write "
-         'loss=dsel.losses.recall("fraud") or another.'),
-        (not given and rule.is_guarantee,
-         f"`criterion` is for estimates, got {show(criterion)}; write "
-         f"certificate={criterion!r}."),
-        (reads_pool and not has_pool,
-         f"`{what}` {given or criterion!r} needs unlabeled rows, but `pool` is None; "
-         f"pass the pool, or use certificate='nested', which needs none."),
-        (drops == "halving" and not nested,
-         "`prune` 'halving' is for certificate='nested'; use 'exact' or False."),
-        (deploy and not nested,
-         f"`deploy` {deploy!r} is for certificate='nested', which has two models to "
-         f"hand over, got {f'certificate={given!r}' if given else 'an estimate'}; "
-         f"leave `deploy` out."),
-        (deploy == ALL_ROWS and not has_pool,
-         "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
-         "None; pass the pool, or use deploy='one_fold'."),
-    ):  # fmt: skip
-        if is_wrong:
-            raise ValueError(why)
-    return given, rule, drops, deploy or model
-
-
-def _layout(
-    cv: Any, labeled: LabeledRows, seed: int, certificate: str, rule: Criterion,
-    groups: RowGroups | None, n_candidates: int,
-) -> Layout:  # fmt: skip
-    """Return the splits that the criterion reads."""
-    if isinstance(cv, Layout):
-        layout = cv
-    elif rule.by_halves:
-        repeats = check_integer(30 if cv is None else cv, "cv", at_least=1)
-        layout = halves_layout(labeled.n_rows, repeats, seed)
-    else:
-        cv = DEFAULT_FOLDS if cv is None else cv
-        k = number_of_folds(cv, labeled.n_rows)
-        fewest = 4 if certificate == "nested" and k == 2 and n_candidates > 1 else k
-        if groups is not None and groups.n_groups < (fewest or 0):
-            raise ValueError(
-                f"`groups` must have at least {fewest} groups for cv={k}, got "
-                f"{groups.n_groups}; use fewer folds, or label rows of more groups."
-            )
-        if certificate == "nested":
-            assert k is not None  # `_decide` has refused other splitters
-            return nested_layout(
-                k, labeled.n_rows, seed, n_candidates=n_candidates, groups=groups
-            )
-        labels = labeled.classes[labeled.y]
-        layout = folds_layout(
-            cv, labeled.X, labels, seed, groups=groups, is_certified=bool(certificate)
-        )
-        if certificate == "holdout":
-            layout = replace(layout, splits=layout.splits[:1], n_folds=1)
-    reads_rows = layout.n_halvings > 0 or names.LOO_ERRORS in rule.needs
-    if reads_rows and groups is not None:
-        raise ValueError(
-            f"`groups` are not kept together by {rule.name!r}, which is counted by "
-            f"random halves or row by row; leave them out, or search without "
-            f"`criterion`."
-        )
-    if names.LOO_ERRORS in rule.needs:
-        layout = with_leave_one_out(layout, labeled.n_rows)
-    return layout
-
-
 def _groups(
     candidates: tuple[Candidate, ...],
     labeled: LabeledRows,
@@ -975,6 +864,10 @@ def _groups(
             f"same `out` counts them again"
         )
     return tuple(groups), notes
+
+
+def _splits_text(layout: Layout) -> str:
+    return f"{layout.n_folds}, {layout.token}"
 
 
 def _short_hash(value: Any) -> str:

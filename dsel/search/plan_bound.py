@@ -7,7 +7,7 @@ spread.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -28,14 +28,7 @@ from dsel.checks import (
     show,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-
-CV_BOUND: Final = "cv_bound"
-BEST_FOLD: Final = "best_fold"
-HOLDOUT: Final = "holdout"
-FIFTH: Final = "held_out_fifth"
-CERTIFICATES: Final = (ONE_FOLD, ALL_ROWS, CV_BOUND, BEST_FOLD, HOLDOUT, FIFTH)
-"""Rows of the table: both numbers of ``"nested"``, the other certificates, and what
-holding out a fifth of the labels gives without dsel."""
+from dsel.search.certificate_methods import BEST_FOLD, CV_BOUND, HOLDOUT
 
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
@@ -142,14 +135,9 @@ def plan_bound(
         1.0 if class_share is None else check_probability(class_share, "class_share"),
     )
     table = (names.CERTIFICATE, names.N_FOLDS)
-    terms = np.array(
-        [[expected_terms(case, c, k) for k in folds] for c in CERTIFICATES]
-    )
-    without = {ONE_FOLD, HOLDOUT}  # whose models have not seen one of the folds
-    seen = [
-        [0.8 if c == FIFTH else 1.0 - (c in without) / k for k in folds]
-        for c in CERTIFICATES
-    ]
+    rows = ROWS.values()
+    terms = np.array([[expected_terms(case, row, k) for k in folds] for row in rows])
+    seen = [[row.share_seen(k) for k in folds] for row in rows]
     plan = xr.Dataset(
         {
             names.BOUND: (table, terms.sum(axis=2)),
@@ -163,7 +151,7 @@ def plan_bound(
             names.N_CANDIDATES: case.n_candidates,
             names.DELTA: case.delta,
         },
-        coords={names.CERTIFICATE: list(CERTIFICATES), names.N_FOLDS: folds},
+        coords={names.CERTIFICATE: list(ROWS), names.N_FOLDS: folds},
     )
     rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
     how = "as declared of five" if disagreement else "a third of the error in five"
@@ -171,9 +159,9 @@ def plan_bound(
         f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
         f"rows{'' if class_share is None else ' of the class'} ({how}, more in fewer)."
     ]
-    of_dsel = plan[names.BOUND].sel({names.CERTIFICATE: list(CERTIFICATES[:-1])})
-    fifth = plan[names.BOUND].sel({names.CERTIFICATE: FIFTH}).min()
-    if fifth <= of_dsel.min():
+    is_fifth = np.array([row is FIFTH for row in rows])
+    of_dsel = plan[names.BOUND][~is_fifth].min()
+    if plan[names.BOUND][is_fifth].min() <= of_dsel:
         remarks.append("A held-out fifth would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
@@ -192,7 +180,7 @@ def plan_bound(
         needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
         for name, field in needed.items():
             needs = [
-                [_needed(case, field, c, k, limit) for k in folds] for c in CERTIFICATES
+                [_needed(case, field, row, k, limit) for k in folds] for row in rows
             ]
             plan[name] = (table, np.array(needs))
     return plan.assign_attrs(remarks=remarks)
@@ -214,6 +202,16 @@ class Case:
     """Share of the rows that limits are read from; 1 where they are about the error."""
 
     @property
+    def is_error(self) -> bool:
+        """Whether limits are about the error, not about the misses of a class."""
+        return self.class_share == 1.0
+
+    @property
+    def candidate_delta(self) -> float:
+        """Share of delta of one candidate, where all of them are bounded."""
+        return self.delta / self.n_candidates
+
+    @property
     def n_counted(self) -> int:
         """Labeled rows that limits are read from."""
         return round(self.n_labeled * self.class_share)
@@ -228,46 +226,6 @@ class Case:
         rows, larger = divmod(self.n_counted, n_folds)
         sizes = [(rows + 1, larger), (rows, n_folds - larger)]
         return [(size, number) for size, number in sizes if number]
-
-
-def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, float]:
-    """Return the average label term and disagreement term of one certificate.
-
-    NaN where it has none: more folds than rows, or no pool.
-    """
-    k, n, m = n_folds, case.n_counted, case.n_unlabeled
-    each = case.delta / case.n_candidates
-    of_error = case.class_share == 1.0
-    if k > n or not (of_error or certificate in (ONE_FOLD, ALL_ROWS, FIFTH)):
-        return np.nan, np.nan
-    if certificate == FIFTH:
-        return mean_limit(max(1, n // 5), case.error, case.delta), 0.0
-    if certificate == HOLDOUT:
-        return mean_limit(-(-n // k), case.error, each), 0.0
-    if certificate == ONE_FOLD:
-        # Where there is a pool, the number for the model of all rows holds beside it.
-        share = LABEL_SHARE if m else 1.0
-        return _smallest_limit(case, share * case.delta * fold_shares(k)), 0.0
-    if not m:
-        return np.nan, np.nan
-    # Of a nested search delta is divided among folds, else among candidates.
-    whole = case.delta if certificate == ALL_ROWS else each
-    first = LABEL_SHARE * whole
-    second = (1.0 - LABEL_SHARE) * whole / (k if certificate == ALL_ROWS else 1)
-    if certificate == CV_BOUND:
-        sizes = case.fold_sizes(k)
-        limits = (each * mean_limit(n, case.error, first / k) for n, each in sizes)
-        label_term = sum(limits) / k
-    else:
-        of_folds = fold_shares(k) if certificate == ALL_ROWS else np.full(k, 1 / k)
-        label_term = _smallest_limit(case, first * of_folds)
-    differ = case.disagreement(k) * case.class_share
-    if of_error:
-        return label_term, mean_limit(m, differ, second)
-    # Half of delta's part is for how many labeled rows are of the class, in all folds.
-    of_class, rows = np.array(n), np.array(case.n_labeled)
-    least = float(lower_limits(of_class, rows, np.array(k * second / 2)))
-    return label_term, mean_limit(m, differ, second / 2) / least
 
 
 @lru_cache(maxsize=4096)
@@ -308,14 +266,113 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     return float(points @ (before - survival))
 
 
-def _needed(
-    case: Case, field: str, certificate: str, n_folds: int, wanted: float
-) -> int:
+def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
+    """Return the average label term and disagreement term of one row of the table.
+
+    NaN where it has none: more folds than rows, no pool, or a loss that it cannot
+    bound.
+    """
+    is_there = case.n_unlabeled > 0 or not row.reads_pool
+    bounds_it = case.is_error or row.bounds_losses
+    if n_folds > case.n_counted or not (is_there and bounds_it):
+        return np.nan, np.nan
+    return row.terms(case, n_folds)
+
+
+def _held_out_fifth(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a test on a fifth of the labels, whatever the folds are."""
+    del n_folds
+    return mean_limit(max(1, case.n_counted // 5), case.error, case.delta), 0.0
+
+
+def _first_fold(case: Case, n_folds: int) -> tuple[float, float]:
+    n_rows = -(-case.n_counted // n_folds)
+    return mean_limit(n_rows, case.error, case.candidate_delta), 0.0
+
+
+def _best_fold(case: Case, n_folds: int) -> tuple[float, float]:
+    # Where there is a pool, the number for the model of all rows holds beside it.
+    share = LABEL_SHARE if case.n_unlabeled else 1.0
+    return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
+
+
+def _all_rows(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a nested search, whose delta is divided among folds."""
+    limit = _smallest_limit(case, LABEL_SHARE * case.delta * fold_shares(n_folds))
+    share = (1.0 - LABEL_SHARE) * case.delta / n_folds
+    differ = case.disagreement(n_folds) * case.class_share
+    if case.is_error:
+        return limit, mean_limit(case.n_unlabeled, differ, share)
+    # Half of delta's part is for how many labeled rows are of the class, in all folds.
+    of_class, rows = np.array(case.n_counted), np.array(case.n_labeled)
+    least = float(lower_limits(of_class, rows, np.array(n_folds * share / 2)))
+    return limit, mean_limit(case.n_unlabeled, differ, share / 2) / least
+
+
+def _mean_of_folds(case: Case, n_folds: int) -> tuple[float, float]:
+    share = LABEL_SHARE * case.candidate_delta / n_folds
+    sizes = case.fold_sizes(n_folds)
+    limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
+    return sum(limits) / n_folds, _pool_term(case, n_folds)
+
+
+def _best_of_folds(case: Case, n_folds: int) -> tuple[float, float]:
+    shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
+    return _smallest_limit(case, shares), _pool_term(case, n_folds)
+
+
+def _pool_term(case: Case, n_folds: int) -> float:
+    """Return the disagreement term where delta is divided among candidates."""
+    share = (1.0 - LABEL_SHARE) * case.candidate_delta
+    return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
+
+
+def _all_labels(n_folds: int) -> float:
+    del n_folds
+    return 1.0
+
+
+def _without_a_fold(n_folds: int) -> float:
+    return 1.0 - 1 / n_folds
+
+
+def _four_fifths(n_folds: int) -> float:
+    del n_folds
+    return 0.8
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: a model whose bound is expected."""
+
+    terms: Callable[[Case, int], tuple[float, float]]
+    """Returns label term and disagreement term for a number of folds."""
+    share_seen: Callable[[int], float]
+    """Returns the share of the labeled rows that the model has seen."""
+    reads_pool: bool = False
+    bounds_losses: bool = False
+    """Whether it bounds the recall of a class, too; else the error alone."""
+
+
+FIFTH: Final = Row(_held_out_fifth, _four_fifths, bounds_losses=True)
+ROWS: Final[Mapping[str, Row]] = {
+    ONE_FOLD: Row(_best_fold, _without_a_fold, bounds_losses=True),
+    ALL_ROWS: Row(_all_rows, _all_labels, reads_pool=True, bounds_losses=True),
+    CV_BOUND.name: Row(_mean_of_folds, _all_labels, reads_pool=True),
+    BEST_FOLD.name: Row(_best_of_folds, _all_labels, reads_pool=True),
+    HOLDOUT.name: Row(_first_fold, _without_a_fold),
+    "held_out_fifth": FIFTH,
+}
+"""Rows of the table: both numbers of a nested search, the other certificates, and what
+holding out a fifth of the labels gives without dsel."""
+
+
+def _needed(case: Case, field: str, row: Row, n_folds: int, wanted: float) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
 
     def is_enough(rows: int) -> bool:
         changed = replace(case, **{field: rows})
-        return sum(expected_terms(changed, certificate, n_folds)) <= wanted
+        return sum(expected_terms(changed, row, n_folds)) <= wanted
 
     low, high = (n_folds, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
     if is_enough(low):

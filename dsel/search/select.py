@@ -25,12 +25,12 @@ from dsel.results.certificate import (
 )
 from dsel.results.cube import evidence, in_order, with_criteria
 from dsel.results.tables import all_params, content_token
+from dsel.search.certificate_methods import METHODS, CertificateMethod
 from dsel.search.counts import has_stopped
 from dsel.search.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
-NESTED: Final = "nested"
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
 
@@ -87,12 +87,15 @@ def select(
     evidence(results)  # raises where it is no cube
     results = in_order(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
-    if criterion == NESTED:
-        if str(results.attrs.get("certificate")) != NESTED or delta is not None:
+    method = METHODS.get(criterion or "")
+    if method is not None and method.is_nested:
+        # Its search without each fold is no count of this cube, and cannot be redone.
+        if method_of(results) is not method or delta is not None:
             raise ValueError(
-                f"{NESTED!r} is read by nested searches at the delta of their plan, "
+                f"{criterion!r} is read by nested searches at the delta of their plan, "
                 f"not from counts of another one or at another `delta`; run "
-                f"plan_search(..., certificate={NESTED!r}), with an `out` of its own."
+                f"plan_search(..., certificate={criterion!r}), with an `out` of its "
+                f"own."
             )
         criterion = None
     if criterion is None and delta is None and choice is not None:
@@ -119,21 +122,19 @@ def select(
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
     """Choose by a criterion, and read the declared certificate, or an estimate."""
-    certificate = str(cube.attrs.get("certificate", ""))
     if criterion.startswith(names.CRITICAL_EPSILON):
         raise ValueError(
             f"`criterion` must be an estimate of the error, but {criterion!r} says how "
             f"sure a model is of its rows; {names.VALIDATION_ERROR!r} is one."
         )
-    # The certificate of the best fold is about whichever candidate the mean bound ranks
-    # first: limits of all folds of all candidates hold at once.
-    of_best = criterion == "best_fold" or (
-        certificate == "best_fold" and criterion == "cv_bound"
-    )
-    reported, own = terms_of(cube, "best_fold" if of_best else criterion, delta=delta)
+    planned, method = method_of(cube), METHODS.get(criterion)
+    if planned is not None and not planned.is_nested and criterion == planned.ranks_by:
+        method = planned  # what ranks there reads the bound that the plan declared
+    name = criterion if method is None else method.name
+    reported, own = terms_of(cube, name, delta=delta)
     rule, terms = reported, own
-    if of_best:  # after what was asked for is known to be there
-        rule, terms = terms_of(cube, "cv_bound", delta=delta)
+    if method is not None and method.ranks_by != name:  # known to be there
+        rule, terms = terms_of(cube, method.ranks_by, delta=delta)
     counts, declared = evidence(cube), _delta_of(cube, nan)
     delta = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
@@ -155,7 +156,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     why = ""
     if not reported.is_guarantee:
         why = f"{reported.name} is an estimate, not a bound"
-    elif reported.name != certificate:
+    elif planned is None or reported.name != planned.name:
         why = (
             f"{reported.name} is not the certificate that the plan declared; a plan "
             f"with certificate={reported.name!r} and an `out` of its own gives one"
@@ -166,7 +167,6 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         why = f"the plan declared delta={declared:g}"
     elif str(cube.attrs.get(TOKEN)) != content_token(cube):
         why = CHANGED
-    planned = planned_objections(cube)
     fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
@@ -175,12 +175,17 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
-        fold=fold, objections=(*[why] * bool(why), *planned), **fields,
+        fold=fold, objections=(*[why] * bool(why), *planned_objections(cube)), **fields,
     )  # fmt: skip
     return Choice(
         number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
         {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
     )  # fmt: skip
+
+
+def method_of(cube: xr.Dataset) -> CertificateMethod | None:
+    """Return the method that the plan of a cube declared; None for estimates."""
+    return METHODS.get(str(cube.attrs.get("certificate", "")))
 
 
 def planned_objections(cube: xr.Dataset) -> tuple[str, ...]:
