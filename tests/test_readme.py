@@ -60,6 +60,12 @@ def test_predict_page__is_a_session_that_runs(tmp_path, monkeypatch):
     assert all(text.rstrip("\n") in done.stdout for text in shown[:2])
 
 
+def test_page_by_value__shows_what_is_printed(tmp_path, monkeypatch, capsys):
+    page = ROOT / "docs/using/by_value.md"
+    _read(page, tmp_path, monkeypatch)
+    assert _blocks(page, "text")[0] in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page__runs_as_it_stands(page, tmp_path, monkeypatch):
     known = dict(CRITERIA)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from math import isnan
 from typing import Any, Final
 
 import pandas as pd
@@ -32,7 +33,7 @@ class ReportByValue(Told):
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     (0.041, 0.1), (0.0631, 1.0), (9000, 300), 12)
     >>> print(made)
-    Error by site (95% confidence, all limits at once): model trained on all labels
+    Error by site (95% confidence, all limits jointly), model trained on all labels
     site   error  at most  rows
     A       4.1%     6.4%   812
     B      10.0%   100.0%    31
@@ -52,7 +53,7 @@ class ReportByValue(Told):
     rows: tuple[int, ...]
     """Labeled rows of each value."""
     error: tuple[float, ...]
-    """Estimates, of the models of all folds."""
+    """Estimates, of the models of all folds; NaN where no row was counted."""
     error_at_most: tuple[float, ...]
     """Limits, at most 1, which says nothing."""
     pool_rows: tuple[int, ...] = ()
@@ -79,9 +80,9 @@ class ReportByValue(Told):
     def headline(self) -> str:
         """Return the line above the table."""
         if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}: {self.model}"
-        sure = f"{confidence(self.delta)}% confidence, all limits at once"
-        return f"Error by {self.column} ({sure}): {self.model}"
+            return f"No guarantee, since {self.remarks[0]}, {self.model}"
+        sure = f"{confidence(self.delta)}% confidence, all limits jointly"
+        return f"Error by {self.column} ({sure}), {self.model}"
 
     @property
     def heads(self) -> Fact:
@@ -92,7 +93,7 @@ class ReportByValue(Told):
         """Return the texts of each value: its name, then what `heads` name."""
         columns = (
             (GAP if value is None else str(value) for value in self.values),
-            (about_percent(seen) for seen in self.error),
+            ("" if isnan(seen) else about_percent(seen) for seen in self.error),
             (in_percent(limit) for limit in self.error_at_most),
             (f"{n:,}" for n in self.rows),
         )

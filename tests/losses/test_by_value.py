@@ -248,7 +248,7 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     assert opened.report_by_value() == report
     lines = str(report).splitlines()
     assert lines[0] == (
-        "Error by site (95% confidence, all limits at once): "
+        "Error by site (95% confidence, all limits jointly), "
         "model trained on 80% of the labels"
     )
     assert lines[1].split() == ["site", "error", "at", "most", "rows"]
