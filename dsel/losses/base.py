@@ -10,7 +10,7 @@ that the residuals fix.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -26,13 +26,16 @@ that does not exist, or raised, `NO_PREDICTION` for every row."""
 NO_PREDICTION = int(np.iinfo(np.int64).min)
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """Rows that models have predicted."""
 
     X: Any
     """Array, CSR matrix or `Frame`, as the models got it."""
     y: NDArray[Any] | None = None
     """Class codes of labeled rows; None for rows of the pool."""
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    """What statistics have computed of the rows: the models of all folds share it."""
 
 
 class CubeVariable(NamedTuple):

@@ -162,7 +162,7 @@ class CountByValue:
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count labeled rows by value."""
         assert rows.y is not None  # else nobody knows what is wrong
-        parts = self._split(rows.X, rows.y, predictions)
+        parts = self._split(rows, rows.y, predictions)
         return self._stack(
             (len(y), self.counted.count(Rows(None, y), z)) for y, z in parts
         )
@@ -174,7 +174,7 @@ class CountByValue:
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
     ) -> Integers:
         """Count pool rows by value."""
-        parts = self._split(rows.X, fold_model, all_rows)
+        parts = self._split(rows, fold_model, all_rows)
         of_fold = self.unstack(fold, self.shape)
         return self._stack(
             (len(z), self.counted.count_pair(Rows(None), z, w, counts))
@@ -198,14 +198,18 @@ class CountByValue:
         """Return what was counted by value, without the numbers of rows."""
         return counts[..., 1:].reshape(*counts.shape[:-1], *shape)
 
-    def _split(self, X: Any, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
+    def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
-        codes = self.column.codes(X)
-        order, n = np.argsort(codes, kind="stable"), len(self.column.values)
-        ends = np.searchsorted(codes[order], np.arange(n + 2))
+        if self.column not in rows.memo:  # as long as one prediction of linear models
+            codes = self.column.codes(rows.X)
+            counts = np.bincount(codes, minlength=len(self.column.values) + 1)
+            # Integers of 16 bits are sorted by their digits, in a tenth of the time.
+            order = np.argsort(codes.astype(np.int16), kind="stable")
+            rows.memo[self.column] = order, [0, *np.cumsum(counts).tolist()]
+        order, ends = rows.memo[self.column]
+        ordered = [array[order] for array in arrays]
         for start, stop in pairwise(ends):
-            rows = order[start:stop]
-            yield [array[rows] for array in arrays]
+            yield [array[start:stop] for array in ordered]
 
     @staticmethod
     def _stack(parts: Iterator[tuple[int, Integers]]) -> Integers:

@@ -422,9 +422,9 @@ def fail(*_):
 def base():
     """Return what calls are made with, and what functions are given that read it."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(24, 3))
+    X = np.column_stack([rng.normal(size=(24, 2)), np.arange(24) % 3])
     y = (X[:, 0] + 0.3 * rng.normal(size=24) > 0).astype(int)
-    pool = rng.normal(size=(60, 3))
+    pool = np.column_stack([rng.normal(size=(60, 2)), np.arange(60) % 3])
     folder = Path(tempfile.mkdtemp())
     with chdir(folder), warnings.catch_warnings(action="ignore"):
         grid = {"C": [0.1, 1.0], "gamma": [0.1, 1.0]}
@@ -440,6 +440,7 @@ def base():
             cv=3,
             certificate="nested",
             report=True,
+            report_by=2,
             random_state=0,
         ).run()
         dsel.save_results(outcome.results, "results")
@@ -512,9 +513,10 @@ def calls():
     search = {
         "estimator": SVC(), "param_grid": {"C": [0.1, 1.0]}, "certificate": "cv_bound",
         "deploy": None, "cv": 3, "delta": 0.05, "prune": False,
-        "max_pool_rows": 50, "loss": "error", "report": False, "random_state": 0,
+        "max_pool_rows": 50, "loss": "error", "report": False, "report_by": None,
+        "random_state": 0,
     }  # fmt: skip
-    plain = {k: v for k, v in search.items() if k not in ("report",)}
+    plain = {k: v for k, v in search.items() if k not in ("report", "report_by")}
     widths = {"widths": [1.0], "regularizations": [0.1, 1.0], "cv": 3}
     regression = {"X": X, "y": X[:, 0]}
     active = {
@@ -718,6 +720,7 @@ def calls():
                 ("plot_loss_curves", "results", b.least_squares),
                 ("plot_comparison", "comparison", b.comparison),
                 ("plot_certified_report", "report", b.nested.certified_report()),
+                ("plot_report_by_value", "report", b.nested.report_by_value()),
             )
         },
         "plot_surface": (plots.plot_surface, {
