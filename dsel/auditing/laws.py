@@ -43,6 +43,12 @@ class Law:
         cell, y = np.divmod(drawn, self.chances.shape[1])
         return self._rows(self.cells[cell], rng.random(n_rows)), y
 
+    def draw_labeled(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Floats, Codes, Codes | None]:
+        """Return labeled rows, their classes, and their groups where they have some."""
+        return (*self.draw(n, rng), None)
+
     def error(self, model: Any) -> float:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
@@ -79,6 +85,39 @@ class Law:
 
     def _rows(self, cells: Floats, last: Floats) -> Floats:
         return cells if self.has_twins else np.column_stack([cells, last])
+
+
+@dataclass(frozen=True)
+class GroupedLaw(Law):
+    """A law of rows in groups; each row is like its group, or is drawn by itself.
+
+    A random row of a new group has the law's chances, whatever the sizes of groups are,
+    so errors are those of that law. The last column tells groups apart.
+    """
+
+    sizes: tuple[int, ...] = (5,)
+    """Rows of a group, by the class that is drawn for it; one for all, or of each."""
+    correlation: float = 0.6
+    """Of what two rows of one group are."""
+
+    def draw_labeled(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Floats, Codes, Codes]:
+        """Return all rows of `n` groups, their classes and groups."""
+        chances, n_classes = self.chances.ravel(), self.chances.shape[1]
+        of_groups = rng.choice(chances.size, n, p=chances)
+        sizes = np.resize(self.sizes, n_classes)[of_groups % n_classes]
+        keys = np.repeat(np.arange(n), sizes)
+        alone = rng.choice(chances.size, len(keys), p=chances)
+        # Two rows are both like their group with the probability `correlation`.
+        is_like = rng.random(len(keys)) < np.sqrt(self.correlation)
+        cell, y = np.divmod(np.where(is_like, of_groups[keys], alone), n_classes)
+        return self._rows(self.cells[cell], rng.random(n)[keys]), y, keys
+
+
+def in_groups(law: Law, *sizes: int) -> GroupedLaw:
+    """Return a law with rows in groups: of one size, or one for each class."""
+    return GroupedLaw(law.cells, law.chances, law.has_twins, sizes)
 
 
 def step(n_cells: int = 16, *, has_twins: bool = False) -> Law:

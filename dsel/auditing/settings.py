@@ -35,6 +35,7 @@ from dsel.auditing.laws import (
     Turncoat,
     biased_coin,
     dice,
+    in_groups,
     noisy_copies,
     step,
     with_values,
@@ -61,11 +62,14 @@ class Draw:
     pool_y: Codes
     """Classes of the pool rows, for whoever labels some of them."""
     seed: int
+    groups: Codes | None = None
+    """Group of each labeled row, where the law has groups and the search is told."""
 
     def plan(self, delta: float, **changed: Any) -> Plan:
         """Plan the setting's search, or a changed one."""
         setting = self.setting
         options = {"cv": 3, "random_state": self.seed, **setting.options, **changed}
+        options |= {} if self.groups is None else {"groups": self.groups}
         return plan_search(
             setting.estimator, setting.grid, self.X, self.y, self.pool, delta=delta,
             **options,
@@ -134,7 +138,7 @@ def certify_any(draw: Draw, delta: float) -> Claims:
     return draw.certified(
         certify(
             procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
-            n_jobs=1, cv=3, **draw.setting.options,
+            n_jobs=1, cv=3, groups=draw.groups, **draw.setting.options,
         )
     )  # fmt: skip
 
@@ -227,23 +231,27 @@ class Setting:
     """Of `plan_search`; ``cv=3`` where nothing else is said."""
     steps: Steps = search
     n_labeled: int = 39
+    """Labeled rows, or groups of them."""
     n_unlabeled: int = 200
     """Rows of the pool; with 0 there is none."""
     n_copies: int = 0
     """How often the pool also holds each labeled record."""
     is_control: bool = False
     """Whether it is a broken bound, which the audit must catch."""
+    tells_groups: bool = True
+    """Whether a search is told which rows are of one group."""
 
     def draw(self, entropy: Any) -> Draw:
         """Return one draw; the same for the same numbers."""
         rng = np.random.default_rng(entropy)
-        X, y = self.law.draw(self.n_labeled, rng)
+        X, y, groups = self.law.draw_labeled(self.n_labeled, rng)
         pool, pool_y = self.law.draw(self.n_unlabeled, rng)
         pool = np.vstack([pool, *[X] * self.n_copies])
         pool_y = np.concatenate([pool_y, *[y] * self.n_copies])
         seed = int(rng.integers(2**31))
         rows = pool if self.n_unlabeled else None
-        return Draw(self, X, y, rows, pool_y, seed)
+        groups = groups if self.tells_groups else None
+        return Draw(self, X, y, rows, pool_y, seed, groups)
 
 
 # Law, learner and grid of what several settings search.
@@ -341,6 +349,39 @@ def _by_value() -> dict[str, Setting]:
     return {f"by value, {name}": each for name, each in found.items()}
 
 
+def _of_groups() -> dict[str, Setting]:
+    """Return the settings in which rows come in groups."""
+    # A memory knows the groups that it has seen, so rows of one must not be on both
+    # sides of a fold.
+    leak, rare, forget = biased_coin(0.4), biased_coin(0.1), {"otherwise": [0, 1]}
+    alone: dict[str, Any] = {"n_unlabeled": 0}
+    found = {
+        "5 rows": Setting(in_groups(leak, 5), Memory(), forget, **alone),
+        "20 rows": Setting(in_groups(leak, 20), Memory(), forget, **alone),
+        "unlike sizes": Setting(in_groups(leak, 1, 20), Memory(), forget, **alone),
+        "noise": Setting(in_groups(_COIN, 5), RandomTable(has_seed=False), _TEN),
+        "holdout": Setting(
+            in_groups(leak, 5), Memory(), forget, {"certificate": "holdout"}
+        ),
+        "report of a cost": Setting(
+            in_groups(rare, 2, 9), RandomTable(has_seed=False), _TEN,
+            {"report": [0, 1], "loss": _COST}, n_labeled=90, **alone,
+        ),
+        "any selection": Setting(
+            in_groups(_COIN, 5), RandomTable(), _TEN, {}, certify_any
+        ),
+    }  # fmt: skip
+    return {f"groups, {name}": each for name, each in found.items()}
+
+
+def _untold_groups(size: int) -> Setting:
+    """Return a search that takes rows of groups for independent ones: BROKEN."""
+    law = in_groups(biased_coin(0.1), size)
+    return Setting(
+        law, Memory(), {"otherwise": [0]}, n_labeled=60, tells_groups=False, **_BROKEN
+    )
+
+
 SETTINGS: Final[Mapping[str, Setting]] = {
     **{k: v for m in METHODS.values() for k, v in _of_each_certificate(m).items()},
     **{f"{m.name}, prior": _with_prior(m.name) for m in METHODS.values()
@@ -362,6 +403,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
     **_by_value(),
+    **_of_groups(),
     "any selection": Setting(*_NOISE, steps=certify_any),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(
@@ -385,6 +427,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "luckiest fold": Setting(*_ONE_TABLE, {"cv": 5}, pick_fold, **_BROKEN),
     "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, look_again, **_BROKEN),
+    "5 rows a group": _untold_groups(5),
+    "20 rows a group": _untold_groups(20),
     "values alone": Setting(
         with_values(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
         {"report_by": 1, "cv": 2}, read_values_alone, n_labeled=600, **_BROKEN,
@@ -395,4 +439,4 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip
-"""The settings of the audit by name; the last five are broken bounds."""
+"""The settings of the audit by name; the last seven are broken bounds."""

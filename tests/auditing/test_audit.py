@@ -22,6 +22,8 @@ CONTROLS = {
     "luckiest fold": 0.5,
     "repeated looks": 0.2,
     "stratified folds": 0.5,
+    "5 rows a group": 0.2,
+    "20 rows a group": 0.2,
     "values alone": 0.2,
 }
 """Broken bounds, and a delta at which few draws show it."""
@@ -58,6 +60,30 @@ def test_duplicates__are_allowed_for_by_every_loss(name):
 def test_control__is_caught(name, delta):
     found = dsel.audit(name, delta=delta, n_draws=60, random_state=3)
     assert is_sound(found), found.failures.values
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name.startswith("groups")]
+)
+def test_groups__are_certified_and_hold(name):
+    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
+    assert found.certified.item() == 8
+    assert found.holds.item()
+
+
+def test_law_of_groups__has_the_correlation_and_the_marginal_law_that_it_says(rng):
+    law = laws.in_groups(laws.biased_coin(0.3), 5)
+    _, y, keys = law.draw_labeled(20_000, rng)
+    rows = y.reshape(-1, 5)
+    correlation = np.corrcoef(rows[:, 0], rows[:, 1])[0, 1]
+    assert correlation == pytest.approx(0.6, abs=0.03)
+    assert y.mean() == pytest.approx(0.3, abs=0.02)
+    # Of groups whose sizes depend on their class, a random row of a random group.
+    unlike = laws.in_groups(laws.biased_coin(0.3), 1, 20)
+    _, y, keys = unlike.draw_labeled(20_000, rng)
+    first = np.unique(keys, return_index=True)[1]
+    assert y.mean() > 0.5
+    assert y[first].mean() == pytest.approx(0.3, abs=0.02)
 
 
 @pytest.mark.parametrize("name", ["nested, resumed", "nested, predict raises"])
