@@ -608,7 +608,7 @@ def plan_search(
     layout = method.make_scheme(
         SchemeOptions(cv, labeled, seed, of_rows, len(candidates), rule)
     )
-    by_group = of_rows if method.is_guarantee else None
+    by_group = of_rows if method.is_guarantee and layout.is_plain_random else None
     doubts = _caveats_of_groups(by_group, counted, fitting)
     if by_group is not None:
         counted = None

@@ -220,9 +220,13 @@ def test_groups__are_refused_in_one_line(case):
     assert "\n" not in str(caught.value)
 
 
-def test_splitter__gives_estimates_and_says_how_to_get_a_bound():
-    certificate = plan(cv=GroupKFold(5)).run().certificate
+@pytest.mark.parametrize("name", [None, "holdout", "cv_bound"])
+def test_splitter__gives_estimates_and_says_how_to_get_a_bound(name):
+    made = plan(cv=GroupKFold(5), certificate=name, pool=X)
+    certificate = made.run().certificate
+    assert made.pool is not None
     assert not certificate.certified
+    assert certificate.n_groups == 0
     assert "pass a number of folds as `cv`, and `groups`" in str(certificate)
 
 
