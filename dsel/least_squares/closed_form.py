@@ -29,6 +29,7 @@ Cholesky is off by as much: below n eps ||K|| no method has a digit.
 """
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -181,26 +182,48 @@ def leave_one_out_residuals(solution: DualSolution) -> Floats:
     return np.asarray(solution.values / diagonal[:, np.newaxis, :])
 
 
-def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
-    """Return e_T = (G_TT)^-1 (G y)_T for the rows T left out together.
+def block_residuals(
+    solution: DualSolution, blocks: Sequence[Integers]
+) -> Iterator[list[Floats]]:
+    """Yield for every lam e_T = (G_TT)^-1 (G y)_T of each block T of rows left out.
 
-    T is not empty, and with an intercept not all rows. The shape is (len(rows),
-    n_outputs, n_lam).
+    Blocks may overlap, as pairs of folds do. None is empty, and with an intercept none
+    has all rows. Each array has the shape (len(T), n_outputs).
     """
-    residuals = np.empty_like(solution.values[rows])
-    block = solution.spectrum.vectors[rows]
-    for column in range(residuals.shape[2]):
-        # G_TT = Q_T diag(r) Q_T' as a square, symmetric to the last digit.
-        scaled = block * np.sqrt(solution.inverse[:, column])
-        taken = solution.taken[rows, column]
-        inner = scaled @ scaled.T - np.outer(taken, taken)
-        values = solution.values[rows, :, column]
-        _, solved, info = lapack.dposv(inner, values)
-        if info != 0:
-            # Not positive definite to rounding: the solution of least norm.
-            solved = np.linalg.lstsq(inner, values, rcond=None)[0]
-        residuals[:, :, column] = solved
-    return residuals
+    n = len(solution.values)
+    # Pairs of folds read every part of G, so forming it once costs less than theirs.
+    needs_all = sum(len(rows) ** 2 for rows in blocks) > n**2
+    for column, inverse in enumerate(solution.inverse.T):
+        taken, values = solution.taken[:, column], solution.values[:, :, column]
+        root, whole = np.sqrt(inverse), np.empty((0, 0))
+        if needs_all:
+            whole = _gram_of_rows(solution.spectrum.vectors * root, taken)
+        found = []
+        for rows in blocks:
+            if needs_all:
+                inner = whole[np.ix_(rows, rows)]
+            else:
+                scaled = solution.spectrum.vectors[rows] * root
+                inner = _gram_of_rows(scaled, taken[rows])
+            found.append(_solve_block(inner, values[rows]))
+        yield found
+
+
+def _gram_of_rows(scaled: Floats, taken: Floats) -> Floats:
+    """Return G_TT = Q_T diag(r) Q_T', of G~ where an intercept has taken its part."""
+    # As a square it is symmetric to the last digit.
+    inner = np.asarray(scaled @ scaled.T)
+    if taken.any():
+        inner -= np.outer(taken, taken)
+    return inner
+
+
+def _solve_block(inner: Floats, values: Floats) -> Floats:
+    _, solved, info = lapack.dposv(inner, values)
+    if info != 0:
+        # Not positive definite to rounding: the solution of least norm.
+        solved = np.linalg.lstsq(inner, values, rcond=None)[0]
+    return np.asarray(solved)
 
 
 def gcv_losses(solution: DualSolution) -> Floats:

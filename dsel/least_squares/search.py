@@ -264,17 +264,25 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
     lams = plan.regularizations[usable]
     solution = solve_dual(spectrum, plan.y, lams, fit_intercept=fit_intercept)
     loo = np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
-    folds = []
-    for fold in plan.folds:
-        # Splitters need not test all rows that they leave out of the training.
-        left_out = np.setdiff1d(np.arange(len(plan.y)), fold.train_rows)
-        tested = np.isin(left_out, fold.test_rows)
-        residuals = block_residuals(solution, left_out)[tested]
-        folds.append(np.square(residuals).sum(axis=(0, 1)))
+    every = np.arange(len(plan.y))
+    # Splitters need not test all rows that they leave out of the training.
+    left_out = [np.setdiff1d(every, fold.train_rows) for fold in plan.folds]
+    tested = [
+        np.isin(rows, fold.test_rows)
+        for rows, fold in zip(left_out, plan.folds, strict=True)
+    ]
+    folds = np.empty((len(lams), len(left_out)))
+    for losses, residuals in zip(
+        folds, block_residuals(solution, left_out), strict=True
+    ):
+        for place, (found_rows, of_rows) in enumerate(
+            zip(tested, residuals, strict=True)
+        ):
+            losses[place] = np.square(of_rows[found_rows]).sum()
     found = {
         names.LOO_LOSS_SUM: loo,
         names.GCV_LOSS_SUM: gcv_losses(solution),
-        names.FOLD_LOSS_SUM: np.column_stack(folds or [loo]),
+        names.FOLD_LOSS_SUM: folds if plan.folds else loo[:, np.newaxis],
     }
     if plan.extra is not None:
         rows, targets = plan.extra

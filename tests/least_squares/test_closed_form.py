@@ -1,5 +1,7 @@
 """Closed forms of least squares against refits and definitions, and their limits."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit
@@ -79,7 +81,8 @@ def test_closed_forms__stay_finite_at_tiny_regularizations(rng, penalty, width):
     solution = solve_dual(spectrum, y, np.array([1e-12]))
     assert np.isfinite(leave_one_out_residuals(solution)).all()
     assert np.isfinite(gcv_losses(solution)).all()
-    assert np.isfinite(block_residuals(solution, np.arange(7))).all()
+    [[residuals]] = block_residuals(solution, [np.arange(7)])
+    assert np.isfinite(residuals).all()
 
 
 def test_losses__without_regularization_use_the_inverse(rng):
@@ -112,3 +115,23 @@ def test_whitening__drops_the_null_space_of_duplicate_centers(rng):
     root, gram = whitening(centers, width=0.8), gaussian_gram(centers, width=0.8)
     np.testing.assert_allclose(root @ root.T @ gram, np.eye(6), atol=1e-10)
     assert whitening(centers[[0, 0, 1]], width=0.8).shape == (3, 2)
+
+
+@pytest.mark.parametrize("n_folds", [3, 5, 12], ids=["formed once", "5", "in blocks"])
+def test_block_residuals__of_pairs_of_folds_equal_those_of_refits(
+    rng, fit_intercept, n_folds
+):
+    X, y = rng.uniform(-2, 2, (60, 2)), rng.standard_normal((60, 1))
+    lams, fold_of = np.array([1e-3, 0.1, 10.0]), rng.permutation(60) % n_folds
+    pairs = list(combinations(range(n_folds), 2))[:10]
+    blocks = [np.flatnonzero(np.isin(fold_of, pair)) for pair in pairs]
+    spectrum = decompose_gram(gaussian_gram(X, width=0.7), penalty="rkhs")
+    solution = solve_dual(spectrum, y, lams, fit_intercept=fit_intercept)
+    for lam, found in zip(lams, block_residuals(solution, blocks), strict=True):
+        model = KernelLeastSquares(
+            0.7, lam, penalty="rkhs", fit_intercept=fit_intercept
+        )
+        for rows, residuals in zip(blocks, found, strict=True):
+            train = np.setdiff1d(np.arange(60), rows)
+            expected = y[rows] - model.fit(X[train], y[train]).predict(X[rows])
+            np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-10)
