@@ -125,8 +125,9 @@ OUTER_VALUE_COUNTS: Final = "outer_value_counts"
 OUTER_VALUE_DIFFERENCES: Final = "outer_value_differences"
 OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = "outer_duplicate_value_differences"
 
-# Attributes: the assumptions, in JSON; which models the fold errors are of; and, of a
-# coordinate of folds or halves, how many the search has.
+# Attributes: caveats and assumptions, in JSON; which models the fold errors are of;
+# and, of a coordinate of folds or halves, how many the search has.
+CAVEATS: Final = "caveats"
 ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"
 N_SPLITS: Final = "n_splits"

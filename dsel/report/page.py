@@ -35,7 +35,7 @@ N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
 """Classes, or values of a column, up to which a report is a figure, too."""
-TOLD: Final = (names.ASSUMPTIONS, "choice")
+TOLD: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice")
 """Attributes that the page tells in words."""
 
 

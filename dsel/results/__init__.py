@@ -8,15 +8,17 @@ Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria
 *candidate* is numbered in the C order of the grid's dimensions. Counts are NaN where
 nothing was counted; `evidence` turns them into integers for the mathematics, -1 there.
 A *record* is what one task found; a *store* keeps the records of one plan, and its
-outcome. An *assumption* is by design, checked, declared or violated; a certificate is
-certified if none is violated and nothing else speaks against it.
+outcome. An *assumption* is by design, checked, declared or violated. A *caveat* voids a
+number, weakens it, or is good to know; a certificate is certified if no caveat voids
+it, and each violated assumption is one that does.
 
-`told` has how facts are shown, `certificate` and `prefit` what is told, `cube` and
-`tables` what was counted, `place`, `models` and `store` how it is kept, `rows` results
-for every row of a pool.
+`caveats` has their list, `told` has how facts are shown, `certificate` and `prefit`
+what is told, `cube` and `tables` what was counted, `place`, `models` and `store` how it
+is kept, `rows` results for every row of a pool.
 """
 
 from dsel.results.by_value import ReportByValue
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
@@ -25,9 +27,11 @@ from dsel.results.queries import Queries
 from dsel.results.store import open_results, save_results
 
 __all__ = [
+    "Caveat",
     "Certificate",
     "CertifiedReport",
     "Choice",
+    "Effect",
     "ModelComparison",
     "PrefitCertificate",
     "Queries",

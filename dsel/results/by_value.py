@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.texts import about_percent, confidence, in_percent
 from dsel.results.told import Fact, Told
 
@@ -16,7 +17,7 @@ GAP: Final = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
-class ReportByValue(Told):
+class ReportByValue(LimitsWithCaveats, Told):
     """The error of one model among the rows with each value of a column, with limits.
 
     Notes
@@ -60,8 +61,8 @@ class ReportByValue(Told):
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
     """Pool rows with a value that no labeled row has."""
-    remarks: tuple[str, ...] = ()
-    """Why limits are no guarantee; empty where they are one."""
+    caveats: tuple[Caveat, ...] = ()
+    """Those of the certificate of the model; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.

@@ -6,7 +6,7 @@ An upper limit rounds up, so that what is shown is a bound, too.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor, isfinite, isnan, log10, nan
 from typing import Any, Final, Self, TypeVar
@@ -19,6 +19,17 @@ from dsel.checks import check_choice
 from dsel.errors import NewerRecordError
 from dsel.results import records
 from dsel.results.by_value import ReportByValue
+from dsel.results.caveats import (
+    Caveat,
+    Effect,
+    LimitsWithCaveats,
+    caveat_facts,
+    collect_caveats,
+    make_caveats,
+    remarks_of,
+    texts_of,
+    upgrade_texts,
+)
 from dsel.results.queries import Queries
 from dsel.results.texts import (
     about_percent,
@@ -93,6 +104,11 @@ class Assumption:
         """Whether it is known not to hold."""
         return self.state == VIOLATED
 
+    @property
+    def text(self) -> str:
+        """The assumption in one line; what breaks it is said by a caveat above."""
+        return str(replace(self, reason="")) if self.is_violated else str(self)
+
     def __str__(self) -> str:
         because = f" ({self.reason})" if self.reason else ""
         return f"{self.name}, {self.state}: {self.statement}{because}"
@@ -154,8 +170,9 @@ class Certificate(Told):
     """Which model it is about: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
     """All that it assumes, from `full_list`."""
-    objections: tuple[str, ...] = ()
-    """Why the number is no guarantee, beside violated assumptions."""
+    caveats: tuple[Caveat, ...] = ()
+    """What else a reader should know about the number, the gravest first; violated
+    assumptions come on top in `all_caveats`."""
     label_term: float = nan
     """Part of the bound that comes from labeled rows."""
     disagreement_term: float = nan
@@ -198,13 +215,24 @@ class Certificate(Told):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the number is no guarantee; empty where it is one."""
-        reasons = list(self.objections)
-        if isnan(self.unclipped) and not reasons:
+        return texts_of(self.all_caveats, Effect.VOIDS)
+
+    @property
+    def all_caveats(self) -> tuple[Caveat, ...]:
+        """What a reader should know about the number, the gravest first, each once."""
+        reasons = []
+        if isnan(self.unclipped) and not texts_of(self.caveats, Effect.VOIDS):
             reasons.append(f"{self.criterion} has no number")
         if set(ALWAYS) - {each.name for each in self.assumptions}:
             reasons.append(LOST)
         violated = [each for each in self.assumptions if each.is_violated]
-        return (*reasons, *(f"{e.name} is violated: {e.reason}" for e in violated))
+        reasons += [f"{each.name} is violated: {each.reason}" for each in violated]
+        return collect_caveats(self.caveats, make_caveats(Effect.VOIDS, reasons))
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of 0.2 with its reasons as caveats."""
+        return upgrade_texts(record, "objections", Effect.VOIDS)
 
     @property
     def model(self) -> str:
@@ -219,12 +247,17 @@ class Certificate(Told):
         """Return the one line that says how wrong the model can be, rounded up."""
         return self.headline_after("")
 
-    def headline_after(self, jointly: str) -> str:
-        """Return the headline; `jointly` says with which other bound it holds."""
+    def headline_after(self, jointly: str, known: Container[str] = ()) -> str:
+        """Return the headline; `jointly` says with which other bound it holds.
+
+        Of the `known` reasons why it may be no guarantee the reader was told before.
+        """
         amount = self.amount(self.bound)
         if not self.certified:
             number = "no number" if isnan(self.bound) else f"about {amount}"
-            return f"No guarantee, since {self.reasons[0]}: {number}, {self.model}"
+            reason = self.reasons[0]
+            why = "for the reason above" if reason in known else f"since {reason}"
+            return f"No guarantee, {why}: {number}, {self.model}"
         if self.says_nothing:
             most = self.amount(self.largest) if self.loss != "error" else "100%"
             return f"No bound below {most}, {self.model}"
@@ -291,7 +324,7 @@ class Certificate(Told):
                 f"rows, which the bound allows for"
             )
         facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
-        facts += [("But", reason) for reason in self.reasons[1:]]
+        facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
         if self.certified and self.says_nothing:
             more = "more labeled rows"
             if self.criterion in OF_ALL_CANDIDATES:
@@ -299,7 +332,7 @@ class Certificate(Told):
             elif self.deploy == ALL_ROWS:
                 more += " and pool rows that equal none of them"
             facts.append(("Smaller", f"with {more}; see plan_bound"))
-        return facts + [("Assumes", str(each)) for each in self.assumptions]
+        return facts + [("Assumes", each.text) for each in self.assumptions]
 
     def reading(self) -> str:
         """Return the certificate in plain words, an assumption a line."""
@@ -307,7 +340,7 @@ class Certificate(Told):
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedReport(Told):
+class CertifiedReport(LimitsWithCaveats, Told):
     """Recall and precision of every class and the error of one model, with limits.
 
     Notes
@@ -347,8 +380,8 @@ class CertifiedReport(Told):
     precision_at_least: tuple[float, ...]
     error: float
     error_at_most: float
-    remarks: tuple[str, ...] = ()
-    """Why limits are no guarantee; empty where they are one."""
+    caveats: tuple[Caveat, ...] = ()
+    """Those of the certificate of the model; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame of numbers in [0, 1], a row for each class."""
@@ -419,7 +452,7 @@ class Choice(Told):
     held_out_fifth: float = nan
     """Bound that a 20% hold-out set would give on average at this error; NaN where
     none is known."""
-    remarks: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     """What else a reader should know, such as fits that failed."""
     candidates: Mapping[str, int] = field(default_factory=dict)
     """The candidate of each deployment; that of a fold may be another."""
@@ -436,6 +469,22 @@ class Choice(Told):
     """What the procedure chose without each fold; empty where the grid sets it."""
     reports_by_value: Mapping[str, ReportByValue] = field(default_factory=dict)
     """Limits by the values of a column, by deployment, where the plan declared it."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Caveats of the choice that leave its bounds a guarantee, as texts."""
+        return remarks_of(self.caveats)
+
+    @property
+    def all_caveats(self) -> tuple[Caveat, ...]:
+        """All that a reader should know, the gravest first, each once."""
+        of_models = (each.all_caveats for each in self.certificates.values())
+        return collect_caveats(*of_models, self.caveats, self._fold_choices())
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of 0.2 with its remarks as caveats."""
+        return upgrade_texts(record, "remarks", Effect.INFO)
 
     def to_json(self) -> str:
         """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
@@ -532,6 +581,7 @@ class Choice(Told):
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; most have no name."""
         lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
+        known = [*self.certificate.reasons[:1]]
         for deploy, other in self.certificates.items():
             if deploy == self.deploy:
                 continue
@@ -539,7 +589,9 @@ class Choice(Told):
             params = params_text(self.params_of.get(deploy, self.params))
             is_same = params == params_text(self.params) and number == self.candidate
             which = "" if is_same else f" ({params})"
-            lines.append(other.headline_after("jointly with the line above") + which)
+            line = other.headline_after("jointly with the line above", known)
+            lines.append(line + which)
+            known += other.reasons[:1]
         if not isnan(self.held_out_fifth):
             percent = self.certificate.amount(self.held_out_fifth)
             lines.append(
@@ -549,9 +601,7 @@ class Choice(Told):
         return [
             *(("", line) for line in lines),
             *(() if self.queries is None else self.queries.lines()),
-            *(("But", reason) for reason in self.certificate.reasons[1:]),
-            *(("Note", remark) for remark in self.remarks),
-            *self._fold_choices(),
+            *caveat_facts(self.all_caveats, known=known),
         ]
 
     @property
@@ -563,8 +613,8 @@ class Choice(Told):
             return f"{self.procedure}, as it is"
         return f"{params_text(self.params)} (by {self.procedure})"
 
-    def _fold_choices(self) -> list[Fact]:
-        """Return a line where the procedure has not chosen the same without each fold.
+    def _fold_choices(self) -> list[Caveat]:
+        """Return a caveat where the procedure chose otherwise without some fold.
 
         It says how much the choice depends on the rows.
         """
@@ -574,7 +624,8 @@ class Choice(Told):
         if len(counts) == 1:
             return []
         texts = (f"{params} ({n}x)" for params, n in counts.most_common())
-        return [("Note", f"without a fold {self.procedure} chose {'; '.join(texts)}")]
+        text = f"without a fold {self.procedure} chose {'; '.join(texts)}"
+        return [Caveat(Effect.INFO, text)]
 
 
 def params_text(params: Mapping[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
 from dsel.results.certificate import Assumption, Certificate
 from dsel.results.texts import confidence
 from dsel.results.told import Fact
@@ -44,8 +45,15 @@ class PrefitCertificate(Certificate):
     Error at most 4.2% (95% confidence), model as given, 1,000 rows it has not seen
     """
 
-    remarks: tuple[str, ...] = ()
-    """What makes the number doubtful, though it breaks no assumption for sure."""
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What makes the number doubtful, though it breaks no assumption for sure."""
+        return remarks_of(self.caveats)
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record whose remarks and reasons were texts in today's fields."""
+        return upgrade_texts(super().upgrade_record(record), "remarks", Effect.WEAKENS)
 
     @property
     def model(self) -> str:
@@ -69,7 +77,7 @@ class PrefitCertificate(Certificate):
         return [
             ("", self.headline()),
             ("", f"{self.what} on these rows: {seen}"),
-            *(("Caveat", remark) for remark in self.remarks),
+            *caveat_facts(self.all_caveats),
             *(("Assumes", _statement(each)) for each in self.assumptions),
         ]
 

@@ -84,6 +84,9 @@ def from_record(kind: type[T], record: Any) -> T:
     own = dict(record)
     if own.pop("kind", kind.__name__) != kind.__name__:
         raise TypeError(f"this is no {kind.__name__}")
+    # What an older version wrote by other names; unknown fields are refused below.
+    upgrade = getattr(kind, "upgrade_record", None)
+    own = own if upgrade is None else upgrade(own)
     hints = _hints(cast(Hashable, kind))
     if unknown := sorted(own.keys() - hints.keys()):
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")

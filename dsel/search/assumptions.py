@@ -28,6 +28,7 @@ from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
+from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.folds import Layout
 
@@ -106,9 +107,7 @@ def count_fitting_rows(
     return n_equal
 
 
-def objections_to_fitting_rows(
-    facts: PoolFacts, fitting: Pool | None
-) -> tuple[str, ...]:
+def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
     """Return why models may have seen rows that they are tested on, through the pool.
 
     Equal rows that are other records would break nothing, but content cannot tell them
@@ -116,14 +115,15 @@ def objections_to_fitting_rows(
     """
     n = facts.fitting_equal_rows
     if not n or fitting is None or fitting.other_records:
-        return ()
-    return (
+        return []
+    text = (
         f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
         f"learners are given equal labeled rows, so a model may have met rows that it "
         f"is tested on (take the labeled records out of the pool by their index or id, "
         f"never by their values; or, if these are other records, declare it by "
-        f"open_pool(..., other_records=True))",
+        f"open_pool(..., other_records=True))"
     )
+    return [Caveat(Effect.VOIDS, text)]
 
 
 def two_sample_test(
@@ -200,7 +200,7 @@ def with_pool_facts(
     )
 
 
-def remarks_on_rows(labeled: LabeledRows, layout: Layout) -> tuple[str, ...]:
+def caveats_of_rows(labeled: LabeledRows, layout: Layout) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     found = [_standardised(X), _copies(labeled.X, layout)]
@@ -214,12 +214,12 @@ def remarks_on_rows(labeled: LabeledRows, layout: Layout) -> tuple[str, ...]:
             f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
             f"never predict"
         )
-    return tuple(remark for remark in found if remark)
+    return make_caveats(Effect.WEAKENS, filter(None, found))
 
 
-def remarks_on_sizes(
+def caveats_of_sizes(
     layout: Layout, pool: Pool | None, certificate: str, unit: str = "row"
-) -> list[str]:
+) -> list[Caveat]:
     """Return why a bound will be large; what is counted in a fold is rows or groups."""
     found = []
     if pool is not None and pool.n_rows < SMALL_POOL:
@@ -235,7 +235,7 @@ def remarks_on_sizes(
         )
     if layout.is_nested and layout.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
-    return found
+    return make_caveats(Effect.INFO, found)
 
 
 def _standardised(X: Any) -> str:

@@ -1,7 +1,6 @@
 """A search that counts every candidate: bounds of all at once, or estimates."""
 
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +35,6 @@ def search_all(run: Run) -> Outcome:
         run.check_failures(evidence, search.table.unpredicting)
         cube = run.make_cube(evidence, facts)
         choice = choose(cube, plan.criterion.name)
-        choice = replace(choice, remarks=(*plan.row_remarks, *choice.remarks))
         models = deployed_models(run, search, choice)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(cube, choice, None, partial(dict, models))

@@ -25,6 +25,7 @@ from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Choice
+from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, CHOICE, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_pair_cube
@@ -51,10 +52,10 @@ from dsel.search.procedures import name_procedure
 from dsel.search.pruning import NestedPruner
 from dsel.search.run import Remade, Run
 from dsel.search.select import (
+    caveats_of,
     certificate_of,
     cv_error,
-    planned_objections,
-    remarks_on,
+    voiding_caveats,
 )
 
 if TYPE_CHECKING:
@@ -348,9 +349,9 @@ def choose_models(
         last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
     )
     models = {ONE_FOLD: last.models.get(read.fold)}
-    objections = planned_objections(cube)
     common: dict[str, Any] = {
-        "estimate": read.estimate, "objections": objections, "loss": repr(loss),
+        "estimate": read.estimate, "loss": repr(loss),
+        "caveats": tuple(voiding_caveats(cube)),
         "says": f"{loss.label} at most", "largest": loss.largest,
     }  # fmt: skip
     certificates = {
@@ -375,11 +376,12 @@ def choose_models(
     choice = Choice(
         number, plan.axes.candidates[number], plan.criterion.name, estimate,
         certificates, deploy, read.expected_holdout,
-        (*plan.row_remarks, *last.messages, *remarks_on(cube)), candidates,
+        caveats_of(cube, make_caveats(Effect.INFO, last.messages)), candidates,
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
             name: replace(
-                reports[name], model=f"{made.model}{made.on_rows}", remarks=made.reasons
+                reports[name], model=f"{made.model}{made.on_rows}",
+                caveats=made.all_caveats,
             )
             for name, made in certificates.items()
             if name in reports
@@ -388,7 +390,7 @@ def choose_models(
         reports_by_value={
             name: replace(
                 by_value[name], model=f"{made.model}{made.on_rows}",
-                remarks=made.reasons,
+                caveats=made.all_caveats,
             )
             for name, made in certificates.items()
             if name in by_value

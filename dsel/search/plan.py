@@ -46,6 +46,13 @@ from dsel.families.fit_arguments import check_pool_learners, checked_params, tak
 from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
+from dsel.results.caveats import (
+    Caveat,
+    Effect,
+    collect_caveats,
+    make_caveats,
+    remarks_of,
+)
 from dsel.results.certificate import (
     DECLARED,
     ONE_FOLD,
@@ -57,7 +64,7 @@ from dsel.results.certificate import (
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import shortened, wrapped
 from dsel.runtime.tasks import single_threaded
-from dsel.search.assumptions import remarks_on_rows, remarks_on_sizes
+from dsel.search.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.certificate_methods import (
     CertificateMethod,
     MethodOptions,
@@ -72,6 +79,7 @@ from dsel.search.jobs import Group, JobContext, fit_splits
 from dsel.search.outcome import Outcome
 from dsel.search.pruning import n_kept
 
+GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 SMALLEST_DELTA: Final = 1e-100
 IN_GROUPS: Final = (
@@ -120,9 +128,9 @@ class Plan:
     """``halving``, ``exact``, or "" for the exhaustive search."""
     seed: int
     assumptions: tuple[Assumption, ...]
-    remarks: tuple[str, ...]
-    row_remarks: tuple[str, ...]
-    """What makes a number doubtful; a choice tells this, too."""
+    caveats: tuple[Caveat, ...]
+    """What a reader should know, the gravest first; violated assumptions come on top.
+    What is more than good to know is also said by choices."""
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
     prior: Floats | None = None
@@ -158,10 +166,9 @@ class Plan:
         return self.delta * self.prior
 
     @property
-    def objections(self) -> tuple[str, ...]:
-        """Why numbers are no guarantee, beside violated assumptions."""
-        given = ("the folds are not plain random: `cv` gave them",)
-        return () if self.layout.is_plain_random else given
+    def remarks(self) -> tuple[str, ...]:
+        """Caveats that leave a bound a guarantee, as texts."""
+        return remarks_of(self.caveats)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -348,14 +355,14 @@ class Plan:
             "seed": str(self.seed),
         }
         violated = [each.reason for each in self.assumptions if each.is_violated]
-        against = [f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)]
+        caveats = collect_caveats(self.caveats, make_caveats(Effect.VOIDS, violated))
         candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
         paragraphs = [
             (f"Plan of {candidates} over ({', '.join(self.axes.sizes)})", 4),
             *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
             *(
-                (f"  {remark}", 4)
-                for remark in (*self.remarks, *self.row_remarks, *against)
+                (f"  {'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}", 4)
+                for each in caveats
             ),
         ]
         return "\n".join(wrapped(text, indent) for text, indent in paragraphs)
@@ -632,8 +639,22 @@ def plan_search(
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
     unit = "row" if by_group is None else "group"
-    notes += remarks_on_sizes(layout, counted, method.name, unit)
-    notes += losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
+    weak = [
+        *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
+        *doubts,
+        *remarks_on_parameters(estimator, candidates),
+    ]
+    given_folds = [GIVEN_FOLDS] * (not layout.is_plain_random)
+    caveats = collect_caveats(
+        make_caveats(Effect.VOIDS, given_folds),
+        make_caveats(Effect.WEAKENS, weak),
+        caveats_of_rows(labeled, layout),
+        make_caveats(Effect.INFO, notes),
+        caveats_of_sizes(layout, counted, method.name, unit),
+        make_caveats(
+            Effect.INFO, losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
+        ),
+    )
     declares_others = fitting is not None and fitting.other_records
     in_groups = of_rows is not None or "groups" in params
     known = _known_assumptions(by_group, fitting, in_groups=in_groups)
@@ -644,13 +665,7 @@ def plan_search(
             allow_nan, losses,
         ),
         criterion=rule, method=method, deploy=model, delta=delta,
-        prune=prune_by, seed=seed, remarks=tuple(notes),
-        row_remarks=(
-            *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
-            *doubts,
-            *remarks_on_parameters(estimator, candidates),
-            *remarks_on_rows(labeled, layout),
-        ),
+        prune=prune_by, seed=seed, caveats=caveats,
         assumptions=full_list(known, has_pool=counted is not None),
         identity={
             "estimator": _short_hash(exact_text(estimator)),

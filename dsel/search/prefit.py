@@ -15,6 +15,7 @@ from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes
 from dsel.losses.base import FoldCounts, Rows
 from dsel.losses.declared import declare_losses
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.search.compare_models import fitted_classifier
@@ -61,7 +62,7 @@ def certify_prefit(
         float(limit), delta, "holdout", AS_GIVEN,
         assumptions=full_list(known, has_pool=False), estimate=declared.estimate(fold),
         n_labeled=n_rows, loss=repr(declared), says=f"{declared.label} at most",
-        largest=declared.largest, remarks=_duplicates(features),
+        largest=declared.largest, caveats=_duplicates(features),
         n_groups=0 if of_rows is None else of_rows.n_groups,
     )  # fmt: skip
 
@@ -79,15 +80,16 @@ def _all_classes(labels: Any, model: Any) -> Any:
     return np.unique(np.concatenate([known, labels]))
 
 
-def _duplicates(features: Any) -> tuple[str, ...]:
+def _duplicates(features: Any) -> tuple[Caveat, ...]:
     """Return a caveat where rows are duplicates of each other, as bootstraps have."""
     hashes = row_hashes(comparable(features, np.dtype(np.float64)))
     first: Integers = np.unique(hashes, return_index=True)[1]
     n_copies = len(hashes) - len(first)
     if not n_copies:
         return ()
-    return (
+    text = (
         f"{n_copies:,} of {len(hashes):,} rows are duplicates of another row: if they "
         f"are copies of the same records, rows are not independent (A1), so take each "
-        f"once",
+        f"once"
     )
+    return (Caveat(Effect.WEAKENS, text),)

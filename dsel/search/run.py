@@ -15,16 +15,18 @@ from dsel import names
 from dsel.data.query_rows import read_pool_rows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice
+from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import make_cube
+from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.versions import installed_versions
 from dsel.search.assumptions import (
     PoolFacts,
+    caveats_of_fitting_rows,
     count_fitting_rows,
     look_at_pool,
-    objections_to_fitting_rows,
     with_pool_facts,
 )
 from dsel.search.counts import CountTable, replay
@@ -121,10 +123,6 @@ class Run:
             self.store.append(FACTS, vars(facts))
         return facts
 
-    def pool_objections(self, facts: PoolFacts) -> tuple[str, ...]:
-        """Return why numbers are no guarantee, as the pool has shown."""
-        return objections_to_fitting_rows(facts, self.plan.context.fitting_pool)
-
     def read_query_rows(self, choice: Choice) -> pd.DataFrame | None:
         """Read the pool rows that are to be labeled again; None where there are none.
 
@@ -186,6 +184,11 @@ class Run:
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
+        # What is good to know of a plan was said by the plan.
+        caveats = collect_caveats(
+            (each for each in plan.caveats if each.effect is not Effect.INFO),
+            caveats_of_fitting_rows(facts, plan.context.fitting_pool),
+        )
         splits = {names.FOLD: layout.n_folds}
         if layout.n_halvings:
             splits = {names.REPEAT: layout.n_halvings, names.HALF: 2}
@@ -202,7 +205,7 @@ class Run:
                 "certificate": plan.certificate,
                 "deploy": plan.deploy,
                 "delta": plan.delta,
-                "objections": [*plan.objections, *self.pool_objections(facts)],
+                names.CAVEATS: [to_record(each) for each in caveats],
                 "seed": str(plan.seed),
                 "classes": [str(label) for label in plan.classes.tolist()],
                 "estimators": [g.family.name for g in plan.context.groups][:1],

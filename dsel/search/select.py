@@ -1,7 +1,7 @@
 """From counts to a choice by any criterion: no fit, no task."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import floor, isnan, nan
 from typing import Any, Final
@@ -16,6 +16,7 @@ from dsel.checks import check_choice, check_delta, check_probability, check_stri
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
 from dsel.results import Certificate, Choice
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import (
     ALL_ROWS,
     CHOICE,
@@ -24,6 +25,7 @@ from dsel.results.certificate import (
     attribute,
 )
 from dsel.results.cube import evidence, in_order, with_criteria
+from dsel.results.records import from_record
 from dsel.results.tables import all_params, content_token
 from dsel.search.certificate_methods import METHODS, CertificateMethod
 from dsel.search.counts import has_stopped
@@ -101,16 +103,17 @@ def select(
     if criterion is None and delta is None and choice is not None:
         if str(results.attrs.get(TOKEN)) == content_token(results):
             return choice
+        changed = Caveat(Effect.VOIDS, CHANGED)
         certificates = {  # the numbers stay, and are estimates
-            deploy: replace(each, objections=(CHANGED, *each.objections))
+            deploy: replace(each, caveats=collect_caveats([changed], each.caveats))
             for deploy, each in choice.certificates.items()
         }
         reports = {
-            deploy: replace(each, remarks=certificates[deploy].reasons)
+            deploy: replace(each, caveats=certificates[deploy].all_caveats)
             for deploy, each in choice.reports.items()
         }
         by_value = {
-            deploy: replace(each, remarks=certificates[deploy].reasons)
+            deploy: replace(each, caveats=certificates[deploy].all_caveats)
             for deploy, each in choice.reports_by_value.items()
         }
         return replace(
@@ -167,6 +170,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         why = f"the plan declared delta={declared:g}"
     elif str(cube.attrs.get(TOKEN)) != content_token(cube):
         why = CHANGED
+    unsure = make_caveats(Effect.VOIDS, filter(None, [why]))
     fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
@@ -175,11 +179,11 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
-        fold=fold, objections=(*[why] * bool(why), *planned_objections(cube)), **fields,
+        fold=fold, caveats=collect_caveats(unsure, voiding_caveats(cube)), **fields,
     )  # fmt: skip
     return Choice(
         number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
-        {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
+        {deploy: found}, deploy, nan, caveats_of(cube), {deploy: number},
     )  # fmt: skip
 
 
@@ -188,11 +192,30 @@ def method_of(cube: xr.Dataset) -> CertificateMethod | None:
     return METHODS.get(str(cube.attrs.get("certificate", "")))
 
 
-def planned_objections(cube: xr.Dataset) -> tuple[str, ...]:
-    """Return why no number of a cube is a guarantee, as its run has told."""
-    return attribute(
-        cube, "objections", lambda text: tuple(map(str, json.loads(text))), ()
+def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
+    """Return what plan and pool say against the numbers of a cube."""
+
+    def read(text: str) -> tuple[Caveat, ...]:
+        return tuple(from_record(Caveat, each) for each in json.loads(text))
+
+    def read_texts(text: str) -> tuple[Caveat, ...]:
+        return tuple(make_caveats(Effect.VOIDS, map(str, json.loads(text))))
+
+    return collect_caveats(
+        attribute(cube, names.CAVEATS, read, ()),
+        attribute(cube, "objections", read_texts, ()),  # cubes of 0.2 have texts
     )
+
+
+def voiding_caveats(cube: xr.Dataset) -> list[Caveat]:
+    """Return why no number of a cube is a guarantee, as its run has found."""
+    return [each for each in run_caveats(cube) if each.effect is Effect.VOIDS]
+
+
+def caveats_of(cube: xr.Dataset, others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
+    """Return what a reader of any choice from a cube should know, with `others`."""
+    found = collect_caveats(run_caveats(cube), others, caveats_of_counts(cube))
+    return tuple(each for each in found if each.effect is not Effect.VOIDS)
 
 
 def declared_loss(cube: xr.Dataset) -> Certificate | None:
@@ -331,10 +354,10 @@ def cv_error(counts: Mapping[str, Any], number: int) -> float:
     return float(np.mean(errors[number] / rows))
 
 
-def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
+def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
     """Return what the counts of a finished search say against its choice."""
     counts = evidence(cube)
-    remarks = []
+    caveats: list[Caveat] = []
     has_failed = counts[names.STATUS] == names.STATUS_FAILED
     messages = np.full(has_failed.shape, "", object)
     if names.MESSAGE in cube:
@@ -348,7 +371,8 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
         (stopped, "fits of {} " + unscaled),
     ):
         if n := int(found.sum()):
-            remarks.append(text.format(f"{n} candidate{'s' * (n > 1)}"))
+            candidates = f"{n} candidate{'s' * (n > 1)}"
+            caveats.append(Caveat(Effect.INFO, text.format(candidates)))
     if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
         # Two models that differ on a row cannot both be right there: half of the lower
         # limit of their disagreement is one of the mean of their errors, and needs no
@@ -361,7 +385,7 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
         least = float(limits.mean())
         said = float(np.mean(errors / counts[names.FOLD_ROWS]))
         if round(least, 3) > round(said, 3):  # as they are printed
-            remarks.append(
+            text = (
                 f"the models trained without a fold err on {100 * said:.1f}% of the "
                 f"labeled rows that they have not seen, but differ so often from the "
                 f"model trained on all labels that, of pool rows, the mean of their "
@@ -369,4 +393,5 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
                 f"confidence): its error is far larger, or the labeled rows are few, "
                 f"unlike the pool, or not independent"
             )
-    return tuple(remarks)
+            caveats.append(Caveat(Effect.WEAKENS, text))
+    return caveats

@@ -24,6 +24,7 @@ from dsel.plots import (
 )
 from dsel.plots.bars import plot_timing
 from dsel.results import ModelComparison, ReportByValue
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.texts import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -130,7 +131,7 @@ def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
     assert "95% confidence" in ax.get_title(loc="left")
     named = replace(report, classes=("a" * 70, "b"))  # or it would leave no bars
     assert texts(plot_certified_report(named))[0].startswith("a" * 21 + "...: recall")
-    doubted = replace(report, remarks=("A1 is violated",))
+    doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
     title = plot_certified_report(doubted).get_title(loc="left")
     assert title.startswith("No guarantee, since A1 is violated")
 
@@ -150,7 +151,7 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
         "(missing): at most 100.0%, 20.0% seen, 31 labeled rows",
     ]
     assert ax.get_title(loc="left").startswith("Error by site (95% confidence")
-    doubted = replace(report, remarks=("A1 is violated",))
+    doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
     title = plot_report_by_value(doubted).get_title(loc="left")
     assert title.startswith("No guarantee, since A1 is violated")
     with pytest.raises(TypeError, match="`report`"):

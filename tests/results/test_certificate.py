@@ -5,8 +5,11 @@ from math import inf, nan
 
 import pytest
 
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, Certificate, Choice, full_list
 
+ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
+FAILED = Caveat(Effect.INFO, "2 fits failed")
 FIFTHS = "80% of the labels"
 ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
 COMPARED = "For comparison: a 20% hold-out set would give about {} on average"
@@ -42,7 +45,7 @@ LINES = [
       f"Error at most 17.8% ({JOINTLY}), {ALL} (C=2.0)",
       COMPARED.format("14.0%")]),
     ({"certificates": {"all_rows": certificate(deploy="all_rows")},
-      "deploy": "all_rows", "held_out_fifth": nan, "remarks": ("2 fits failed",)},
+      "deploy": "all_rows", "held_out_fifth": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Note     2 fits failed"]),
 ]  # fmt: skip
 
@@ -61,7 +64,7 @@ def test_choice__is_a_few_lines(fields, lines):
 
 @pytest.mark.parametrize("value", [0.1, nan, inf])
 def test_told__comes_back_from_json(value):
-    made = certificate(value, objections=("an estimate",), equal_rows=4)
+    made = certificate(value, caveats=(ESTIMATE,), equal_rows=4)
     chosen = make_choice(certificates={"one_fold": made})
     for each in (made, chosen):
         again = type(each).from_json(each.to_json())
@@ -82,7 +85,7 @@ READ = [
       "n_unlabeled": 100_000}, True,
      ["By       nested; 14.2% from errors on labeled rows, 3.9% from the pool",
       "1,200 of 100,000 pool rows equal labeled rows", "\nAssumes  A4, "]),
-    ({"assumptions": full_list([VIOLATED]), "objections": ("it is an estimate",)},
+    ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,)},
      False, ["No guarantee, since it is an estimate: about 15.1%",
              "But      A1 is violated: the rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),

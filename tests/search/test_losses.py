@@ -361,7 +361,7 @@ def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
     assert f"{told} certified to be {int(least * 10) / 10}% at most" in text
     assert text.count("even without a miss") == 3
     alone = plan(grid={"max_depth": [3]}, y=np.where(np.arange(500) == 5, "theft", Y))
-    assert "1 of 6 trainings lack a class" in " ".join(alone.row_remarks)
+    assert "1 of 6 trainings lack a class" in " ".join(alone.remarks)
     assert "nested at delta=0.05; of balanced(" in text
 
 

@@ -1,0 +1,114 @@
+"""Caveats: one list, the gravest first, each text once; older results have texts."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsClassifier
+
+import dsel
+from dsel.results import Certificate, Choice
+from dsel.results.caveats import Caveat, Effect, collect_caveats
+from dsel.results.certificate import CertifiedReport
+from dsel.results.prefit import PrefitCertificate
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(120, 2)), np.arange(120) % 2
+SHIFTED = RNG.normal(size=(400, 2)) + 3.0
+VOID, WEAK, INFO = (Caveat(effect, effect.name) for effect in Effect)
+
+
+def search(pool=SHIFTED, **options):
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 5]}, X, Y, pool, random_state=0,
+        **options,
+    )  # fmt: skip
+    return plan, plan.run()
+
+
+def test_caveats__stand_in_the_order_of_their_effects_and_once():
+    assert collect_caveats([INFO, WEAK], [VOID, INFO]) == (VOID, WEAK, INFO)
+    graver = Caveat(Effect.VOIDS, INFO.text)
+    assert collect_caveats([INFO], [graver]) == (graver,)
+
+
+def test_reason__that_voids_both_bounds_is_printed_once():
+    _, outcome = search()
+    [reason] = outcome.certificate.reasons
+    assert "tells labeled rows from pool rows" in reason
+    finding = reason.removeprefix("A1 is violated: ")
+    assert [each.reasons for each in outcome.certificates.values()] == [(reason,)] * 2
+    for shown in (outcome.choice, *outcome.certificates.values()):
+        assert str(shown).count(finding) == 1
+    assert "No guarantee, for the reason above: about" in str(outcome.choice)
+    assert "A1, violated: labeled rows" in str(outcome.certificate)
+
+
+def test_choice__says_what_voids_then_what_weakens_then_what_is_good_to_know():
+    choice = Choice(
+        0, {"C": 1.0}, "cv_error", 0.1,
+        {"one_fold": Certificate(0.1, 0.05, "nested", "one_fold",
+                                 caveats=(VOID, Caveat(Effect.VOIDS, "second")))},
+        "one_fold", caveats=(WEAK, INFO),
+    )  # fmt: skip
+    names = [name for name, _ in choice.facts() if name]
+    assert names == ["But", "Caveat", "Note"]
+    assert choice.remarks == ("WEAKENS", "INFO")
+    assert choice.certificate.reasons == ("VOIDS", "second")
+
+
+def test_what_weakens_a_plan__is_said_by_every_choice_from_its_cube():
+    copies = np.repeat(X[:40], 3, axis=0)
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 5]}, copies, Y, random_state=0
+    )
+    outcome = plan.run()
+    [weak] = [each for each in plan.caveats if each.effect is Effect.WEAKENS]
+    assert "equal rows of other folds" in weak.text
+    for choice in (outcome.choice, dsel.select(outcome, "cv_error")):
+        assert weak in choice.caveats
+    assert "by nearest" not in str(outcome.choice)  # what is about the plan stays there
+
+
+def test_folds_that_were_given__void_numbers_of_plan_and_choice():
+    plan, outcome = search(None, cv=KFold(3), criterion="cv_error")
+    text = "the folds are not plain random: `cv` gave them"
+    assert plan.caveats[0] == Caveat(Effect.VOIDS, text)
+    assert f"NOT CERTIFIED: {text}" in " ".join(str(plan).split())
+    assert text in outcome.certificate.reasons
+
+
+CERTIFICATE = {"unclipped": 0.1, "delta": 0.05, "criterion": "nested",
+               "deploy": "one_fold"}  # fmt: skip
+REPORT = {"delta": 0.05, "model": "m", "classes": ["a"], "rows": [3], "recall": [0.5],
+          "recall_at_least": [0.1], "precision": [0.5], "precision_at_least": [0.1],
+          "error": 0.1, "error_at_most": 0.2}  # fmt: skip
+CHOICE = {"candidate": 0, "params": {}, "criterion": "cv_error", "estimate": 0.1,
+          "certificates": {"one_fold": CERTIFICATE}, "deploy": "one_fold"}  # fmt: skip
+OLDER = [
+    (Certificate, CERTIFICATE, "objections", "reasons"),
+    (PrefitCertificate, CERTIFICATE, "remarks", "remarks"),
+    (CertifiedReport, REPORT, "remarks", "remarks"),
+    (Choice, CHOICE, "remarks", "remarks"),
+]
+
+
+@pytest.mark.parametrize(("kind", "record", "field", "view"), OLDER)
+def test_texts_of_older_records__become_caveats(kind, record, field, view):
+    made = kind.from_json(json.dumps({**record, field: ["first", "second"]}))
+    assert getattr(made, view) == ("first", "second")
+    assert kind.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(("kind", "record", "field", "view"), OLDER)
+@pytest.mark.parametrize("forged", [7, "text", [1], {"a": 1}, None])
+def test_forged_texts__are_refused(kind, record, field, view, forged):
+    with pytest.raises(TypeError, match="has no"):
+        kind.from_json(json.dumps({**record, field: forged}))
+
+
+@pytest.mark.parametrize("forged", [[{"effect": "ALL", "text": "a"}], [7], "text"])
+def test_forged_caveats__are_refused(forged):
+    with pytest.raises(TypeError):
+        Certificate.from_json(json.dumps({**CERTIFICATE, "caveats": forged}))
