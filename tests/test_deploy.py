@@ -262,7 +262,7 @@ def test_hosts__start_a_tls_cluster_check_it_run_the_main_job_and_stop_it(host):
     certificate = dsel.select(dsel.open_results(host.folder / "results")).certificate
     assert certificate.certified
     assert certificate.headline() in done.stdout
-    assert "Error at most 4.4% (95% confidence)" in done.stdout  # as in this process
+    assert "Error at most 5.6% (95% confidence)" in done.stdout  # as in this process
     log = (host.folder / "dsel-run/workers.log").read_text()
     assert "PRIVATE KEY" not in done.stdout + done.stderr + log
     host.cluster("stop")
@@ -315,7 +315,7 @@ def test_hosts__stop_ends_nothing_that_it_did_not_start(host):
 @pytest.mark.cluster
 def test_kubernetes__its_commands_and_variables_make_a_tls_cluster(tmp_path):
     make_certificates(tmp_path / "tls", "127.0.0.1")
-    variables = {"PATH": PATH, "COMMAND": "dsel demo --quiet --seed 0"}
+    variables = {"PATH": PATH, "COMMAND": "dsel demo --quiet"}
     for name, value in _variables("dask.env").items():
         variables[name] = value.replace("/tls/", f"{tmp_path}/tls/")
     options = {"cwd": tmp_path, "env": environment(**variables)}

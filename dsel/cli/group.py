@@ -15,7 +15,7 @@ from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
     "compare": "Say whether a new model is better than an old one.",
-    "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
+    "demo": "Select an SVM for scikit-learn's digits, and bound its error.",
     "label": "Say what labels of the rows prove that `dsel compare` has drawn.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
     "pool": "Build a pool from a table, or describe one.",

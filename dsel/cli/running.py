@@ -53,9 +53,13 @@ text_options = adding(
 """Adds how text files are read."""
 
 run_options = adding(
-    click.option("--quiet", is_flag=True, help="Print the verdict alone."),
+    click.option("--quiet", is_flag=True, help="Print the result alone."),
     click.option(
-        "--seed", type=click.IntRange(0), default=0, help="Of draws; 0 by default."
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Of all random draws.",
     ),
     cluster_options,
     click.option(
