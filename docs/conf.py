@@ -56,9 +56,9 @@ html_copy_source = False
 html_math_renderer = "mathml"
 html_theme_options = {
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": ["page-toc", "glossary-link"],
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

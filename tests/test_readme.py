@@ -1,77 +1,101 @@
-"""What README and the site's pages show as Python runs as it stands."""
+"""What README and the site's pages show runs, and prints what they show."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.datasets import make_classification
-from sklearn.svm import SVC
 
 import dsel
 from dsel.criteria import CRITERIA
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+CLUSTER = ROOT / "docs/using/cluster.md"
 PAGES = sorted(
     path
-    for path in (ROOT / "docs").rglob("*.md")
+    for path in (README, *(ROOT / "docs").rglob("*.md"))
     if "```python" in path.read_text("utf-8") and "_build" not in path.parts
 )
+EXTRAS = {
+    "dsel report": "report",
+    "examples/papers": "papers",
+    "s3://": "cloud",
+}
+"""What needs an extra in a shell."""
 
 
 def _blocks(page, language="python"):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-def _read(page, tmp_path, monkeypatch):
-    """Run a page in a folder with a pool; return the names that its reader has then."""
+def _outputs(page):
+    """Return the blocks of Python, each with the text that stands right behind it."""
+    text = page.read_text("utf-8")
+    pair = r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?"
+    return re.findall(pair, text, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page != CLUSTER], ids=lambda page: page.stem
+)
+def test_page__runs_and_prints_as_it_stands(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    X, y = make_classification(350, 4, random_state=0)
-    known = {"dsel": dsel, "SVC": SVC, "X": X[:300], "y": y[:300]}
-    known["pool"] = dsel.write_pool(X[300:], "pool.zarr")
-    known["widths"] = np.array([1.0, 2.0])
-    known["regularizations"] = np.array([1e-3, 1e-2])
-    for block in _blocks(page):
-        exec(block, known)
-    return known
+    known_criteria, reader = set(CRITERIA), {"__name__": "__main__"}
+    for block, shown in _outputs(page):
+        exec(block, reader)  # a warning is an error
+        printed = capsys.readouterr().out
+        if shown:
+            assert printed == shown
+    for name in set(CRITERIA) - known_criteria:
+        del CRITERIA[name]
 
 
-def test_readme__runs_as_it_stands(tmp_path, monkeypatch, capsys):
-    reader = _read(README, tmp_path, monkeypatch)
-    assert _blocks(README, "text")[1] in capsys.readouterr().out
-    assert reader["choice"].certificate.certified
-    assert set(reader["outcome"].models) == {"one_fold", "all_rows"}
-    assert set(reader["search"].results_.dims) >= {"width", "regularization"}
+@pytest.mark.cluster
+def test_cluster_page__runs_and_prints_as_it_stands(tmp_path):
+    [(block, shown)] = _outputs(CLUSTER)
+    (tmp_path / "script.py").write_text(block)
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path, env=variables, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == (shown, "")
 
 
-def test_predict_page__is_a_session_that_runs(tmp_path, monkeypatch):
-    page = ROOT / "docs/using/predict.md"
-    _read(page, tmp_path, monkeypatch)
+def test_readme__begins_with_what_a_reader_has():
+    first = README.read_text("utf-8").partition("## Install")[0]
+    block, shown = _outputs(README)[0]
+    assert block in first
+    assert len(block.splitlines()) <= 12
+    assert shown in first
+
+
+@pytest.mark.parametrize(
+    "page", [README, *(ROOT / "docs/using").glob("*.md")], ids=lambda p: p.stem
+)
+def test_page__names_extras_before_the_command_that_needs_them(page):
+    text = page.read_text("utf-8")
+    for block in _blocks(page, "sh"):
+        before = text[: text.index(block)]
+        for words, extra in EXTRAS.items():
+            assert words not in block or f'".[{extra}]"' in before
+
+
+def test_two_tables_page__is_a_session_that_runs(tmp_path, monkeypatch):
+    page = ROOT / "docs/using/two_tables.md"
+    monkeypatch.chdir(tmp_path)
+    exec(_blocks(page)[0], {})
     [commands, look] = _blocks(page, "sh")
     dsel_here = f"{shlex.quote(sys.executable)} -m dsel "
     script = re.sub(r"^dsel ", dsel_here, f"set -e\n{commands}{look}", flags=re.M)
     done = subprocess.run(["sh"], input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     shown = _blocks(page, "text")
-    assert all(text.rstrip("\n") in done.stdout for text in shown[:2])
-
-
-def test_page_by_value__shows_what_is_printed(tmp_path, monkeypatch, capsys):
-    page = ROOT / "docs/using/by_value.md"
-    _read(page, tmp_path, monkeypatch)
-    assert _blocks(page, "text")[0] in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_page__runs_as_it_stands(page, tmp_path, monkeypatch):
-    known = dict(CRITERIA)
-    _read(page, tmp_path, monkeypatch)
-    for name in set(CRITERIA) - set(known):
-        del CRITERIA[name]
+    assert all(text.rstrip("\n") in done.stdout for text in shown[:3])
 
 
 def test_readme__bounds_are_those_of_plan_bound():
@@ -91,4 +115,5 @@ def test_readme__bounds_are_those_of_plan_bound():
 def test_readme__shows_what_the_demo_prints(tmp_path):
     demo = [sys.executable, "-m", "dsel", "demo", "--quiet", "--workers", "1"]
     done = subprocess.run(demo, capture_output=True, text=True, cwd=tmp_path)
-    assert _blocks(README, "text")[0] in done.stdout
+    shown = README.read_text("utf-8").partition("<!-- demo -->")[2]
+    assert shown.partition("```text\n")[2].partition("```")[0] in done.stdout

@@ -41,8 +41,8 @@ def command(delta: float, seed: int, **options: Any) -> None:
     def observed(outcome: Any) -> str:
         wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
         return (
-            f"Observed error on the pool: {100 * wrong:.1f}%, by its true labels, which "
-            f"were used for nothing else"
+            f"Observed error on the pool: {100 * wrong:.1f}%, by its true labels, "
+            f"which were used for nothing else"
         )
 
     plan = plan_search(
