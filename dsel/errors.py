@@ -150,7 +150,7 @@ def without_queries(text: str) -> str:
     return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)
 
 
-def warn(message: str, category: type[DselWarning]) -> None:
+def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:
     """Warn from where the user called dsel."""
     frame: FrameType | None = sys._getframe()
     level = 0

@@ -218,10 +218,10 @@ def test_nonconformity_classifier__clones_estimators_of_its_grid():
     assert TREE.max_depth is None
 
 
-def test_certify_selection__leaves_the_procedure_and_its_grid_as_they_are():
+def test_certify__leaves_the_procedure_and_its_grid_as_they_are():
     grid = {"clf": [TREE], "clf__max_depth": DEPTHS}
     procedure = GridSearchCV(SCALED, grid, cv=3)
-    outcome = dsel.certify_selection(procedure, X, Y, cv=3, random_state=0)
+    outcome = dsel.certify(procedure, X, Y, cv=3, random_state=0)
     assert outcome.model.best_estimator_[-1].max_depth in DEPTHS
     assert TREE.max_depth is None
     assert not hasattr(procedure, "best_params_")
@@ -327,7 +327,7 @@ class Late(BaseEstimator, ClassifierMixin):
     ids=str,
 )
 def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path):
-    outcome = dsel.certify_selection(estimator, X, Y, cv=3, random_state=0)
+    outcome = dsel.certify(estimator, X, Y, cv=3, random_state=0)
     assert outcome.certificate.certified
     predict_pool(outcome.model, X, tmp_path / "labels")
     parts = [values for _, values in read_rows(tmp_path / "labels", "label")]

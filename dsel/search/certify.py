@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, Literal, overload
 
 from dsel.checks import show
+from dsel.errors import warn
 from dsel.results.prefit import PrefitCertificate
 from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
@@ -193,7 +194,9 @@ def certify(
 def certify_selection(
     procedure: Any, X: Any, y: Any, pool: Any = None, **options: Any
 ) -> Outcome:
-    """Certify a model by its folds, as `certify` does, whose old name this is.
+    """Certify a model by its folds: the old name of `certify`.
+
+    It warns, and goes with 0.4.
 
     Parameters
     ----------
@@ -218,9 +221,16 @@ def certify_selection(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True)
-    >>> certify_selection(GaussianNB(), X, y, random_state=0).certificate.certified
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore", category=FutureWarning):
+    ...     certify_selection(GaussianNB(), X, y, random_state=0).certificate.certified
     True
     """
+    warn(
+        "`certify_selection` is now called `certify`, with the same arguments; the old "
+        "name goes with dsel 0.4.",
+        FutureWarning,
+    )
     outcome: Outcome = certify(procedure, X, y, pool, **options)
     return outcome
 

@@ -294,7 +294,7 @@ def mcpl():
 def certify_grid_search(X, y, pool=None, **options):
     procedure = GridSearchCV(SVC(), {"C": [1, 8], "gamma": [5e-4, 1e-3]}, cv=3)
     options = {"cv": 3, "random_state": 0, **options}
-    return dsel.certify_selection(procedure, X, y, pool, **options)
+    return dsel.certify(procedure, X, y, pool, **options)
 
 
 def certify_selection():

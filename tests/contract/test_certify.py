@@ -36,7 +36,8 @@ def prefit(model=FITTED, rows=NEW_X, labels=NEW_Y, **options):
 def test_certify__is_what_certify_selection_was():
     options = {"cv": 3, "random_state": 0}
     new = dsel.certify(SEARCH, X, Y, POOL, **options)
-    old = dsel.certify_selection(SEARCH, X, Y, POOL, **options)
+    with pytest.warns(FutureWarning, match="now called `certify`"):
+        old = dsel.certify_selection(SEARCH, X, Y, POOL, **options)
     assert new.choice == old.choice
 
 

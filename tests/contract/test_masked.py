@@ -93,9 +93,7 @@ FITS = {
     "search": lambda X, y: dsel.SemiSupervisedSearchCV(
         LogisticRegression(), {"C": [1.0]}, cv=2
     ).fit(X, y),
-    "certify_selection": lambda X, y: dsel.certify_selection(
-        LogisticRegression(), X, y, cv=2
-    ),
+    "certify_selection": lambda X, y: dsel.certify(LogisticRegression(), X, y, cv=2),
     "covalidate": lambda X, y: dsel.covalidate(
         LogisticRegression(), {"C": [1.0]}, X, y, A, repeats=1
     ),

@@ -100,8 +100,8 @@ def test_report_and_loss__are_withheld_as_the_certificate_is():
     assert "A3 is not known" in outcome.certified_report().remarks[0]
 
 
-def test_certify_selection__withholds_the_certificate_of_a_pool_learner():
-    outcome = dsel.certify_selection(OfPool(), X, Y, HOLDS, cv=3, random_state=0)
+def test_certify__withholds_the_certificate_of_a_pool_learner():
+    outcome = dsel.certify(OfPool(), X, Y, HOLDS, cv=3, random_state=0)
     assert "A3 is not known" in outcome.certificate.reasons[0]
 
 

@@ -102,7 +102,7 @@ class Unable(ClassifierMixin, BaseEstimator):
 
 
 RUNS_OF_UNABLE = {
-    "certify_selection": lambda model, **rows: dsel.certify_selection(
+    "certify_selection": lambda model, **rows: dsel.certify(
         model, X, Y, rows.get("pool"), cv=3, random_state=0
     ),
     "search": lambda model, **rows: dsel.SemiSupervisedSearchCV(
@@ -138,7 +138,7 @@ def test_model__that_predicts_nowhere_is_an_error_with_its_reason(run, way, word
 def test_model__whose_predict_raises_on_some_folds_errs_there():
     order = np.argsort(X[:, 20])
     most = X[order[len(X) // 2], 20]
-    outcome = dsel.certify_selection(Unable("some", most), X, Y, cv=5, random_state=1)
+    outcome = dsel.certify(Unable("some", most), X, Y, cv=5, random_state=1)
     errors, rows = outcome.results["outer_errors"], outcome.results["fold_rows"]
     assert 0 < int((errors == rows).sum()) < 5
     assert outcome.certificate.certified

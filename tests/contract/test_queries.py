@@ -278,10 +278,8 @@ def test_search__answers_from_a_pickle(outcome, labeled):
     assert search.choice_ == outcome.choice  # the search stays as it is
 
 
-def test_certify_selection__queries_for_any_procedure():
-    outcome = dsel.certify_selection(
-        TREE, X, Y, POOL, n_queries=20, random_state=0, cv=3
-    )
+def test_certify__queries_for_any_procedure():
+    outcome = dsel.certify(TREE, X, Y, POOL, n_queries=20, random_state=0, cv=3)
     rows = outcome.query_rows()
     assert len(rows) == 20
     answer = outcome.certify_with_labels(LABELS[rows.index])

@@ -272,7 +272,7 @@ def needs_row_0(rows, labels):
 
 
 def certify_grid(**options):
-    return dsel.certify_selection(GridSearchCV(SVC(), GRID, **options), X, Y)
+    return dsel.certify(GridSearchCV(SVC(), GRID, **options), X, Y)
 
 
 def predicted(rows, other):
@@ -301,13 +301,13 @@ OTHERS = [
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, repeats=0), ValueError,
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError, "cv"),
-    (lambda _: dsel.certify_selection(3, X, Y), TypeError, "`model` function"),
+    (lambda _: dsel.certify(3, X, Y), TypeError, "`model` function"),
     (lambda _: certify_grid(cv=FOLDS), ValueError, "GridSearchCV list `cv` number"),
     (lambda _: certify_grid(cv=iter(FOLDS)), ValueError, "GridSearchCV `cv` number"),
     (lambda _: certify_grid(cv=PredefinedSplit(np.arange(60) % 3)), ValueError,
      "GridSearchCV PredefinedSplit `cv` number StratifiedKFold(5)"),
     (lambda _: certify_grid(refit=False), ValueError, "GridSearchCV(refit=False)"),
-    (lambda _: dsel.certify_selection(needs_row_0, X, Y, on_failure="raise"),
+    (lambda _: dsel.certify(needs_row_0, X, Y, on_failure="raise"),
      RuntimeError, "row 0 is not there"),
     (lambda _: dsel.plan_bound(0, 9, n_candidates=3, error=0.1), ValueError,
      "`n_labeled` 0"),

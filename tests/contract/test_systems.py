@@ -154,7 +154,7 @@ def best_of_two(X, y):
     return max(models, key=lambda model: model.score(X[1::2], y[1::2]))
 
 
-def test_certify_selection__hands_over_the_procedure_and_its_bound():
+def test_certify__hands_over_the_procedure_and_its_bound():
     X, y, pool = digits(300)
     found = runs.certify_grid_search(X, y, pool)
     assert isinstance(found.model, GridSearchCV)
@@ -163,23 +163,23 @@ def test_certify_selection__hands_over_the_procedure_and_its_bound():
     assert wrong <= found.certificate.bound < 1
 
 
-def test_certify_selection__without_a_pool_bounds_the_best_fold_by_its_errors():
+def test_certify__without_a_pool_bounds_the_best_fold_by_its_errors():
     found = runs.certify_grid_search(*digits(300)[:2])
     errors = found.results["fold_errors"].values.ravel().astype(int)
     limits = binomial_tail_inversion(errors, 100, delta=0.05 * fold_shares(3))
     assert found.certificate.bound == pytest.approx(limits.min(), abs=1e-12)
 
 
-def test_certify_selection__takes_a_function():
+def test_certify__takes_a_function():
     X, y, pool = digits(300)
-    found = dsel.certify_selection(best_of_two, X, y, pool, cv=3, random_state=0)
+    found = dsel.certify(best_of_two, X, y, pool, cv=3, random_state=0)
     handed_over = found.models["all_rows"].predict(pool)
     assert (handed_over == best_of_two(X, y).predict(pool)).all()
     assert found.certificate.certified
 
 
 @pytest.mark.cluster
-def test_certify_selection__worker_processes_count_the_same(processes):
+def test_certify__worker_processes_count_the_same(processes):
     rows = digits(200)
     found = runs.certify_grid_search(*rows, client=processes)
     assert found.certificate == runs.certify_grid_search(*rows).certificate

@@ -211,15 +211,15 @@ def test_open_model__trusts_the_models_of_dsel_select(tmp_path, rng, name):
     assert (open_model(tmp_path).predict(X) == model.predict(X)).all()
 
 
-def test_certify_selection__keeps_what_a_function_returns(rows, tmp_path):
+def test_certify__keeps_what_a_function_returns(rows, tmp_path):
     def select(X, y):  # which no other process finds
         return LogisticRegression().fit(X, y)
 
-    outcome = dsel.certify_selection(select, *rows, out=tmp_path, random_state=0)
+    outcome = dsel.certify(select, *rows, out=tmp_path, random_state=0)
     opened = open_model(tmp_path)
     assert type(opened) is LogisticRegression
     assert (opened.coef_ == outcome.model.coef_).all()
-    again = dsel.certify_selection(select, *rows, out=tmp_path, random_state=0)
+    again = dsel.certify(select, *rows, out=tmp_path, random_state=0)
     assert (opened.coef_ == again.model.coef_).all()
 
 

@@ -299,9 +299,9 @@ def test_loss__a_failed_predict_misses_every_row_of_its_part():
     assert found.choice.params == {"depth": 4}
 
 
-def test_certify_selection__takes_a_loss_and_a_report():
+def test_certify__takes_a_loss_and_a_report():
     options = {"loss": LOSSES["recall"], "report": True, "random_state": 0}
-    outcome = dsel.certify_selection(TREE, X, Y, POOL, **options)
+    outcome = dsel.certify(TREE, X, Y, POOL, **options)
     line = str(outcome.choice).splitlines()[1]
     assert line.startswith("Misses of 'fraud' at most ")
     assert set(outcome.certified_report().classes) == set(CLASSES)
