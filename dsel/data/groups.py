@@ -92,6 +92,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     Raises ValueError where there is no such column.
     """
     if not isinstance(groups, str):
+        _check_no_names(X, groups)
         return X, groups
     check_rows(X)
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
@@ -111,6 +112,23 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
             f"keys of the rows."
         )
     return without_column(X, groups), frame[groups]
+
+
+def _check_no_names(X: Any, groups: Any) -> None:
+    """Raise ValueError where keys are the names of columns of a data frame."""
+    if not isinstance(groups, list | tuple) or not 0 < len(groups) < len(X):
+        return
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    columns = list(getattr(frame, "columns", ()))
+    if all(isinstance(name, str) and name in columns for name in groups):
+        way = f"write groups={groups[0]!r}"
+        if len(groups) > 1:
+            parts = ", ".join(f"X[{name!r}]" for name in groups)
+            way = f"make one key of them, groups=list(zip({parts}))"
+        raise ValueError(
+            f"`groups` must be the name of one column, or hold the keys of all rows, "
+            f"got {show(list(groups))}; {way}."
+        )
 
 
 def without_column(X: Any, name: str) -> Any:

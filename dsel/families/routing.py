@@ -14,6 +14,8 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
+from dsel.checks import show
+
 GROUPS: Final = "groups"
 SEARCHES: Final = GridSearchCV.__bases__
 """The class of all searches of scikit-learn, which exports its members only. Without
@@ -35,6 +37,27 @@ def groups_arguments(estimator: Any) -> list[str]:
     if isinstance(estimator, SEARCHES):
         return [GROUPS] if _splits_by_groups(estimator.cv) else []
     return [GROUPS] if GROUPS in inspect.signature(estimator.fit).parameters else []
+
+
+def check_groups_reach(estimator: Any) -> None:
+    """Raise ValueError where an inner splitter wants groups and will get none.
+
+    Without metadata routing only a search, or one that ends a pipeline, gets them.
+    """
+    reached = {f"{name.removesuffix(GROUPS)}cv" for name in groups_arguments(estimator)}
+    is_routed = get_config()["enable_metadata_routing"]
+    params = estimator.get_params(deep=True)
+    for name, value in params.items():
+        if name.rpartition("__")[2] != "cv" or not _splits_by_groups(value):
+            continue
+        if name not in reached and not (is_routed and reached):
+            way = f"give {name!r} as a number"
+            if not is_routed:
+                way += ", or call sklearn.set_config(enable_metadata_routing=True)"
+            raise ValueError(
+                f"`groups` do not reach {name}={show(value)} of "
+                f"{type(estimator).__name__}; {way}."
+            )
 
 
 def _splits_by_groups(cv: Any) -> bool:

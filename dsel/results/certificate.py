@@ -272,6 +272,11 @@ class Certificate(Told):
         return f" on {RANDOM_ROW}" if self.n_groups else ""
 
     @property
+    def model_on_rows(self) -> str:
+        """The model, and the rows that numbers about it are about, in words."""
+        return f"{self.model},{self.on_rows}" if self.on_rows else self.model
+
+    @property
     def says_nothing(self) -> bool:
         """Whether the bound is the largest loss that there is, or above."""
         return self.unclipped >= self.largest

@@ -380,8 +380,7 @@ def choose_models(
         {name: plan.axes.candidates[each] for name, each in candidates.items()},
         {
             name: replace(
-                reports[name], model=f"{made.model}{made.on_rows}",
-                caveats=made.all_caveats,
+                reports[name], model=made.model_on_rows, caveats=made.all_caveats
             )
             for name, made in certificates.items()
             if name in reports
@@ -389,8 +388,7 @@ def choose_models(
         make_queries(plan, last, read) if ALL_ROWS in certificates else None,
         reports_by_value={
             name: replace(
-                by_value[name], model=f"{made.model}{made.on_rows}",
-                caveats=made.all_caveats,
+                by_value[name], model=made.model_on_rows, caveats=made.all_caveats
             )
             for name, made in certificates.items()
             if name in by_value

@@ -43,6 +43,7 @@ from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.families.routing import check_groups_reach
 from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
@@ -657,7 +658,10 @@ def plan_search(
     )
     declares_others = fitting is not None and fitting.other_records
     in_groups = of_rows is not None or "groups" in params
-    known = _known_assumptions(by_group, fitting, in_groups=in_groups)
+    known = _known_assumptions(
+        fitting, in_groups=in_groups,
+        by_groups=of_rows is not None and layout.is_plain_random,
+    )  # fmt: skip
     return Plan(
         axes=axes, labeled=labeled, layout=layout, pool=counted,
         context=JobContext(
@@ -694,14 +698,14 @@ def plan_search(
 
 
 def _known_assumptions(
-    groups: RowGroups | None, fitting: Pool | None, *, in_groups: bool
+    fitting: Pool | None, *, in_groups: bool, by_groups: bool
 ) -> list[Assumption]:
     """Return what is known of assumptions before the run.
 
-    `groups` are those that a bound counts; rows may be in groups without any.
+    Rows may be in groups, and folds random folds of groups.
     """
     known = []
-    if groups is not None:
+    if by_groups:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif in_groups:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
@@ -853,6 +857,9 @@ def _groups(
     of_rows: RowGroups | None,
 ) -> tuple[tuple[Group, ...], list[str]]:
     """Return the candidates in groups that share work, and remarks on them."""
+    if of_rows is not None:
+        for each in candidates:
+            check_groups_reach(each.estimator)
     assignments = assign_families(
         candidates, labeled.X, classes=labeled.classes, seed=seed,
         fit_params=fit_params,

@@ -12,9 +12,12 @@ import pytest
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFECV
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.contract
 N_GROUPS, SIZE = 40, 4
 GRID = {"n_neighbors": [1, 5]}
 NEAREST = KNeighborsClassifier()
+LOGISTIC = LogisticRegression()
 ROW = "a random row of a new group"
 
 
@@ -175,6 +179,14 @@ def groups_left_out(X, y, keys, fold):
 GROUPED = [
     ({"groups": KEYS[:-1]}, ValueError, "`groups` one key 160 159"),
     ({"groups": ["a", "customer"]}, ValueError, "`groups` 160 2 keys tuple"),
+    ({"groups": ["a", "customer"], "X": FRAME}, ValueError, "`groups` one zip( X['a']"),
+    ({"groups": ("customer",), "X": FRAME}, ValueError, "`groups` groups='customer'"),
+    ({"estimator": CalibratedClassifierCV(NEAREST, cv=GroupKFold(3)),
+      "grid": {"method": ["sigmoid"]}}, ValueError,
+     "`groups` cv=GroupKFold Calibrated enable_metadata_routing=True"),
+    ({"estimator": make_pipeline(RFECV(LOGISTIC, cv=GroupKFold(3)), NEAREST),
+      "grid": {"kneighborsclassifier__n_neighbors": [1]}}, ValueError,
+     "`groups` rfecv__cv=GroupKFold Pipeline 'rfecv__cv'"),
     ({"groups": FRAME[["a", "customer"]]}, ValueError, "`groups` (160, 2) tuple"),
     ({"groups": "client", "X": FRAME}, ValueError, "`groups` 'client' column customer"),
     ({"groups": "customer"}, ValueError, "`groups` 'customer' ndarray names"),
@@ -270,6 +282,7 @@ def test_holdout__counts_one_row_of_each_group_of_the_fold():
 def test_estimate_by_number__keeps_groups_together_and_reads_all_rows():
     made = plan(criterion="cv_error").run()
     assert not made.certificate.certified
+    assert not any(each.is_violated for each in made.certificate.assumptions)
     assert made.results["fold_rows"].values.sum() == len(X)
 
 
@@ -349,7 +362,10 @@ def test_inner_search__gets_the_groups_of_its_rows(model):
 
 def test_inner_search__gets_groups_by_metadata_routing():
     with config_context(enable_metadata_routing=True):
-        for model in (inner_search(), make_pipeline(StandardScaler(), inner_search())):
+        for model in (
+            inner_search(), make_pipeline(StandardScaler(), inner_search()),
+            CalibratedClassifierCV(LOGISTIC, cv=Recording(3)),
+        ):  # fmt: skip
             made = dsel.certify(model, X, Y, groups=KEYS, random_state=0, n_jobs=1)
             assert made.certificate.certified
 
