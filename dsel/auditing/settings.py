@@ -331,6 +331,8 @@ def _by_value() -> dict[str, Setting]:
 
     many: dict[str, Any] = {"n_labeled": 300, "n_unlabeled": 39}
     halves = step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]}
+    # Of fewer rows the limits by value say nothing, whatever the duplicates are.
+    forgetful = step(), Forgetful(200, 7.5, 3), {"n_rows": [200]}
     found = {
         "noise": Setting(*among(_UNLIKE), given, **many),
         "memory": Setting(*among(_MEMORY), given, n_labeled=90),
@@ -338,7 +340,9 @@ def _by_value() -> dict[str, Setting]:
             noisy_copies(10, 0.3), BestColumn(), _COLUMNS, {"report_by": 0}, **many
         ),
         "full model differs": Setting(*among(_TURNCOAT), given, **_FEW_IN_POOL),
-        "duplicates": Setting(*among(_FORGETFUL), {**given, "cv": 2}, **_COPIES),
+        "duplicates": Setting(
+            *among(forgetful), {**given, "cv": 2}, n_labeled=200, **_COPIES
+        ),
         "twins": Setting(
             *among(halves), {**given, "cv": 5}, n_labeled=500, n_unlabeled=2000
         ),

@@ -206,7 +206,10 @@ def command(
             names = [name for name in source.columns or () if name != column]
             source = source.with_columns(names)
         plan = replace(plan, source=source)
-    notes(lines)  # not before: what is refused ends with one line
+    # Not before: what is refused ends with one line. What a value lacks is told before
+    # a run that may take hours.
+    few = plan.context.losses.value_caveats(plan.layout.n_folds, plan.delta)
+    notes([*lines, *few])
     try:
         run_plan(
             plan, facts=facts, schema=table.schema, **options,

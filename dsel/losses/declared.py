@@ -74,10 +74,14 @@ class DeclaredLosses:
         texts = self.main.caveats(y, n_folds, main_share)
         for each in self.listed:
             texts += each.caveats(y, n_folds, share)
-        if self.by_value is not None:
-            of_values = LABEL_SHARE * delta * VALUES_SHARE
-            texts += self.by_value.caveats(n_folds, of_values)
+        texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
+
+    def value_caveats(self, n_folds: int, delta: float) -> list[str]:
+        """Return which values of a column have too few labeled rows."""
+        if self.by_value is None:
+            return []
+        return self.by_value.caveats(n_folds, LABEL_SHARE * VALUES_SHARE * delta)
 
     def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
         """Return the fold whose model is deployed in a search with queries.

@@ -519,9 +519,11 @@ class Choice(Told):
         Raises ValueError where the plan had none.
         """
         if not self.reports:
+            other = "; limits by value are in report_by_value()"
             raise ValueError(
-                "the plan declared no report, and what was not declared is not "
-                "certified; search with report=True, and an `out` of its own."
+                f"the plan declared no report of classes, and what was not declared is "
+                f"not certified; search with report=True, and an `out` of its own"
+                f"{other * bool(self.reports_by_value)}."
             )
         wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
         return self.reports[wanted]

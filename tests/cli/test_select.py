@@ -151,6 +151,7 @@ def test_select__reports_by_a_column_that_may_be_no_feature(folder, drop):
     told = run(*asked, "--report-by", "city")
     assert told.exit_code == 0, told.output
     table = told.stdout[told.stdout.index("Error by city (95% confidence, all") :]
+    assert "Note: too few labeled rows to say anything about" in told.stderr
     names = [line.split()[0] for line in table.splitlines()[2:6]]
     assert names == ["Bonn", "Kiel", "Ulm", "(missing)"]
     [used] = [x for x in told.stdout.splitlines() if x.startswith("  values  ")]

@@ -352,6 +352,8 @@ def test_few_rows__with_many_values_are_refused():
 
 
 def test_what_was_not_declared_is_not_certified():
+    with pytest.raises(ValueError, match=r"report=True.*report_by_value\(\)"):
+        plan(pool=None).run().certified_report()
     with pytest.raises(ValueError, match="report_by='site'"):
         plan(
             SVC(), {"C": [1]}, X=numbered()[0], pool=None, report_by=None
