@@ -117,6 +117,7 @@ def report_html(results: xr.Dataset) -> str:
         certificate=choice.certificate,
         numbers={
             "labeled rows": int(counts[names.N_LABELED]),
+            **({"groups": int(counts[n])} if (n := names.N_GROUPS) in counts else {}),
             "rows in the pool": n_pool,
             "classes": int(counts.get(names.N_CLASSES, 0)),
             "folds": results.sizes.get(names.FOLD, 0),

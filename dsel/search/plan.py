@@ -557,6 +557,17 @@ def plan_search(
     dsel.plan_bound : What a bound can be, before a label is used.
     dsel.certify : A bound for any other way to select.
 
+    Notes
+    -----
+    Of rows in `groups`, one row of each group in a fold is counted, drawn by the seed
+    before anything is looked at.
+    Guarantee: with probability at least ``1 - delta`` the mean over groups of the share
+    of their rows on which the model of ``one_fold`` errs is at most the bound.
+    Assumes: groups are independent draws, each with one key, and their labeled rows are
+    all of their rows or a random part; A3, A5 and A7 as the certificate prints them.
+    Source: the binomial limits of a nested search, read on independent rows;
+    :func:`dsel.bounds.nested_one_fold`.
+
     Examples
     --------
     >>> from sklearn.svm import SVC

@@ -44,6 +44,11 @@ def test_select__counts_one_row_of_each_group(labeled, table, tmp_path):
     assert "on a random row of a new group (95% confidence)" in done.output
     assert "50 groups, one row of each is counted" in done.output
     assert dsel.open_results(out)["n_groups"] == 50
+    page = tmp_path / "page.html"
+    assert run("report", out, "--out", page).exit_code == 0
+    text = " ".join(page.read_text().split())
+    assert "on a random row of a new group" in text
+    assert "groups" in text
     # Neither a table with the column nor one without needs anything else.
     for name, columns in (("new", ["a", "b", "c"]), ("all", list(table))):
         table[columns].to_csv(tmp_path / f"{name}.csv", index=False)
