@@ -7,7 +7,16 @@ import click
 import pandas as pd
 
 from dsel.cli.models import import_from_here
-from dsel.cli.running import cluster_options, connected, notes, text_options
+from dsel.cli.running import (
+    cluster_options,
+    connected,
+    draw_options,
+    notes,
+    output_options,
+    print_json,
+    text_options,
+    trust_option,
+)
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -56,19 +65,11 @@ from dsel.search.predict_table import Deployed, open_deployed
     help="Table of rows that one of the models was trained on; rows of the pool that "
     "equal one of them are not drawn.",
 )
-@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, help="Of the draw; 0 by default."
-)
-@click.option(
-    "--trust",
-    multiple=True,
-    help="Full name of a type of your own that a model holds, such as mine.Encoder. "
-    "May be given several times.",
-)
+@trust_option
 @text_options
+@draw_options
 @cluster_options
-@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+@output_options
 def command(
     old: str,
     new: str,
@@ -85,6 +86,7 @@ def command(
     scheduler: str | None,
     workers: int | None,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
 
@@ -105,6 +107,9 @@ def command(
             X_seen=known, delta=delta, random_state=seed, client=client,
         )  # fmt: skip
     file = write_comparison(out, comparison, target=target)
+    if as_json:
+        print_json("compare", comparison=comparison, results=out, query_rows=file)
+        return
     click.echo(comparison.headline() if quiet else str(comparison))
     if file is not None and not quiet:
         click.echo()

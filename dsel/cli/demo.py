@@ -25,7 +25,6 @@ GRID: Final = {
 
 
 @click.command(context_settings={"default_map": {"seed": TYPICAL_SEED}})
-@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @run_options
 def command(delta: float, seed: int, **options: Any) -> None:
     """Select an SVM for scikit-learn's digits, and bound its error.

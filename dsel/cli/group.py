@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "compare": "Say whether a new model is better than an old one.",
     "demo": "Select an SVM for scikit-learn's digits, and bound its error.",
     "label": "Say what labels of the rows prove that `dsel compare` has drawn.",
+    "monitor": "Test whether what was promised is still about the rows of a table.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
     "pool": "Build a pool from a table, or describe one.",
     "predict": "Apply the model of a finished run to a table of any size.",

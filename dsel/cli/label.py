@@ -4,7 +4,12 @@ from typing import Any
 
 import click
 
-from dsel.cli.running import text_options
+from dsel.cli.running import (
+    choice_content,
+    output_options,
+    print_json,
+    text_options,
+)
 from dsel.results.certificate import NO_QUERIES
 from dsel.results.query_files import (
     is_comparison,
@@ -25,7 +30,7 @@ from dsel.results.query_files import (
     help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
 )
 @text_options
-@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+@output_options
 def command(
     place: str,
     labels: str,
@@ -33,6 +38,7 @@ def command(
     sep: str | None,
     encoding: str | None,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Say what LABELS of the rows that were handed out at PLACE prove.
 
@@ -52,6 +58,9 @@ def command(
             labels, question.rows, known, target=target or column, **text
         )
         answer = keep_answer(place, question.certify_with_labels(given))
+        if as_json:
+            print_json("label", comparison=answer)
+            return
         click.echo(answer.headline() if quiet else str(answer))
         return
     choice, column = read_choice(place)
@@ -64,5 +73,8 @@ def command(
         **text,
     )  # fmt: skip
     labeled = keep_choice(place, choice.certify_with_labels(given))
+    if as_json:
+        print_json("label", **choice_content(labeled))
+        return
     certificate = labeled.certificates["all_rows"]
     click.echo(certificate.headline() if quiet else str(labeled))

@@ -7,7 +7,15 @@ import click
 from dsel.checks import listed
 from dsel.cli.group import INTERRUPTED
 from dsel.cli.models import import_from_here
-from dsel.cli.running import cluster_options, connected, names_in, text_options
+from dsel.cli.running import (
+    cluster_options,
+    connected,
+    names_in,
+    output_options,
+    print_json,
+    text_options,
+    trust_option,
+)
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.texts import wrapped
 from dsel.runtime.progress import row_progress
@@ -33,15 +41,10 @@ from dsel.search.predict_table import Deployed, open_deployed, predict_table
     help="Columns of NEW that are carried into the file, in the place of row numbers; "
     "those of `dsel select --id` by default.",
 )
-@click.option(
-    "--trust",
-    multiple=True,
-    help="Full name of a type of your own that the model holds, such as "
-    "mine.Encoder. May be given several times.",
-)
+@trust_option
 @text_options
 @cluster_options
-@click.option("--quiet", is_flag=True, help="Print the error bound alone.")
+@output_options
 def command(
     results: str,
     new: str,
@@ -54,6 +57,7 @@ def command(
     scheduler: str | None,
     workers: int | None,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Predict every row of NEW by the model that RESULTS holds.
 
@@ -75,6 +79,16 @@ def command(
     except KeyboardInterrupt:  # unlike a search it does not go on from what is there
         click.echo(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(INTERRUPTED)
+    if as_json:
+        certificate = deployed.certificate
+        bound = None if certificate is None else certificate.bound
+        print_json(
+            "predict", file=out, n_rows=made.n_rows, columns=made.columns,
+            unused=made.unused, bound=bound,
+            certified=certificate is not None and certificate.certified,
+            certificate=certificate,
+        )  # fmt: skip
+        return
     click.echo(wrapped(_bound_line(deployed)))
     if quiet:
         return

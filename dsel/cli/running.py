@@ -1,17 +1,23 @@
 """How commands get workers, run a plan, and what they print of it."""
 
 import csv
+import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
+from importlib.metadata import version
+from math import isfinite
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dsel.results.certificate import Choice
+from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.store import save_schema
 from dsel.results.texts import wrapped
-from dsel.results.told import as_lines
+from dsel.results.told import Told, as_lines
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
     from dsel.search.plan import Plan
 
 Command = Callable[..., Any]
+VERSION: Final = 1
+"""Of what `print_json` prints; raised whenever a reader could misread it."""
 MOST_NOTES: Final = 12
 """Notes that are printed of one kind."""
 
@@ -52,8 +60,15 @@ text_options = adding(
 )
 """Adds how text files are read."""
 
-run_options = adding(
-    click.option("--quiet", is_flag=True, help="Print the result alone."),
+trust_option = click.option(
+    "--trust",
+    multiple=True,
+    help="Full name of a type of your own that a model holds, such as mine.Encoder. "
+    "May be given several times.",
+)
+"""Adds which types may be built when a model is opened."""
+
+draw_options = adding(
     click.option(
         "--seed",
         type=click.IntRange(0),
@@ -61,12 +76,67 @@ run_options = adding(
         show_default=True,
         help="Of all random draws.",
     ),
+    click.option("--delta", default=0.05, show_default=True, help="Chance of failure."),
+)
+"""Adds what random draws and bounds depend on."""
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object, and nothing else, on standard output.",
+)
+output_options = adding(
+    click.option("--quiet", is_flag=True, help="Print the result alone."), json_option
+)
+"""Adds how much is printed, and in which form."""
+
+run_options = adding(
+    output_options,
+    draw_options,
     cluster_options,
     click.option(
         "--out", help="Keep results there; the same command goes on from them."
     ),
 )
 """Adds what every search takes."""
+
+
+def print_json(kind: str, **content: Any) -> None:
+    """Print an object with its kind and version, and records as `to_json` has them.
+
+    What is no finite number is null, since JSON has no word for it.
+    """
+    head = {"kind": f"dsel {kind}", "version": VERSION, "dsel": version("dsel")}
+    record = {**head, **{name: _plain(each) for name, each in content.items()}}
+    click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Told):
+        value = json.loads(value.to_json())
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | NoneType) else str(value)
+
+
+def choice_content(choice: Choice) -> dict[str, Any]:
+    """Return what `print_json` shows of a choice: bounds in short, then all of it."""
+    bounds = {
+        name: {
+            "bound": each.bound, "certified": each.certified, "delta": each.delta,
+            "reasons": each.reasons, "line": each.headline(),
+        }
+        for name, each in choice.certificates.items()
+    }  # fmt: skip
+    return {
+        "params": choice.params, "deploy": choice.deploy, "bounds": bounds,
+        "choice": choice,
+    }  # fmt: skip
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
@@ -107,34 +177,43 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
 
 def run_plan(
     plan: "Plan", *, scheduler: str | None, workers: int | None, out: str | None,
-    quiet: bool, facts: Iterable[tuple[str, str]] = (),
-    schema: "TableSchema | None" = None,
+    quiet: bool, as_json: bool = False, facts: Iterable[tuple[str, str]] = (),
+    schema: "TableSchema | None" = None, inputs: RunInputs | None = None,
     after: "Callable[[Outcome], str]" = lambda outcome: "",
 ) -> None:  # fmt: skip
     """Run a plan where the options say, with progress where a terminal shows it.
 
-    Prints the verdict, to which the line of `after` belongs, then the plan, further
-    facts, and what all of it rests on. The schema of the labeled table is kept with the
-    results.
+    Prints the plan and further facts before it runs, then the verdict, to which the
+    line of `after` belongs, and what all of it rests on. Schema and names of the tables
+    are kept with the results.
     """
+    is_short = quiet or as_json
     with connected(scheduler, workers) as client:
+        if not is_short:
+            lines = [f"  {name:<14} {text}" for name, text in facts]
+            if out is not None:
+                lines.append(f"  {'results':<14} {out}")
+            click.echo("\n".join([str(plan), *(wrapped(line, 17) for line in lines)]))
+            click.echo()
         outcome = plan.run(client, out=out, verbose=False if quiet else None)
         outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
-    choice = outcome.choice
+    if out is not None and inputs is not None:
+        save_inputs(out, inputs)
+    choice, line = outcome.choice, after(outcome)
+    if as_json:
+        print_json("select", **choice_content(choice), results=out, after=line or None)
+        return
     reports = [f"\n{choice.report()}"] if choice.reports else []
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")
-    click.echo("\n".join(filter(None, [str(choice), after(outcome), *reports])))
+    click.echo("\n".join(filter(None, [str(choice), line, *reports])))
     if quiet:
         return
-    lines = [f"  {name:<14} {text}" for name, text in facts]
-    if out is not None:
-        lines.append(f"  {'results':<14} {out}")
-    click.echo("\n".join(["", str(plan), *(wrapped(line, 17) for line in lines), ""]))
-    for line in as_lines(choice.certificate.facts()[1:]).splitlines():
-        click.echo(wrapped(line, 9))
+    click.echo()
+    for text in as_lines(choice.certificate.facts()[1:]).splitlines():
+        click.echo(wrapped(text, 9))
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

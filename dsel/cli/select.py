@@ -1,7 +1,9 @@
 """``dsel select``: choose a model from files."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
@@ -36,6 +38,7 @@ from dsel.data.tables import (
 )
 from dsel.errors import AllFitsFailedError
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.results.texts import wrapped
 from dsel.search.outcome import Outcome
@@ -113,7 +116,6 @@ REPORT: Final = "report"
     "bound of the model of all labels; needs --out.",
 )
 @click.option("--cv", type=int, help="Random folds: 5 by default.")
-@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @run_options
 def command(
     labeled: str,
@@ -213,6 +215,7 @@ def command(
     try:
         run_plan(
             plan, facts=facts, schema=table.schema, **options,
+            inputs=_inputs(labeled, target, pool, model, sep, encoding),
             after=partial(write_rows, options["out"], column),
         )  # fmt: skip
     except AllFitsFailedError:
@@ -226,6 +229,18 @@ def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int |
     if report_by is None or columns is not None or not report_by.isdecimal():
         return report_by
     return int(report_by)
+
+
+def _inputs(
+    labeled: str, target: str | None, pool: str | None, model: str, sep: str | None,
+    encoding: str | None,
+) -> RunInputs:  # fmt: skip
+    """Return what is kept of the options, for `dsel monitor` and the report."""
+    where = pool if pool is None or "://" in pool else os.path.abspath(pool)
+    today = date.today().isoformat()
+    return RunInputs(
+        os.path.abspath(labeled), target, where, model, today, sep, encoding
+    )
 
 
 def open_for_queries(

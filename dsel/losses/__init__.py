@@ -16,7 +16,8 @@ needs other counts; `check_loss` says what it lacks. See "Add a loss" on the pag
 contributors.
 """
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ import pandas as pd
 
 from dsel.arrays import as_plain
 from dsel.checks import as_array, check_nonnegative, show
+from dsel.losses.base import Loss
 from dsel.losses.by_class import Balanced, Cost, Precision, Recall
 from dsel.losses.checking import check_loss
 from dsel.losses.declared import as_labels
+from dsel.losses.error_rate import ERROR
 
 __all__ = ["balanced", "check_loss", "cost", "precision", "recall"]
 
@@ -158,3 +161,28 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
     if not max(max(row) for row in matrix) > 0:
         raise ValueError("`costs` must have a cost above 0; all are 0.")
     return Cost(tuple(names), matrix=tuple(matrix))
+
+
+def loss_of_text(text: str) -> Loss | None:
+    """Return the loss whose `repr` certificates and stores keep; None of others.
+
+    Nothing is evaluated: names are those of this module, arguments are literals.
+
+    Examples
+    --------
+    >>> loss_of_text("recall('fraud')"), loss_of_text("error"), loss_of_text("Mine(3)")
+    (recall('fraud'), error, None)
+    """
+    makers: dict[str, Callable[..., Any]] = {
+        "recall": recall, "precision": precision, "balanced": balanced, "cost": cost,
+    }  # fmt: skip
+    if text == repr(ERROR):
+        return ERROR
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            return None
+        loss: Loss = makers[call.func.id](*map(ast.literal_eval, call.args))
+    except (KeyError, SyntaxError, TypeError, ValueError):
+        return None
+    return loss if repr(loss) == text else None

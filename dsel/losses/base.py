@@ -224,6 +224,20 @@ class Loss(Protocol):
         """
 
 
+@runtime_checkable
+class RefutableLoss(Protocol):
+    """A loss whose bound new rows with labels can refute; not all losses are."""
+
+    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+        """Return lower limits of the loss of each model, (n_models,).
+
+        `rows` are labeled rows that no model was trained on, which `Statistic.count`
+        has counted; duplicates among them may be other records, so that limits hold
+        whichever of them are. Each holds with probability at least ``1 - delta``. NaN
+        where nothing was seen.
+        """
+
+
 def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
     """Return the smallest of the sums over folds, and the terms that it is made of."""
     fold = int(np.argmin(sums))

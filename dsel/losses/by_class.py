@@ -23,6 +23,7 @@ from dsel.bounds.by_class import (
     counted_mean_limit,
 )
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
+from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import fold_shares
 from dsel.losses.base import (
     CubeVariable,
@@ -123,6 +124,14 @@ def miss_limits(tables: Integers, delta: float, place: int = 0) -> Floats:
     return fold_limits(*wrong_rows(tables, place), np.array(delta))
 
 
+def lower_miss_limits(
+    tables: Integers, duplicates: Integers, delta: float, place: int = 0
+) -> Floats:
+    """Return lower limits of the miss rate of a class; NaN without a row of it."""
+    wrong, rows = wrong_rows(tables, place)
+    return lower_rate_limits(wrong, wrong_rows(duplicates, place)[0], rows, delta)
+
+
 def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list[str]:
     """Return what the recall of a class can be certified to be, where that is little.
 
@@ -196,6 +205,11 @@ class TableLoss:
         """Return limits of each fold, which hold at once."""
         return self.table_limits(self.tables(folds.counts), delta)
 
+    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+        """Return lower limits of new rows, model by model."""
+        tables, duplicates = map(self.tables, (rows.counts, rows.duplicates))
+        return self.table_lower_limits(tables, duplicates, delta)
+
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit of a fifth of all rows, at these rates."""
         pooled = self.tables(folds.counts).sum(axis=0)
@@ -212,6 +226,12 @@ class TableLoss:
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return upper limits, narrowed table by table."""
+        raise NotImplementedError
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return lower limits, narrowed table by table."""
         raise NotImplementedError
 
     def n_rows(self, y: Integers, label: Any) -> int:
@@ -238,6 +258,12 @@ class Recall(TableLoss):
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return binomial limits of the rows of the class."""
         return miss_limits(tables, delta)
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return binomial limits of the rows of the class."""
+        return lower_miss_limits(tables, duplicates, delta)
 
     def added(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
         """Return by how much the model of all rows may miss more, fold by fold."""
@@ -279,6 +305,14 @@ class Precision(TableLoss):
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return binomial limits of the predictions of the class."""
         return miss_limits(tables.swapaxes(1, 2), delta)
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return binomial limits of the predictions of the class."""
+        return lower_miss_limits(
+            tables.swapaxes(1, 2), duplicates.swapaxes(1, 2), delta
+        )
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -325,6 +359,18 @@ class Balanced(TableLoss):
         n = len(self.classes)
         each = [miss_limits(tables, delta / n, place) for place in range(n)]
         return np.asarray(np.mean(each, axis=0))
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return the means of the limits of each class; 0 of one without rows."""
+        n = len(self.classes)
+        each = [
+            lower_miss_limits(tables, duplicates, delta / n, place)
+            for place in range(n)
+        ]
+        has_rows = tables.sum(axis=(1, 2)) > 0
+        return np.where(has_rows, np.nan_to_num(each).mean(axis=0), np.nan)
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -384,6 +430,14 @@ class Cost(TableLoss):
         """Return limits of the mean of a few known values."""
         shares = delta * fold_shares(len(tables))
         return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return limits of the mean, from upper ones of what a row costs less."""
+        less, shares = self.largest - self.costs, np.full(len(tables), delta)
+        limits = self.largest - self._mean_limits(tables, less, shares, duplicates)
+        return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares

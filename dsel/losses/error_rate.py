@@ -9,6 +9,7 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_rows
+from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.losses.base import (
     CubeVariable,
@@ -104,6 +105,10 @@ class ErrorRate:
             delta=shares.delta * without, label_share=shares.label_share / without,
         )  # fmt: skip
         return terms
+
+    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+        """Return binomial limits of the rows that new labels show to be wrong."""
+        return lower_rate_limits(rows.counts, rows.duplicates, rows.n_rows, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average of the limits that a fifth of the rows might get."""

@@ -22,6 +22,7 @@ from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate, CertifiedReport, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
+from dsel.results.monitoring import MonitorReport
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.queries import Queries
 from dsel.results.store import open_results, save_results
@@ -33,6 +34,7 @@ __all__ = [
     "Choice",
     "Effect",
     "ModelComparison",
+    "MonitorReport",
     "PrefitCertificate",
     "Queries",
     "ReportByValue",

@@ -238,7 +238,7 @@ def read_labels(
                     f"{QUERY_ROWS}."
                 )
             numbers.append(number)
-            labels.append(_as_label(text, known))
+            labels.append(as_label(text, known))
     return pd.Series(labels, index=numbers, dtype=object)
 
 
@@ -273,7 +273,7 @@ def _row_number(text: str | None) -> int | None:
     return int(value) if value.is_integer() else None
 
 
-def _as_label(text: str | None, known: tuple[Any, ...]) -> Any:
+def as_label(text: str | None, known: tuple[Any, ...]) -> Any:
     """Return the label that a text means; the text, or None, where it means none."""
     if text is None or text in known:
         return text

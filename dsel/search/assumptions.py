@@ -15,7 +15,7 @@ no code looks for it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -88,10 +88,9 @@ def look_at_pool(
     sample = stacked(rows) if rows else None
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
-    auc, p_value, place = two_sample_test(labeled.X, sample, seed=seed)
-    names = labeled.columns
-    column = str(place) if names is None else names[place]
-    return PoolFacts(n_equal, auc, p_value, telling_column=column)
+    test = two_sample_test(labeled.X, sample, seed=seed)
+    column = test.column_names(labeled.columns)[0]
+    return PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
 
 
 def count_fitting_rows(
@@ -126,10 +125,24 @@ def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Cave
     return [Caveat(Effect.VOIDS, text)]
 
 
-def two_sample_test(
-    labeled: Any, unlabeled: Any, *, seed: int
-) -> tuple[float, float, int]:
-    """Compare rows by a classifier; return AUC, p-value and the column it uses most.
+class TwoSampleTest(NamedTuple):
+    """How well a classifier tells two tables of rows apart."""
+
+    auc: float
+    """Probability that a row of the second table scores higher than one of the first;
+    0.5 by guessing."""
+    p_value: float
+    """Probability that chance alone does as well."""
+    columns: tuple[int, ...]
+    """Columns by how much the classifier uses them, the most used one first."""
+
+    def column_names(self, names: Sequence[str] | None) -> list[str]:
+        """Return the names of the columns, or their numbers where they have none."""
+        return [str(at) if names is None else names[at] for at in self.columns]
+
+
+def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
+    """Compare rows by a classifier; see the head of this module.
 
     Missing values may stand in all but CSR. The seed is that of the halves, the forest
     and the permutations.
@@ -170,8 +183,10 @@ def two_sample_test(
     seen = ranks[scored].sum()
     as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
     auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    column = int(np.argmax(forest.feature_importances_))
-    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS), column
+    # Of equal ones the first, as `argmax` would have it.
+    columns = np.argsort(-forest.feature_importances_, kind="stable")
+    p_value = (1 + as_good) / (1 + N_PERMUTATIONS)
+    return TwoSampleTest(float(auc), p_value, tuple(columns.tolist()))
 
 
 def with_pool_facts(

@@ -64,8 +64,9 @@ def execute(
             cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
                 return replace(
-                    open_finished(run, store, cube), input_format=run.input_format
-                )
+                    open_finished(run, store, cube), input_format=run.input_format,
+                    labeled=plan.labeled,
+                )  # fmt: skip
             run.not_kept = check_estimators(run.estimators, store.place)
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
@@ -80,7 +81,7 @@ def execute(
             raise
         if store is not None:
             outcome = keep_outcome(run, outcome, store)
-    return replace(outcome, input_format=run.input_format)
+    return replace(outcome, input_format=run.input_format, labeled=plan.labeled)
 
 
 def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:

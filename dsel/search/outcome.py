@@ -10,10 +10,20 @@ import pandas as pd
 import xarray as xr
 
 from dsel.checks import check_choice
+from dsel.data.labeled import LabeledRows
 from dsel.results import Certificate, Choice
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
+from dsel.results.monitoring import MonitorReport
 from dsel.runtime.progress import check_verbose, row_progress
+from dsel.search.monitor import (
+    LEVEL,
+    NewLabels,
+    Promises,
+    checked_labels,
+    disagreement_limit,
+    monitor_table,
+)
 from dsel.search.predict_table import (
     Deployed,
     InputFormat,
@@ -37,6 +47,8 @@ class Outcome:
     """The queried rows with all columns of the pool; see `query_rows`."""
     input_format: InputFormat = field(default_factory=InputFormat, compare=False)
     """How the models get their rows."""
+    labeled: LabeledRows | None = field(default=None, compare=False)
+    """The labeled rows of the plan, with which `monitor` compares new ones."""
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
@@ -258,6 +270,86 @@ class Outcome:
         with row_progress(check_verbose(verbose)) as report:
             return predict_table(
                 deployed, source, out, id=id, client=client, on_progress=report
+            )
+
+    def monitor(
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        y: Any = None,
+        level: float = LEVEL,
+        client: Any = None,
+        verbose: bool | None = None,
+    ) -> MonitorReport:
+        """Test whether what was certified is still about the rows of a new table.
+
+        Three kinds of tests, each a statement of its own at one level: the new rows
+        against the labeled ones, with the columns that differ most; how often both
+        deployed models differ, against the limit from the pool; and, where new rows
+        have labels, whether the errors exceed the bounds. A promise that is not refuted
+        is not proved. One that is refuted was right for other rows, or was one of the
+        few that fail: label new rows and search again.
+
+        Parameters
+        ----------
+        source
+            A table of any size, as `predict_table` takes it.
+        target
+            Column of `source` with the labels. Rows without one are left out of the
+            tests of errors; a label that is no class is an error of every model.
+        y
+            The labels of all rows in order, in the place of `target`.
+        level
+            Probability with which each test refutes a promise that holds, in
+            [0.001, 0.5].
+        client
+            Dask client; None is the current one, else local threads.
+        verbose
+            Whether progress is shown; None shows it in terminals and notebooks.
+
+        Returns
+        -------
+        MonitorReport
+            Printed, it has a line for each test; `is_refuted` says whether any refutes.
+
+        Raises
+        ------
+        TypeError
+            If a column holds something else than that of the labeled rows.
+        ValueError
+            If a column is missing, no label is a class of the search, or `level` is
+            outside of its range.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from dsel import plan_search
+        >>> X, y = make_classification(3000, random_state=0)
+        >>> plan = plan_search(
+        ...     LogisticRegression(), {"C": [0.1, 1.0]}, X[:500], y[:500], X[500:2000],
+        ...     random_state=0)
+        >>> outcome = plan.run()
+        >>> outcome.monitor(X[2000:], y=y[2000:]).is_refuted
+        False
+        >>> print(outcome.monitor(X[2000:] + 1.0).tests[0].result)
+        refuted
+        """
+        if target is not None and y is not None:
+            raise ValueError(
+                "`target` names a column of labels, and `y` holds labels, too; leave "
+                "one of them out."
+            )
+        labels = NewLabels(target, None if y is None else checked_labels(y))
+        promises = Promises(
+            self.models, self.choice, self.input_format,
+            disagreement_limit(self.results, self.choice), self.labeled,
+            "the outcome does not know them",
+        )  # fmt: skip
+        with row_progress(check_verbose(verbose)) as report:
+            return monitor_table(
+                promises, source, labels, level=level, client=client, on_progress=report
             )
 
     def __repr__(self) -> str:

@@ -38,7 +38,7 @@ from dsel.data.frames import (
 from dsel.data.labeled import LabeledRows, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
-from dsel.data.pool import Pool, read_blocks
+from dsel.data.pool import Block, Pool, read_blocks
 from dsel.data.schema import TableSchema, schema_of
 from dsel.data.tables import is_text, iter_frames, text_source
 from dsel.results.certificate import Certificate, Choice
@@ -49,7 +49,7 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.results.store import load_schema
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
-from dsel.runtime.tasks import Inputs, Output, Task
+from dsel.runtime.tasks import Inputs, Job, Output, Task
 
 LABEL: Final = "label"
 VALUE: Final = "value"
@@ -176,21 +176,14 @@ def predict_table(
     check_is_fitted(model)
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
     report = on_progress or (lambda done, total: None)
-    is_file = isinstance(source, (str, os.PathLike))
-    if is_file and "://" not in str(source) and not os.path.exists(source):
-        raise FileNotFoundError(
-            f"`source` must be a table that exists, but nothing is at {str(source)!r}."
-        )
-    table: _TextTable | _PoolTable
-    if is_file and is_text(os.fspath(source)):
-        table = _TextTable(
-            deployed.input_format, os.fspath(source), ids, separator, encoding
-        )
-    else:
-        table = _PoolTable(deployed, source, ids)
-    context = _Context(model, deployed.input_format, table.ids, table.where)
+    table = open_table(
+        deployed.input_format, source, ids, model=model, separator=separator,
+        encoding=encoding,
+    )  # fmt: skip
+    rows = ModelRows.of([model], deployed.input_format, table.where)
+    context = _Context(model, rows, table.ids)
     client, done = resolve_client(client), 0
-    records = results_in_order(context, table.tasks(), client)
+    records = results_in_order(context, table.tasks(PredictJob), client)
     # What is wrong with all rows fails in the first part, before a file is begun.
     first = next(records, None)
     head = context.head() if first is None else first.iloc[:0]
@@ -204,29 +197,71 @@ def predict_table(
 
 
 @dataclass(frozen=True)
+class ModelRows:
+    """How blocks of a table become the rows that models get."""
+
+    input_format: InputFormat
+    where: str
+    """How messages call the table."""
+    allow_nan: bool
+
+    @classmethod
+    def of(
+        cls, models: Sequence[Any], input_format: InputFormat, where: str
+    ) -> "ModelRows":
+        """Return those of some models that were fitted to the same rows."""
+        inner = [getattr(model, "best_estimator_", model) for model in models]
+        return cls(input_format, where, takes_nan(inner))
+
+    def prepare(self, X: Any, rows: NDArray[np.int64]) -> Any:
+        """Return a block with these row numbers as models get it: read-only.
+
+        Raises ValueError where a number is infinite, or missing and not taken.
+        """
+        names = self.input_format.columns
+        if isinstance(X, Frame):
+            X = X.given if names is None else X.given[list(names)]
+        X = self._given(X)
+        checked = frame_of(X) if hasattr(X, "columns") else X
+        check_finite(checked, self.where, rows, names, self.allow_nan)
+        return unchangeable(X)
+
+    def numbers(self, X: Any) -> Any:
+        """Return a block of numbers as an array, or CSR, of the models' columns."""
+        if isinstance(X, Frame):
+            names = self.input_format.columns
+            X = X.given if names is None else X.given[list(names)]
+        if not isinstance(X, pd.DataFrame):
+            return X
+        return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def _given(self, X: Any) -> Any:
+        """Return rows as the model gets them: an array, or a frame of its library."""
+        library, names = self.input_format.library, self.input_format.columns
+        if library is None:
+            return self.numbers(X)
+        if not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(X, columns=list(names or ()), copy=False)
+        if library == "pandas":
+            return X
+        frame = nw.from_native(X.reset_index(drop=True), eager_only=True)
+        return frame.to_polars() if library == "polars" else frame.to_arrow()
+
+
+@dataclass(frozen=True)
 class _Context:
     """What every task needs."""
 
     model: Any
-    input_format: InputFormat
+    rows: ModelRows
     ids: tuple[str, ...]
-    where: str
-    """How messages call the table."""
 
     def predict(self, X: Any, rows: NDArray[np.int64]) -> pd.DataFrame:
         """Return predictions for a block of rows with these numbers."""
-        names = self.input_format.columns
         carried: dict[str, Any] = {ROW: rows}
-        if isinstance(X, Frame):
-            frame = X.given
-            if self.ids:
-                carried = {name: frame[name].array for name in self.ids}
-            X = frame if names is None else frame[list(names)]
-        X = self._given(X)
-        allow_nan = takes_nan([getattr(self.model, "best_estimator_", self.model)])
-        checked = frame_of(X) if hasattr(X, "columns") else X
-        check_finite(checked, self.where, rows, names, allow_nan)
-        predicted = _predictions(self.model, unchangeable(X))
+        if isinstance(X, Frame) and self.ids:
+            carried = {name: X.given[name].array for name in self.ids}
+        predicted = _predictions(self.model, self.rows.prepare(X, rows))
         if taken := [name for name in carried if name in predicted]:
             raise ValueError(
                 f"`id` names {taken[0]!r}, as a column of predictions is called; "
@@ -240,20 +275,6 @@ class _Context:
         classes = _classes_of(self.model)
         own = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
         return pd.DataFrame({**carried, **own})
-
-    def _given(self, X: Any) -> Any:
-        """Return rows as the model gets them: an array, or a frame of its library."""
-        library, names = self.input_format.library, self.input_format.columns
-        if library is None:
-            if not isinstance(X, pd.DataFrame):
-                return X
-            return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
-        if not isinstance(X, pd.DataFrame):
-            X = pd.DataFrame(X, columns=list(names or ()), copy=False)
-        if library == "pandas":
-            return X
-        frame = nw.from_native(X.reset_index(drop=True), eager_only=True)
-        return frame.to_polars() if library == "polars" else frame.to_arrow()
 
 
 def _predictions(model: Any, X: Any) -> dict[str, NDArray[Any]]:
@@ -299,7 +320,31 @@ def _classes_of(model: Any) -> NDArray[Any] | None:
     return None if classes is None or not is_classifier(model) else np.asarray(classes)
 
 
-class _TextTable:
+def open_table(
+    input_format: InputFormat,
+    source: Any,
+    ids: tuple[str, ...] | None,
+    *,
+    model: Any,
+    option: str = "id",
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> "TextTable | PoolTable":
+    """Open a table that `model` is to predict, or more models of the same rows.
+
+    `ids` are columns that no model uses; errors call their argument `option`.
+    """
+    is_file = isinstance(source, (str, os.PathLike))
+    if is_file and "://" not in str(source) and not os.path.exists(source):
+        raise FileNotFoundError(
+            f"`source` must be a table that exists, but nothing is at {str(source)!r}."
+        )
+    if is_file and is_text(os.fspath(source)):
+        return TextTable(input_format, os.fspath(source), ids, separator, encoding)
+    return PoolTable(input_format, model, source, ids, option)
+
+
+class TextTable:
     """A text file, read here, in order, by the schema of the labeled table."""
 
     n_rows = None
@@ -332,23 +377,35 @@ class _TextTable:
             encoding=encoding,
         )  # fmt: skip
 
-    def tasks(self) -> Iterator[Task]:
-        """Read the file from its beginning; yield a task for each part."""
+    @property
+    def like(self) -> Pool:
+        """The first rows, in the types of all of them."""
+        return _as_frames(open_pool(next(self._frames())))
+
+    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
+        """Read the file from its beginning; yield a task for each part.
+
+        `job` takes the number of its first row.
+        """
         for frame in self._frames():
             pool = _as_frames(open_pool(frame))
             [span] = pool.spans(len(frame))
             start = int(frame.index[0])
             sources = partial(pool.sources, span)
-            yield Task(f"predict-{start}", PredictJob(start), sources)
+            yield Task(f"predict-{start}", job(start), sources)
 
 
-class _PoolTable:
+class PoolTable:
     """Rows that tasks read by themselves: whatever `open_pool` takes."""
 
     def __init__(
-        self, deployed: Deployed, source: Any, ids: tuple[str, ...] | None
+        self,
+        input_format: InputFormat,
+        model: Any,
+        source: Any,
+        ids: tuple[str, ...] | None,
+        option: str = "id",
     ) -> None:
-        input_format, model = deployed.input_format, deployed.model
         pool, names = open_pool(source), input_format.columns
         self.where = pool.where.replace("`pool`", "`source`")
         columns, schema = pool.columns or (), input_format.table_schema
@@ -364,8 +421,8 @@ class _PoolTable:
                 pool = convert_pool(pool, like, os.fspath(location), where=self.where)
         elif ids:
             raise ValueError(
-                f"`id` names {ids[0]!r}, but columns are found by names where both "
-                f"the labeled rows and {self.where} have some; leave it out."
+                f"`{option}` names {ids[0]!r}, but columns are found by names where "
+                f"both the labeled rows and {self.where} have some; leave it out."
             )
         else:
             n_columns = getattr(model, "n_features_in_", len(names or columns))
@@ -375,11 +432,16 @@ class _PoolTable:
         )
         self._pool, self.n_rows = _as_frames(pool), pool.n_rows
 
-    def tasks(self) -> Iterator[Task]:
-        """Yield a task for each part of the pool."""
+    @property
+    def like(self) -> Pool:
+        """All rows, in their types."""
+        return self._pool
+
+    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
+        """Yield a task for each part of the pool; its rows know their numbers."""
         for span in self._pool.spans(_block_rows(self._pool.n_columns)):
             sources = partial(self._pool.sources, span)
-            yield Task(f"predict-{span.start}", PredictJob(0), sources)
+            yield Task(f"predict-{span.start}", job(0), sources)
 
 
 def _ids_of(
@@ -401,6 +463,12 @@ def _as_frames(pool: Pool) -> Pool:
     return replace(pool, schema=pool.frames)
 
 
+def read_table_part(inputs: Inputs) -> Iterator[Block]:
+    """Yield the rows of one of the tasks of a table, block by block."""
+    n_rows = _block_rows(inputs.sources[0].n_columns)
+    yield from read_blocks(inputs.sources, n_rows, allow_nan=True)
+
+
 @dataclass(frozen=True)
 class PredictJob:
     """A part of a table, whose rows begin at a number."""
@@ -409,10 +477,9 @@ class PredictJob:
 
     def run(self, context: "_Context", inputs: Inputs) -> Output:
         """Return predictions of all rows in their order."""
-        n_rows = _block_rows(inputs.sources[0].n_columns)
         parts = [
             context.predict(block.X, block.rows + self.start)
-            for block in read_blocks(inputs.sources, n_rows, allow_nan=True)
+            for block in read_table_part(inputs)
         ]
         return Output(pd.concat(parts) if len(parts) > 1 else parts[0])
 

@@ -83,6 +83,23 @@ def test_label__says_what_python_says(place, made):
     assert short.output == f"{answer.headline()}\n"
 
 
+def test_compare_and_label__print_one_json_object(place, made, tmp_path):
+    models = [made[0] / name for name in ("old", "new")]
+    options = ["--pool", made[0] / "pool.parquet", "--queries", 60, "--json"]
+    record = json.loads(
+        run("compare", *models, *options, "--out", tmp_path / "d").stdout
+    )
+    assert (record["kind"], record["version"]) == ("dsel compare", 1)
+    assert record["comparison"]["kind"] == "dsel model comparison"
+    folder, truth, _ = place
+    labeled(folder, truth).to_csv(record["query_rows"], index=False)
+    answer = json.loads(
+        run("label", tmp_path / "d", record["query_rows"], "--json").stdout
+    )
+    assert answer["kind"] == "dsel label"
+    assert answer["comparison"]["upper"] < record["comparison"]["upper"]
+
+
 def excel(rows):
     """Another order, other columns, a semicolon, a mark, 12.0 for 12, commas."""
     rows = rows.sample(frac=1, random_state=0).assign(who="Ann")

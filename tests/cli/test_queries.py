@@ -1,5 +1,7 @@
 """`dsel select --queries` and `dsel label`: rows for people, and a smaller bound."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -153,3 +155,15 @@ def test_predict__names_the_bound_that_labels_have_given(place, tables):
     after = run(*options, "--out", folder.parent / "after.csv")
     assert quiet not in before.output
     assert " ".join(quiet.split()) in " ".join(after.output.split())
+
+
+def test_label_and_predict__print_one_json_object(place, tables):
+    folder, _ = place
+    record = json.loads(run("label", folder, filled(folder), "--json").stdout)
+    assert record["kind"] == "dsel label"
+    out = folder.parent / "p.csv"
+    options = ("--deploy", "all_rows", "--out", out, "--json")
+    made = json.loads(run("predict", folder, tables / "pool.parquet", *options).stdout)
+    assert (made["kind"], made["file"]) == ("dsel predict", str(out))
+    assert made["n_rows"] == len(pd.read_csv(out))
+    assert made["bound"] == record["bounds"]["all_rows"]["bound"]

@@ -1,5 +1,6 @@
 """What `dsel select`, `demo` and `report` print, through the command."""
 
+import json
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -83,7 +84,7 @@ def test_select__encodes_text_categories_dates_and_gaps(folder, suffix, model, g
         "--pool", folder / "pool.parquet",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
-    assert "Error at most" in found.stdout.splitlines()[1]
+    assert "\nError at most" in found.stdout
     scaled = ", scaled" * (model in ("svm", "logistic"))
     for line in (
         f"numbers        age, visits: gaps filled by the median{scaled}",
@@ -117,15 +118,17 @@ def test_select__takes_truths_among_numbers_and_columns_of_gaps(
     assert found.exit_code == 0, found.output
 
 
-def test_select__says_the_verdict_first_then_the_plan_then_assumptions(numbers):
+def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     text = run(*numbers, "--seed", 5).stdout
     lines = text.splitlines()
     assert "  seed           5" in lines
     begins = ["Chosen: ", "Error at most ", "Error at most ", "For comparison: "]
-    assert all(map(str.startswith, lines, begins))
-    assert text.index("Chosen") < text.index("Plan of 2") < text.index("Assumes  A1")
-    assert max(map(len, lines[4:])) <= 80
-    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == lines[:4]
+    verdict = lines[lines.index("") + 1 :]
+    assert lines[0].startswith("Plan of 2 candidates")
+    assert all(map(str.startswith, verdict, begins))
+    assert text.index("Chosen") < text.index("Assumes  A1")
+    assert max(len(line) for line in lines if line not in verdict[:4]) <= 80
+    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == verdict[:4]
 
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
@@ -135,7 +138,8 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
     assert told.output == f"Wrote {tmp_path / 'page.html'}\n"
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert all(line in page for line in first.stdout.splitlines()[:4])
+    verdict = first.stdout.partition("\n\n")[2].splitlines()[:4]
+    assert all(line in page for line in verdict)
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop", "city")])
@@ -349,3 +353,18 @@ def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
     )  # fmt: skip
     assert found.exit_code == 0, found.output
     assert "Chosen: " in found.output
+
+
+@pytest.mark.parametrize("command", ["select", "report"])
+def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, command):
+    found = run(*numbers, "--out", tmp_path / "run", "--json")
+    if command == "report":
+        page = tmp_path / "page.html"
+        found = run("report", tmp_path / "run", "--out", page, "--json")
+    record = json.loads(found.stdout)
+    assert (record["kind"], record["version"]) == (f"dsel {command}", 1)
+    assert record["choice"]["kind"] == "Choice"
+    for name, bound in record["bounds"].items():
+        assert bound["certified"]
+        assert bound["bound"] == record["choice"]["certificates"][name]["unclipped"]
+    assert "NaN" not in found.stdout

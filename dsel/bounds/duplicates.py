@@ -1,0 +1,33 @@
+"""Lower limits of rates, where some rows may be records that models were trained on."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dsel.arrays import Floats
+from dsel.bounds.binomial import lower_limits
+
+
+def lower_rate_limits(
+    counted: ArrayLike, duplicates: ArrayLike, n_rows: ArrayLike, delta: float
+) -> Floats:
+    r"""Return lower limits of rates; NaN where there are no rows.
+
+    Of :math:`v` counted rows :math:`e_v` equal labeled rows. They leave the count and
+    its total together, :math:`b(v - e_v, m - e_v, \delta)`. Whichever of the rows that
+    equal labeled ones are fresh draws, the limit of the fresh rows is no smaller: a
+    row that was counted raises it, any other one lowers it.
+
+    Guarantee: each rate is at least its limit with probability at least ``1 - delta``.
+    Assumes: rows that equal no labeled row are independent draws, and so are those of
+    the others that are other records.
+    Source: :func:`dsel.bounds.binomial_tail_inversion_lower`.
+
+    Examples
+    --------
+    >>> lower_rate_limits([30, 30], [0, 10], 300, 0.01).round(4).tolist()
+    [0.0636, 0.0388]
+    """
+    v, e, m = np.broadcast_arrays(*map(np.asarray, (counted, duplicates, n_rows)))
+    fresh = np.maximum(m - e, 1)  # without rows any number will do, and becomes NaN
+    limits = lower_limits(v - e, fresh, np.full(v.shape, delta))
+    return np.where(m > 0, limits, np.nan)

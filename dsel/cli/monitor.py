@@ -1,0 +1,106 @@
+"""``dsel monitor``: test whether promises are still about the rows of a table."""
+
+import os
+from typing import Any
+
+import click
+
+from dsel.cli.models import import_from_here
+from dsel.cli.running import (
+    cluster_options,
+    connected,
+    notes,
+    output_options,
+    print_json,
+    text_options,
+    trust_option,
+)
+from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
+from dsel.results.texts import wrapped
+from dsel.runtime.progress import row_progress
+from dsel.search.monitor import (
+    LEVEL,
+    NewLabels,
+    checked_labels,
+    monitor_table,
+    open_promises,
+)
+
+REFUTED = 3
+"""Exit status where a promise is refuted."""
+
+
+@click.command
+@click.argument("results")
+@click.argument("next_month")
+@click.option(
+    "--labeled",
+    help="Table of the labeled rows; by default the one that `dsel select` was given.",
+)
+@click.option(
+    "--target",
+    help="Column of NEXT_MONTH with labels: then errors are tested against the bounds, "
+    "too. Empty cells are rows without a label.",
+)
+@click.option(
+    "--level",
+    default=LEVEL,
+    show_default=True,
+    help="Chance that a test refutes what holds.",
+)
+@trust_option
+@text_options
+@cluster_options
+@output_options
+def command(
+    results: str,
+    next_month: str,
+    labeled: str | None,
+    target: str | None,
+    level: float,
+    trust: tuple[str, ...],
+    sep: str | None,
+    encoding: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Test whether what RESULTS promise is still about the rows of NEXT_MONTH.
+
+    RESULTS is the folder or URL that --out of `dsel select` named. NEXT_MONTH is a
+    table of any size that `dsel predict` reads. Tested are whether its rows are like
+    the labeled ones, how often both models differ, and with --target their errors. Ends
+    with 3 where a promise is refuted; what is kept is not proved.
+    """
+    import_from_here(trust)
+    text: dict[str, Any] = {"separator": sep, "encoding": encoding}
+    promises, remarks = open_promises(results, labeled=labeled, trusted=trust, **text)
+    source, labels = _rows_and_labels(next_month, target)
+    progress = row_progress(False if quiet else None)
+    with connected(scheduler, workers) as client, progress as shown:
+        report = monitor_table(
+            promises, source, labels, level=level, client=client, on_progress=shown,
+            **text,
+        )  # fmt: skip
+    notes(remarks)
+    if as_json:
+        print_json(
+            "monitor", refuted=[test.name for test in report.refuted], report=report
+        )
+    elif quiet:
+        click.echo(wrapped(report.headline()))
+    else:
+        for line in str(report).splitlines():
+            click.echo(wrapped(line, 9 if line.startswith("Note ") else 2))
+    click.get_current_context().exit(REFUTED if report.is_refuted else 0)
+
+
+def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]:
+    """Return a table, or its rows where its labels are an array, and its labels."""
+    is_arrays = location.lower().endswith((*NPZ, *NPY, *SVMLIGHT))
+    if target is None or not is_arrays or not os.path.exists(location):
+        return location, NewLabels(target)
+    named = None if location.lower().endswith(SVMLIGHT) else target
+    table = read_table(location, target=named)
+    return table.X, NewLabels(y=checked_labels(table.y))

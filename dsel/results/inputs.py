@@ -1,0 +1,67 @@
+"""What a shell command was given, kept next to results: names of tables and models."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsel.results import records
+from dsel.results.place import Place, check_kept, seal, stamp, unseal
+
+INPUTS: Final = "inputs"
+"""Folder of these records in a place; of several the last one counts."""
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """The tables and the model of `dsel select`.
+
+    Examples
+    --------
+    >>> inputs = RunInputs("/data/labeled.csv", "label", model="svm")
+    >>> inputs.to_json()  # doctest: +ELLIPSIS
+    '{"version": 3, "kind": "RunInputs", "labeled": "/data/labeled.csv", ...}'
+    """
+
+    labeled: str
+    """Path of the labeled table."""
+    target: str | None = None
+    """Its column of labels."""
+    pool: str | None = None
+    """Path or URL of the pool; None where it is in the labeled table, or nowhere."""
+    model: str = ""
+    """As it was named."""
+    date: str = ""
+    """Day on which the run ended, such as 2026-11-27."""
+    separator: str | None = None
+    encoding: str | None = None
+
+    def to_json(self) -> str:
+        """Return all fields."""
+        return records.to_json(self)
+
+
+def save_inputs(place: str | os.PathLike[str], inputs: RunInputs) -> None:
+    """Keep the record next to results, unless the same one is there but for its date.
+
+    Raises FileNotFoundError where there are no results of dsel.
+    """
+    where = Place(place)
+    check_kept(where)
+    before = load_inputs(place)
+    if before is None or _without_date(before) != _without_date(inputs):
+        where.write({f"{INPUTS}/{stamp()}.json": seal(inputs.to_json().encode())})
+
+
+def load_inputs(place: str | os.PathLike[str]) -> RunInputs | None:
+    """Return the record that was kept last; None where there is none."""
+    where = Place(place, name="place")
+    check_kept(where)
+    for name in reversed(where.files(INPUTS)):
+        body = unseal(where.read(f"{INPUTS}/{name}"))
+        if body is not None:  # and not torn
+            return records.from_json(RunInputs, body.decode())
+    return None
+
+
+def _without_date(inputs: RunInputs) -> dict[str, Any]:
+    return {**vars(inputs), "date": ""}

@@ -1,0 +1,118 @@
+"""`dsel monitor` as a user has it: results, the table of the next month, a status."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from dsel.cli import main
+from tests.cli.test_predict import customers
+
+REFUTED = 3
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a labeled table, a pool, the next month, and results."""
+    folder = tmp_path_factory.mktemp("month")
+    frame, labels = customers(1600)
+    frame = frame.drop(columns="customer_id").assign(label=labels)
+    frame[:300].to_csv(folder / "labeled.csv", index=False)
+    frame[300:900].drop(columns="label").to_csv(folder / "pool.csv", index=False)
+    frame[900:].to_csv(folder / "next.csv", index=False)
+    frame[900:].to_parquet(folder / "next.parquet", index=False)
+    older = frame[900:].assign(age=frame["age"] + 30)
+    older.to_csv(folder / "older.csv", index=False)
+    wrong = frame[900:].assign(label="good")
+    wrong.to_csv(folder / "wrong.csv", index=False)
+    found = run(
+        "select", folder / "labeled.csv", "--target", "label",
+        "--pool", folder / "pool.csv", "--model", "logistic", "--grid", "C=1,10",
+        "--cv", 3, "--out", folder / "results", "--quiet",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    return folder
+
+
+def by_name(found):
+    record = json.loads(found.stdout)
+    return record, {test["name"]: test for test in record["report"]["tests"]}
+
+
+@pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
+def test_monitor__keeps_what_holds(place, name):
+    found = run("monitor", place / "results", place / name, "--target", "label")
+    assert found.exit_code == 0, found.output
+    assert found.stdout.startswith("Nothing is refuted by 700 new rows")
+    assert found.stdout.count(": kept") == 4
+    assert all(len(line) <= 80 for line in found.stdout.splitlines())
+
+
+def test_monitor__ends_with_3_where_something_is_refuted(place):
+    found = run(
+        "monitor", place / "results", place / "wrong.csv", "--target", "label", "--json"
+    )
+    assert found.exit_code == REFUTED, found.output
+    record, tests = by_name(found)
+    assert (record["kind"], record["version"]) == ("dsel monitor", 1)
+    assert record["refuted"] == ["error of one_fold", "error of all_rows"]
+    assert tests["rows"]["result"] == "kept"
+    assert tests["error of one_fold"]["at_least"] > tests["error of one_fold"]["limit"]
+
+
+def test_monitor__names_the_columns_that_differ_most(place):
+    found = run("monitor", place / "results", place / "older.csv", "--quiet")
+    assert found.exit_code == REFUTED, found.output
+    assert found.stdout.count("\n") == 1
+    found = run("monitor", place / "results", place / "older.csv", "--json")
+    _, tests = by_name(found)
+    assert tests["rows"]["columns"][0] == "age"
+    assert tests["error of one_fold"]["result"] == "cannot be tested"
+
+
+def test_monitor__says_where_the_labeled_rows_are_not_known(place, tmp_path):
+    new = place / "next.csv"
+    moved = tmp_path / "moved.csv"
+    (place / "labeled.csv").rename(moved)
+    try:
+        found = run("monitor", place / "results", new, "--json")
+        _, tests = by_name(found)
+        assert tests["rows"]["result"] == "cannot be tested"
+        assert "--labeled" in tests["rows"]["evidence"]
+        found = run("monitor", place / "results", new, "--labeled", moved, "--json")
+        assert by_name(found)[1]["rows"]["result"] == "kept"
+        pd.read_csv(moved)[:100].to_csv(tmp_path / "part.csv", index=False)
+        found = run(
+            "monitor", place / "results", new, "--labeled", tmp_path / "part.csv"
+        )
+        assert "has 100 rows with a label, and the search had 300" in found.stderr
+    finally:
+        moved.rename(place / "labeled.csv")
+
+
+REFUSALS = [
+    (["--target", "nope"], "next.csv lacks column nope"),
+    (["--level", "0.0001"], "level 0.001"),
+    (["--labeled", "nowhere.csv"], "nothing nowhere.csv"),
+    (["--target", "city"], "none of the classes bad, good"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSALS)
+def test_monitor__refuses_in_one_line(place, options, words):
+    found = run("monitor", place / "results", place / "next.csv", *options)
+    assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1
+    assert found.stderr.startswith("Error: ")
+    assert all(word in found.stderr.replace("'", "") for word in words.split())
+
+
+def test_monitor__refuses_a_place_without_results(place, tmp_path):
+    found = run("monitor", tmp_path, place / "next.csv")
+    assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1

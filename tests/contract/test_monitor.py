@@ -1,0 +1,237 @@
+"""Is the promise still about these rows? Tests of new rows, through public names."""
+
+import json
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+import dsel
+from dsel.results import MonitorReport
+
+pytestmark = pytest.mark.contract
+
+X, Y = make_classification(6000, 6, flip_y=0.1, class_sep=0.8, random_state=0)
+NEW, TRUTH = X[4000:], Y[4000:]
+NAMES = list("abcdef")
+
+
+def outcome_of(pool=X[400:4000], estimator=None, y=Y[:400], **options):
+    estimator = estimator or LogisticRegression()
+    options = {"random_state": 0, **options}
+    grid = {"C": [0.01, 1.0]} if isinstance(estimator, LogisticRegression) else {}
+    grid = grid or {"strategy": ["prior"]}
+    return dsel.plan_search(estimator, grid, X[:400], y, pool, **options).run()
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return outcome_of()
+
+
+def results_of(report):
+    return {test.name: test.result for test in report.tests}
+
+
+def test_named(report, name):
+    [found] = [test for test in report.tests if test.name == name]
+    return found
+
+
+test_named.__test__ = False
+
+
+def test_monitor__keeps_the_promises_on_rows_of_the_same_population(outcome):
+    report = outcome.monitor(NEW, y=TRUTH)
+    assert set(results_of(report).values()) == {"kept"}
+    assert list(results_of(report)) == [
+        "rows", "disagreement", "error of one_fold", "error of all_rows",
+    ]  # fmt: skip
+    assert not report.is_refuted
+    assert str(report).startswith("Nothing is refuted by 2,000 new rows (each test at ")
+
+
+def test_monitor__counts_what_the_deployed_models_predict(outcome):
+    report = outcome.monitor(NEW, y=TRUTH)
+    one_fold, all_rows = (outcome.models[n].predict(NEW) for n in outcome.certificates)
+    differ = test_named(report, "disagreement")
+    assert differ.n_found == (one_fold != all_rows).sum()
+    error = test_named(report, "error of one_fold")
+    # The lower Clopper-Pearson limit at the level of the test.
+    n_errors = (one_fold != TRUTH).sum()
+    exact = stats.beta.ppf(0.01, n_errors, len(TRUTH) - n_errors + 1)
+    assert error.at_least == pytest.approx(exact, abs=1e-6)
+    assert error.limit == outcome.certificates["one_fold"].bound
+
+
+def test_monitor__names_the_column_that_was_shifted(outcome):
+    moved = NEW.copy()
+    moved[:, 3] += 1.5
+    rows = test_named(outcome.monitor(moved), "rows")
+    assert rows.result == "refuted"
+    assert rows.columns[0] == "3"
+
+
+def test_monitor__refutes_the_bounds_where_the_labels_have_changed(outcome):
+    turned = np.where(np.arange(len(TRUTH)) % 2, TRUTH, 1 - TRUTH)
+    found = results_of(outcome.monitor(NEW, y=turned))
+    assert found["error of one_fold"] == found["error of all_rows"] == "refuted"
+    assert found["rows"] == found["disagreement"] == "kept"
+
+
+def test_monitor__refutes_the_disagreement_where_both_models_differ(outcome):
+    one_fold, all_rows = (outcome.models[n].predict(X) for n in outcome.certificates)
+    differ = np.flatnonzero(one_fold != all_rows)
+    often = np.concatenate([NEW[:100], np.repeat(X[differ], 10, axis=0)])
+    found = test_named(outcome.monitor(often), "disagreement")
+    assert found.result == "refuted"
+    assert found.at_least > found.limit
+
+
+def test_monitor__limit_of_the_disagreement_is_the_part_of_the_bound(outcome):
+    found = test_named(outcome.monitor(NEW), "disagreement")
+    part = outcome.certificates["all_rows"].disagreement_term
+    assert found.limit == pytest.approx(part, rel=1e-12)
+
+
+def test_monitor__rows_that_equal_labeled_ones_refute_nothing(outcome):
+    wrong = 1 - outcome.models["one_fold"].predict(X[:400])
+    report = outcome.monitor(X[:400], y=wrong)
+    assert report.n_duplicates == 400
+    assert set(results_of(report).values()) == {"cannot be tested"}
+    mixed = outcome.monitor(
+        np.concatenate([X[:400], NEW[:100]]), y=np.append(wrong, TRUTH[:100])
+    )
+    assert results_of(mixed)["error of one_fold"] == "kept"
+    assert "400 of 500 new rows equal labeled rows" in str(mixed)
+
+
+def test_monitor__labels_that_are_missing_or_new_are_told(outcome):
+    y = TRUTH.astype(float)
+    y[:1500] = np.nan
+    y[1500:1520] = 7
+    report = outcome.monitor(NEW, y=y)
+    error = test_named(report, "error of one_fold")
+    assert error.n_rows == 500
+    wrong = outcome.models["one_fold"].predict(NEW[1500:]) != y[1500:]
+    exact = stats.beta.ppf(0.01, wrong.sum(), (~wrong).sum() + 1)
+    assert error.at_least == pytest.approx(exact, abs=1e-6)
+    assert any("1,500 new rows have no label" in note for note in report.notes)
+    assert any(note.startswith("20 labels are no class") for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("loss", "share"),
+    [
+        (dsel.losses.recall(1), lambda y, z: np.mean(z[y == 1] != 1)),
+        (dsel.losses.precision(1), lambda y, z: np.mean(y[z == 1] != 1)),
+        (dsel.losses.balanced(),
+         lambda y, z: np.mean([np.mean(z[y == c] != c) for c in (0, 1)])),
+        (dsel.losses.cost({(0, 1): 1, (1, 0): 4}),
+         lambda y, z: np.mean((y != z) * np.where(y == 1, 4, 1))),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_monitor__tests_the_loss_of_the_plan(loss, share):
+    outcome = outcome_of(loss=loss)
+    kept = test_named(outcome.monitor(NEW, y=TRUTH), "error of one_fold")
+    seen = share(TRUTH, outcome.models["one_fold"].predict(NEW))
+    assert kept.result == "kept"
+    assert 0.6 * seen < kept.at_least < seen
+    found = results_of(outcome.monitor(NEW, y=1 - TRUTH))
+    assert found["error of one_fold"] == "refuted"
+
+
+@pytest.mark.parametrize("chunks", [300, 2000])
+def test_monitor__chunks_change_nothing(outcome, chunks):
+    pool = da.from_array(NEW, chunks=(chunks, 6))
+    assert outcome.monitor(pool, y=TRUTH) == outcome.monitor(NEW, y=TRUTH)
+
+
+def test_monitor__takes_labels_of_a_column():
+    frame = pd.DataFrame(X, columns=NAMES)
+    labels = np.where(Y == 1, "good", "bad")
+    plan = dsel.plan_search(
+        LogisticRegression(), {"C": [1.0]}, frame[:400], labels[:400], frame[400:4000],
+        random_state=0,
+    )  # fmt: skip
+    outcome = plan.run()
+    table = frame[4000:].assign(truth=labels[4000:])[["truth", *reversed(NAMES)]]
+    report = outcome.monitor(table, target="truth")
+    assert report == outcome.monitor(frame[4000:], y=labels[4000:])
+    assert set(results_of(report).values()) == {"kept"}
+
+
+def test_monitor__what_was_not_certified_cannot_be_tested():
+    alone = outcome_of(pool=None)
+    found = results_of(alone.monitor(NEW, y=TRUTH))
+    assert found == {
+        "rows": "kept", "disagreement": "cannot be tested", "error of one_fold": "kept",
+    }  # fmt: skip
+    small = dsel.plan_search(
+        DummyClassifier(), {"strategy": ["prior"]}, X[:30], Y[:30], random_state=0
+    ).run()
+    report = small.monitor(NEW[:20], y=TRUTH[:20])
+    assert "there are 20 new rows" in test_named(report, "rows").evidence
+    groups = np.arange(400) // 2
+    of_groups = dsel.plan_search(
+        LogisticRegression(), {"C": [1.0]}, X[:400], Y[:400], groups=groups,
+        random_state=0,
+    ).run()  # fmt: skip
+    found = results_of(of_groups.monitor(NEW, y=TRUTH))
+    assert set(found.values()) == {"cannot be tested"}
+
+
+def test_monitor__report_is_text_html_and_json(outcome):
+    report = outcome.monitor(NEW, y=TRUTH)
+    assert MonitorReport.from_json(report.to_json()) == report
+    record = json.loads(report.to_json())
+    assert (record["kind"], record["version"]) == ("MonitorReport", 3)
+    assert "kept" in report._repr_html_()
+    assert "What is kept is not proved" in str(report)
+
+
+def test_monitor__refutes_what_holds_at_most_as_often_as_its_level():
+    # The error is exactly the bound: what holds with nothing to spare.
+    rng = np.random.default_rng(0)
+    outcome = outcome_of()
+    bound = outcome.certificates["one_fold"].bound
+    predicted = outcome.models["one_fold"].predict(NEW)
+    draws, level = 200, 0.1
+    refuted = 0
+    for _ in range(draws):
+        rows = rng.integers(0, len(NEW), 300)
+        y = np.where(rng.random(300) < bound, 1 - predicted[rows], predicted[rows])
+        report = outcome.monitor(NEW[rows], y=y, level=level)
+        refuted += test_named(report, "error of one_fold").is_refuted
+    # Discrete limits refute less often; a binomial margin above the level.
+    assert 0 < refuted <= stats.binom.ppf(0.999, draws, level)
+
+
+REFUSED = [
+    ({"level": 0.0001}, ValueError, "level between 0.001"),
+    ({"level": 0.9}, ValueError, "level 0.5 0.9"),
+    ({"level": "high"}, TypeError, "level number"),
+    ({"y": TRUTH, "target": "truth"}, ValueError, "target y leave one out"),
+    ({"target": "truth"}, ValueError, "target truth names both"),
+    ({"y": TRUTH[:50]}, ValueError, "y label each row 50"),
+    ({"y": np.append(TRUTH, 1)}, ValueError, "y 2,001 2,000"),
+    ({"y": TRUTH.reshape(-1, 1)}, ValueError, "y label shape"),
+    ({"y": TRUTH + 7}, ValueError, "y none 2,000 classes 0, 1"),
+    ({"source": NEW[:, :5]}, ValueError, "5 columns"),
+    ({"source": "nowhere.parquet"}, FileNotFoundError, "source nowhere.parquet"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "error", "words"), REFUSED)
+def test_monitor__refuses(outcome, options, error, words):
+    options = {"source": NEW, **options}
+    with pytest.raises(error) as caught:
+        outcome.monitor(**options)
+    message = str(caught.value)
+    assert all(word in message for word in words.split()), message
