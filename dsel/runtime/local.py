@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import cloudpickle
 import psutil
+from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 from dsel.errors import ClusterLostError
@@ -245,8 +246,15 @@ def _end_all_processes() -> None:
 def end_processes(n: int) -> None:
     """End the pool of `n` processes, whatever they do."""
     pool = _pools.pop(n, None)
-    if pool is not None:
-        pool.shutdown(wait=True, kill_workers=True)
+    if pool is None:
+        return
+    # loky's own kill_workers raises InvalidStateError in its thread at a task that was
+    # cancelled before it began, and leaves all processes running. A pool whose
+    # processes are gone it takes for broken, and then cleans up whatever is queued.
+    for process in list((pool._processes or {}).values()):
+        with suppress(ProcessLookupError):
+            kill_process_tree(process)
+    pool.shutdown(wait=True)
 
 
 def _begin(parent: int) -> None:

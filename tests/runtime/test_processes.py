@@ -247,3 +247,15 @@ def test_processes__end_with_an_interrupted_run(tmp_path, there):
         plan.run(n_jobs=2, on_progress=stop)
     begun = pids(tmp_path)
     assert wait_until(lambda: not any(map(psutil.pid_exists, begun)))
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_end_processes__ends_them_where_queued_tasks_were_cancelled(there):
+    running = [local._in_process(2, time.sleep, 60) for _ in range(12)]
+    wait_until(lambda: running[1].running(), what="a running task")
+    cancelled = [each for each in running if each.cancel()]
+    assert 0 < len(cancelled) < len(running)
+    processes = [psutil.Process(n) for n in local._pools[2]._processes]
+    local.end_processes(2)
+    assert not any(each.is_running() for each in processes)
+    assert all(each.exception() for each in running if each not in cancelled)
