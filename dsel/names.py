@@ -42,6 +42,8 @@ PREDICTED_CLASS: Final = "predicted_class"
 OTHER_CLASS: Final = "other_class"
 COLUMN_VALUE: Final = "column_value"
 COLUMN_COUNT: Final = "column_count"
+COLUMN_DIFFERENCE: Final = "column_difference"
+COLUMN_RANK: Final = "column_rank"
 POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
@@ -155,6 +157,7 @@ STATES: Final = ("done", "pruned", "failed", "missing")
 
 RESERVED: Final = frozenset({
     FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
-    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, COLUMN_VALUE, COLUMN_COUNT, *BY_NAME,
+    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, COLUMN_VALUE, COLUMN_COUNT,
+    COLUMN_DIFFERENCE, COLUMN_RANK, *BY_NAME,
 })  # fmt: skip
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

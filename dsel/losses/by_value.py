@@ -8,8 +8,9 @@ delta. What a statistic counts is counted for each value in the same pass.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
-from math import ceil, log, nan
+from math import nan, prod
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.tolerance import rows_needed
 from dsel.checks import listed, show
 from dsel.data.equal_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
@@ -130,8 +132,9 @@ class CountByValue:
     """What a statistic counts, of the rows with each value of a column.
 
     Counts have a line for each value, and a last one for all others: the number of
-    rows, then what the statistic counts of them. It must read `y` and predictions
-    alone.
+    rows, then what the statistic counts of them. Where it has a number for each row,
+    all numbers of rows come first, and then the values' rows one after the other. It
+    must read `y` and predictions alone.
     """
 
     column: ValueColumn
@@ -149,23 +152,40 @@ class CountByValue:
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
         """The counts of each fold."""
-        dims = names.COLUMN_VALUE, names.COLUMN_COUNT
-        meanings = {
-            self.on_folds: "rows of the fold by value, and the errors among them",
-            self.on_pool: "pool rows by value, and those on which its model and the "
-            "full one differ",
-            self.on_duplicates: "of these, the pool rows that equal labeled rows",
+
+        def table(dim: str, shape: tuple[int, ...], meaning: str) -> CubeVariable:
+            size = prod(shape)
+            counted = ("counted",) if size == 1 else tuple(map(str, range(size)))
+            coords = {dim: ("rows", *counted)}
+            return CubeVariable((names.COLUMN_VALUE, dim), meaning, coords)
+
+        of_folds = table(
+            names.COLUMN_COUNT, self.shape, "rows of the fold by value, and what is "
+            "wrong among them",
+        )  # fmt: skip
+        if self.is_by_row:
+            of_folds = CubeVariable(
+                (names.COLUMN_RANK,), "rows of the fold by value, and then, value by "
+                "value, a number for each of them", {names.COLUMN_RANK: ()},
+            )  # fmt: skip
+        dim, differ = names.COLUMN_DIFFERENCE, "those on which models differ"
+        return {
+            self.on_folds: of_folds,
+            self.on_pool: table(dim, self.pair_shape, f"pool rows by value, {differ}"),
+            self.on_duplicates: table(
+                dim, self.pair_shape, "of these, the pool rows that equal labeled rows"
+            ),
         }
-        coords = {names.COLUMN_COUNT: ("rows", "counted")}
-        return {k: CubeVariable(dims, text, coords) for k, text in meanings.items()}
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count labeled rows by value."""
         assert rows.y is not None  # else nobody knows what is wrong
         parts = self._split(rows, rows.y, predictions)
-        return self._stack(
-            (len(y), self.counted.count(Rows(None, y), z)) for y, z in parts
-        )
+        counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in parts]
+        if not self.is_by_row:
+            return self._stack(counts)
+        n_rows = np.array([n for n, _ in counts], np.int64)
+        return np.concatenate([n_rows, *(each for _, each in counts)])
 
     def count_errors(self, n_errors: int) -> None:
         """Return None: errors do not show where they are."""
@@ -175,34 +195,45 @@ class CountByValue:
     ) -> Integers:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
-        of_fold = self.unstack(fold, self.shape)
-        return self._stack(
+        of_fold = [self.at(fold, place)[1] for place in range(len(self.labels))]
+        return self._stack([
             (len(z), self.counted.count_pair(Rows(None), z, w, counts))
             for (z, w), counts in zip(parts, of_fold, strict=True)
-        )
+        ])  # fmt: skip
 
-    @property
+    def at(self, counts: Integers, place: int) -> tuple[int, Integers]:
+        """Return the rows of a fold that have a value, and what was counted of them."""
+        if not self.is_by_row:
+            return int(counts[place, 0]), counts[place, 1:].reshape(self.shape)
+        n, start = int(counts[place]), len(self.labels) + int(counts[:place].sum())
+        return n, counts[start : start + n]
+
+    def pair_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
+        """Return the pool rows that have a value, and what was counted of them."""
+        return int(counts[place, 0]), counts[place, 1:].reshape(self.pair_shape)
+
+    @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape of what is counted of labeled rows with a value."""
+        """Shape of what is counted of labeled rows with a value; (0,) by row."""
         none = np.empty(0, np.int64)
         return np.shape(self.counted.count(Rows(None, none), none))
 
     @property
+    def is_by_row(self) -> bool:
+        """Whether the statistic has a number for each labeled row."""
+        return self.shape == (0,)
+
+    @cached_property
     def pair_shape(self) -> tuple[int, ...]:
         """Shape of what is counted of pool rows with a value."""
         none, fold = np.empty(0, np.int64), np.zeros(self.shape, np.int64)
         return np.shape(self.counted.count_pair(Rows(None), none, none, fold))
 
-    @staticmethod
-    def unstack(counts: Integers, shape: tuple[int, ...]) -> Integers:
-        """Return what was counted by value, without the numbers of rows."""
-        return counts[..., 1:].reshape(*counts.shape[:-1], *shape)
-
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
         if self.column not in rows.memo:  # as long as one prediction of linear models
             codes = self.column.codes(rows.X)
-            counts = np.bincount(codes, minlength=len(self.column.values) + 1)
+            counts = np.bincount(codes, minlength=len(self.labels))
             # Integers of 16 bits are sorted by their digits, in a tenth of the time.
             order = np.argsort(codes.astype(np.int16), kind="stable")
             rows.memo[self.column] = order, [0, *np.cumsum(counts).tolist()]
@@ -212,8 +243,8 @@ class CountByValue:
             yield [array[start:stop] for array in ordered]
 
     @staticmethod
-    def _stack(parts: Iterator[tuple[int, Integers]]) -> Integers:
-        return np.array([[n, *np.ravel(counts)] for n, counts in parts], np.int64)
+    def _stack(counts: Sequence[tuple[int, Integers]]) -> Integers:
+        return np.stack([np.append(n, each) for n, each in counts])
 
 
 @dataclass(frozen=True)
@@ -293,17 +324,28 @@ class LossAtValue:
 
     def folds(self, folds: FoldCounts) -> FoldCounts:
         """Return what was counted of the rows of the folds that have the value."""
-        counts, shape = folds.counts[:, self.place], self.statistic.shape
-        return FoldCounts(self.statistic.unstack(counts, shape), counts[:, 0])
+        each = [self.statistic.at(counts, self.place) for counts in folds.counts]
+        rows, counts = np.array([n for n, _ in each]), [counts for _, counts in each]
+        if self.statistic.is_by_row:  # filled up to the fold that has the most
+            most = rows.max()
+            counts = [
+                np.pad(given, (0, most - len(given)), constant_values=-1)
+                for given in counts
+            ]
+        return FoldCounts(np.stack(counts), rows)
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return what was counted of the pool rows that have the value."""
-        counts, equal = pool.counts[:, self.place], pool.duplicates[:, self.place]
-        shape = self.statistic.pair_shape
+        (all_rows, counts), (equal_rows, equal) = (
+            zip(
+                *(self.statistic.pair_at(each, self.place) for each in part),
+                strict=True,
+            )
+            for part in (pool.counts, pool.duplicates)
+        )
         return PoolCounts(
-            self.statistic.unstack(counts, shape), self.statistic.unstack(equal, shape),
-            int(counts[0, 0]), int(equal[0, 0]),
-        )  # fmt: skip
+            np.stack(counts), np.stack(equal), int(all_rows[0]), int(equal_rows[0])
+        )
 
 
 @dataclass(frozen=True)
@@ -379,8 +421,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         fold, whose share is the largest, has the best limit.
         """
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
-        # Without an error the limit of r rows is 1 - share ** (1 / r).
-        needed = n_folds * ceil(log(share) / log(1.0 - SAYS_SOMETHING))
+        needed = n_folds * rows_needed(level=SAYS_SOMETHING, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
             for label, n in zip(self.column.labels, self.column.rows, strict=True)
