@@ -197,7 +197,8 @@ def _as_keys(groups: Any) -> NDArray[Any]:
             f"column of a data frame `X`, got {show(groups)}."
         )
     groups = fill_masked(groups, "`groups`")
-    if hasattr(groups, "dask") and hasattr(groups, "compute"):
+    is_array = isinstance(getattr(groups, "ndim", None), int)  # a bag of Dask is none
+    if is_array and hasattr(groups, "dask") and hasattr(groups, "compute"):
         groups = groups.compute()
     if isinstance(groups, list | tuple) and not any(
         isinstance(key, list | np.ndarray) for key in groups

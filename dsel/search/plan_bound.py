@@ -61,7 +61,7 @@ def plan_bound(
     Parameters
     ----------
     n_labeled
-        Labeled rows, at least 2.
+        Labeled rows, at least 2; where rows come in groups, the groups.
     n_unlabeled
         Pool rows; with 0 certificates that read the pool have no number.
     n_candidates

@@ -525,7 +525,7 @@ def calls():
     found = {
         "SemiSupervisedSearchCV": estimator(
             dsel.SemiSupervisedSearchCV, {**search, "n_jobs": 1, "verbose": 0},
-            {**rows, "pool": pool},
+            {**rows, "pool": pool, "groups": None},
         ),
         "audit": (dsel.audit, {
             "settings": ["best_fold, tiny folds"], "delta": 0.2, "n_draws": 1,
@@ -534,11 +534,11 @@ def calls():
         "certify": (dsel.certify, {
             "model": GridSearchCV(GaussianNB(), {"var_smoothing": [0.1]}, cv=2),
             **rows, "pool": pool, "cv": 3, "deploy": "all_rows", "client": None,
-            "random_state": 0,
+            "random_state": 0, "groups": None,
         }),
         "certify, fitted": (dsel.certify, {
             "model": GaussianNB().fit(X[:12] + 1.0, y[:12]), **rows, "cv": "prefit",
-            "delta": 0.05,
+            "delta": 0.05, "groups": None,
         }),
         "compare_models": (dsel.compare_models, {
             "old": b.models[0], "new": b.models[1], "pool": pool, "n_queries": 2,
@@ -578,7 +578,9 @@ def calls():
             "disagreement": 0.1, "class_share": 0.4, "cv": 5, "delta": 0.05,
             "wanted": 0.3,
         }),
-        "plan_search": (dsel.plan_search, {**plain, **rows, "pool": pool}),
+        "plan_search": (dsel.plan_search, {
+            **plain, **rows, "pool": pool, "groups": None,
+        }),
         "Plan.run": (
             lambda **k: dsel.plan_search(**plain, X=X, y=y, pool=pool).run(**k),
             {"client": None, "out": "out"},
