@@ -43,7 +43,7 @@ from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
-from dsel.families.routing import check_groups_reach
+from dsel.families.routing import check_groups_reach, groups_arguments
 from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
@@ -868,13 +868,16 @@ def _groups(
     of_rows: RowGroups | None,
 ) -> tuple[tuple[Group, ...], list[str]]:
     """Return the candidates in groups that share work, and remarks on them."""
+    are_wanted = False
     if of_rows is not None:
         for each in candidates:
             check_groups_reach(each.estimator)
+        # Else their keys, which may be long texts, need not be sent to workers.
+        are_wanted = any(groups_arguments(each.estimator) for each in candidates)
     assignments = assign_families(
         candidates, labeled.X, classes=labeled.classes, seed=seed,
         fit_params=fit_params,
-        row_groups=None if of_rows is None else of_rows.by_row,
+        row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
     )  # fmt: skip
     texts = candidate_texts(candidates)
     groups: list[Group] = []

@@ -1,0 +1,68 @@
+"""Groups of rows: folds are of whole groups, and one row of each is drawn."""
+
+import numpy as np
+import pytest
+
+from dsel.data.groups import row_groups
+from dsel.search.folds import nested_layout
+
+
+@pytest.fixture
+def keys(rng):
+    return rng.permutation(np.repeat(np.arange(30), np.arange(30) % 4 + 1))
+
+
+def test_draw_rows__draws_one_row_of_each_group(keys):
+    groups = row_groups(keys, len(keys))
+    drawn = groups.draw_rows(seed=3)
+    assert sorted(keys[drawn]) == list(range(30))
+    assert (drawn == groups.draw_rows(seed=3)).all()
+    assert (drawn != groups.draw_rows(seed=4)).any()
+
+
+def test_draw_rows__draws_each_row_of_a_group_as_often(keys):
+    groups = row_groups(keys, len(keys))
+    n_seeds = 2_000
+    counts = sum(groups.draw_rows(seed).astype(int) for seed in range(n_seeds))
+    shares = counts / n_seeds
+    expected = 1.0 / np.bincount(keys)[keys]
+    # Six standard deviations of a share.
+    assert np.abs(shares - expected).max() < 6 * 0.5 / np.sqrt(n_seeds)
+
+
+def test_folds__have_whole_groups_of_equal_numbers(keys):
+    groups = row_groups(keys, len(keys))
+    fold_of = groups.folds(4, seed=1)
+    pairs = {*zip(keys.tolist(), fold_of.tolist(), strict=True)}
+    assert len(pairs) == 30
+    assert sorted(np.bincount([fold for _, fold in pairs])) == [7, 7, 8, 8]
+
+
+def test_folds__do_not_depend_on_where_rows_stand(keys, rng):
+    order = rng.permutation(len(keys))
+    one = row_groups(keys, len(keys)).folds(4, seed=1)
+    other = row_groups(keys[order], len(keys)).folds(4, seed=1)
+    assert (one[order] == other).all()
+
+
+def test_row_groups__knows_groups_by_their_keys_alone(keys):
+    texts = [f"{key:03}" for key in keys]
+    one, other = row_groups(keys, len(keys)), row_groups(texts, len(keys))
+    assert one.token == other.token
+    assert one.token != row_groups(keys // 2, len(keys)).token
+    assert other.by_row.tolist() == texts
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5, 8])
+def test_nested_layout__keeps_groups_out_of_every_training(keys, n_folds):
+    groups = row_groups(keys, len(keys))
+    layout = nested_layout(n_folds, len(keys), 0, n_candidates=4, groups=groups)
+    for split in (*layout.splits, *layout.folds[:n_folds]):
+        tested = np.concatenate(split.tests)
+        assert not {*keys[split.train_rows]} & {*keys[tested]}
+    # Inner searches read all rows, the last step one of each group.
+    inner = {row for split in layout.splits for rows in split.tests for row in rows}
+    assert inner == {*range(len(keys))}
+    last = np.concatenate([split.test_rows for split in layout.folds[:n_folds]])
+    assert sorted(keys[last]) == list(range(30))
+    assert layout.fold_rows.sum() == 30
