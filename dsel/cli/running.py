@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.results.certificate import Choice
+from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.store import save_schema
 from dsel.results.texts import wrapped

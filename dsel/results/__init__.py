@@ -12,14 +12,15 @@ outcome. An *assumption* is by design, checked, declared or violated. A *caveat*
 number, weakens it, or is good to know; a certificate is certified if no caveat voids
 it, and each violated assumption is one that does.
 
-`caveats` has their list, `told` has how facts are shown, `certificate` and `prefit`
-what is told, `cube` and `tables` what was counted, `place`, `models` and `store` how it
-is kept, `rows` results for every row of a pool.
+`caveats` has their list, `told` has how facts are shown, `certificate`, `choice` and
+`prefit` what is told, `cube` and `tables` what was counted, `place`, `models` and
+`store` how it is kept, `rows` results for every row of a pool.
 """
 
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Certificate, CertifiedReport, Choice
+from dsel.results.certificate import Certificate, CertifiedReport
+from dsel.results.choice import Choice, DeployedModel
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
 from dsel.results.monitoring import MonitorReport
@@ -32,6 +33,7 @@ __all__ = [
     "Certificate",
     "CertifiedReport",
     "Choice",
+    "DeployedModel",
     "Effect",
     "ModelComparison",
     "MonitorReport",

@@ -5,20 +5,17 @@ An upper limit rounds up, so that what is shown is a bound, too.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor, isfinite, isnan, log10, nan
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 import pandas as pd
 import xarray as xr
 
 from dsel import names
-from dsel.checks import check_choice
 from dsel.errors import NewerRecordError
 from dsel.results import records
-from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -26,11 +23,9 @@ from dsel.results.caveats import (
     caveat_facts,
     collect_caveats,
     make_caveats,
-    remarks_of,
     texts_of,
     upgrade_texts,
 )
-from dsel.results.queries import Queries
 from dsel.results.texts import (
     about_percent,
     at_most,
@@ -39,7 +34,7 @@ from dsel.results.texts import (
     in_percent,
 )
 from dsel.results.told import Fact, Told
-from dsel.results.values import decode_params, encode_params, value_text
+from dsel.results.values import value_text
 
 T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
@@ -420,219 +415,6 @@ class CertifiedReport(LimitsWithCaveats, Told):
             (f"{n:,}" for n in self.rows),
         )
         return list(zip(*columns, strict=True))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Choice(Told):
-    """The candidate that a criterion chose, and how wrong its model can be.
-
-    Examples
-    --------
-    >>> share = "80% of the labels"
-    >>> certificates = {
-    ...     "one_fold": Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
-    ...     "all_rows": Certificate(0.1777, 0.05, "nested", "all_rows"),
-    ... }
-    >>> choice = Choice(
-    ...     3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635)
-    >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
-    Chosen: C=8.0
-    Error at most 15.1% (95% confidence), model trained on 80% of the labels
-    Error at most 17.8% (95% confidence, jointly with the line above), model trained
-    on all labels
-    For comparison: a 20% hold-out set would give about 16.4% on average
-    """
-
-    candidate: int
-    params: Mapping[str, Any]
-    """What the grid sets for it."""
-    criterion: str
-    """Name of the criterion that chose it."""
-    estimate: float
-    """The criterion's number for it, unclipped."""
-    certificates: Mapping[str, Certificate]
-    """The bounds of the run by deployment; those of a nested search hold at once."""
-    deploy: str
-    """Which of them is about the model that is handed over."""
-    held_out_fifth: float = nan
-    """Bound that a 20% hold-out set would give on average at this error; NaN where
-    none is known."""
-    caveats: tuple[Caveat, ...] = ()
-    """What else a reader should know, such as fits that failed."""
-    candidates: Mapping[str, int] = field(default_factory=dict)
-    """The candidate of each deployment; that of a fold may be another."""
-    params_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the grid sets for the candidate of each deployment."""
-    reports: Mapping[str, CertifiedReport] = field(default_factory=dict)
-    """The certified report of each deployment, where the plan declared it."""
-    queries: Queries | None = None
-    """Rows queried where both models differ; None where none were planned."""
-    procedure: str = ""
-    """Class that chose the parameters, such as ``GridSearchCV``, or of the model where
-    nothing was chosen; empty where the plan's grid sets them."""
-    fold_params: tuple[Mapping[str, Any], ...] = ()
-    """What the procedure chose without each fold; empty where the grid sets it."""
-    reports_by_value: Mapping[str, ReportByValue] = field(default_factory=dict)
-    """Limits by the values of a column, by deployment, where the plan declared it."""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Caveats of the choice that leave its bounds a guarantee, as texts."""
-        return remarks_of(self.caveats)
-
-    @property
-    def all_caveats(self) -> tuple[Caveat, ...]:
-        """All that a reader should know, the gravest first, each once."""
-        of_models = (each.all_caveats for each in self.certificates.values())
-        return collect_caveats(*of_models, self.caveats, self._fold_choices())
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2 with its remarks as caveats."""
-        return upgrade_texts(record, "remarks", Effect.INFO)
-
-    def to_json(self) -> str:
-        """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
-        params_of = {name: encode_params(each) for name, each in self.params_of.items()}
-        fold_params = tuple(encode_params(params) for params in self.fold_params)
-        return records.to_json(
-            replace(
-                self, params=encode_params(self.params), params_of=params_of,
-                fold_params=fold_params,
-            )
-        )  # fmt: skip
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote; parameters as `read_label` reads them."""
-        choice = super().from_json(text)
-        params_of = {k: decode_params(each) for k, each in choice.params_of.items()}
-        fold_params = tuple(decode_params(params) for params in choice.fold_params)
-        return replace(
-            choice, params=decode_params(choice.params), params_of=params_of,
-            fold_params=fold_params,
-        )  # fmt: skip
-
-    def report(self, deploy: str | None = None) -> CertifiedReport:
-        """Return the certified report of a deployment, by default what is handed over.
-
-        Raises ValueError where the plan had none.
-        """
-        if not self.reports:
-            other = "; limits by value are in report_by_value()"
-            raise ValueError(
-                f"the plan declared no report of classes, and what was not declared is "
-                f"not certified; search with report=True, and an `out` of its own"
-                f"{other * bool(self.reports_by_value)}."
-            )
-        wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
-        return self.reports[wanted]
-
-    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
-        """Return limits by the values of a column, by default of the deployed model.
-
-        Raises ValueError where the plan had none.
-        """
-        if not self.reports_by_value:
-            raise ValueError(
-                "the plan declared no column to report by, and what was not declared "
-                "is not certified; search with report_by='site' or another column, and "
-                "an `out` of its own."
-            )
-        known = tuple(self.reports_by_value)
-        return self.reports_by_value[
-            check_choice(deploy or self.deploy, "deploy", known)
-        ]
-
-    def certify_with_labels(self, labels: Any) -> Self:
-        """Return the choice with labels of the queried rows.
-
-        See `Outcome.certify_with_labels`.
-        """
-        if self.queries is None:
-            raise ValueError(NO_QUERIES)
-        queries = self.queries.with_labels(labels)
-        certificate = self.certificates[ALL_ROWS]
-        # Both bounds hold at once, so the smaller one may be taken.
-        if queries.queried < queries.pool_only:
-            certificate = replace(
-                certificate,
-                unclipped=queries.queried,
-                label_term=queries.fold_limit,
-                disagreement_term=queries.queried - queries.fold_limit,
-                n_queried=len(queries.rows),
-            )
-        certificates = {**self.certificates, ALL_ROWS: certificate}
-        return replace(self, certificates=certificates, queries=queries)
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate of the model that is handed over."""
-        return self.certificates[self.deploy]
-
-    @property
-    def bound(self) -> float:
-        """The certificate's bound, at most 1."""
-        return self.certificate.bound
-
-    @property
-    def delta(self) -> float:
-        """Probability with which the bound may fail."""
-        return self.certificate.delta
-
-    @property
-    def fold(self) -> int | None:
-        """Fold that the model was trained without; None for that of all rows."""
-        return self.certificate.fold
-
-    def facts(self) -> list[Fact]:
-        """Return names and texts, which all renderings show; most have no name."""
-        lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
-        known = [*self.certificate.reasons[:1]]
-        for deploy, other in self.certificates.items():
-            if deploy == self.deploy:
-                continue
-            number = self.candidates.get(deploy, self.candidate)
-            params = params_text(self.params_of.get(deploy, self.params))
-            is_same = params == params_text(self.params) and number == self.candidate
-            which = "" if is_same else f" ({params})"
-            line = other.headline_after("jointly with the line above", known)
-            lines.append(line + which)
-            known += other.reasons[:1]
-        if not isnan(self.held_out_fifth):
-            percent = self.certificate.amount(self.held_out_fifth)
-            lines.append(
-                f"For comparison: a 20% hold-out set would give about {percent} on "
-                f"average"
-            )
-        return [
-            *(("", line) for line in lines),
-            *(() if self.queries is None else self.queries.lines()),
-            *caveat_facts(self.all_caveats, known=known),
-        ]
-
-    @property
-    def chosen(self) -> str:
-        """What was chosen, in words: parameters, and which procedure chose them."""
-        if not self.procedure:
-            return params_text(self.params)
-        if not self.params:
-            return f"{self.procedure}, as it is"
-        return f"{params_text(self.params)} (by {self.procedure})"
-
-    def _fold_choices(self) -> list[Caveat]:
-        """Return a caveat where the procedure chose otherwise without some fold.
-
-        It says how much the choice depends on the rows.
-        """
-        if not any(self.fold_params):
-            return []
-        counts = Counter(params_text(params) for params in self.fold_params)
-        if len(counts) == 1:
-            return []
-        texts = (f"{params} ({n}x)" for params, n in counts.most_common())
-        text = f"without a fold {self.procedure} chose {'; '.join(texts)}"
-        return [Caveat(Effect.INFO, text)]
 
 
 def params_text(params: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
 from dsel.data.tables import is_text, text_source
 from dsel.files import check_folder, check_no_link, create_file, whole_file
-from dsel.results.certificate import Choice
+from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place, check_kept, read_outcome, seal, unseal
 from dsel.results.store import load_schema

@@ -28,6 +28,8 @@ from dsel.checks import show
 from dsel.errors import NewerRecordError
 
 T = TypeVar("T")
+NOT_KEPT: Final = {"record": "no"}
+"""Metadata of a field that no record has, such as a fitted model."""
 VERSION: Final = 3
 """Raised whenever a reader of old records could misread new ones. Records of dsel 0.2
 have no number, and are read."""
@@ -64,7 +66,8 @@ def from_json(kind: type[T], text: str) -> T:
 def to_record(value: Any) -> Any:
     """Return what JSON takes: dataclasses with their kind, other objects as text."""
     if is_dataclass(value) and not isinstance(value, type):
-        own = {each.name: getattr(value, each.name) for each in fields(value)}
+        kept = (each.name for each in fields(value) if each.metadata != NOT_KEPT)
+        own = {name: getattr(value, name) for name in kept}
         return {"kind": type(value).__name__, **to_record(own)}
     if isinstance(value, Mapping):
         return {str(key): to_record(each) for key, each in value.items()}
@@ -96,7 +99,8 @@ def from_record(kind: type[T], record: Any) -> T:
 @lru_cache
 def _hints(kind: Hashable) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(cast(Any, kind))}
+    kept = (each for each in fields(cast(Any, kind)) if each.metadata != NOT_KEPT)
+    return {each.name: hints[each.name] for each in kept}
 
 
 def _read(value: Any, hint: Any) -> Any:

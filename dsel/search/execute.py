@@ -113,10 +113,9 @@ def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = run.plan.axes.candidates
         # Of a procedure the grid sets nothing: what it chose stands in the record.
-        params = candidates[choice.candidate] or choice.params
-        params_of = {
-            k: candidates[choice.candidates[k]] or params_of
-            for k, params_of in choice.params_of.items()
+        deployed = {
+            name: replace(each, params=candidates[each.candidate] or each.params)
+            for name, each in choice.deployed.items()
         }
     except NewerRecordError:
         raise  # it says its number
@@ -125,7 +124,7 @@ def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "
             f"from a copy, or choose another place."
         ) from error
-    choice = replace(choice, params=params, params_of=params_of)
+    choice = replace(choice, deployed=deployed)
     make_models: Any = partial(remake_models, run, cube, choice)
     # Some are not kept, damaged, or of a type that nobody trusts.
     with suppress(KeyError, ValueError):

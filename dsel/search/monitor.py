@@ -48,7 +48,8 @@ from dsel.losses.base import (
 )
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate, Choice
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
+from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
 from dsel.results.place import Place

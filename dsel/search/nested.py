@@ -24,7 +24,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
 from dsel.losses.joint import Evidence, ModelBounds
-from dsel.results import Choice
+from dsel.results import Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, CHOICE, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
@@ -348,52 +348,45 @@ def choose_models(
     by_value = plan.context.losses.bound_values(
         last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
     )
-    models = {ONE_FOLD: last.models.get(read.fold)}
     common: dict[str, Any] = {
         "estimate": read.estimate, "loss": repr(loss),
         "caveats": tuple(voiding_caveats(cube)),
         "says": f"{loss.label} at most", "largest": loss.largest,
     }  # fmt: skip
+    splits = {ONE_FOLD: read.fold}
     certificates = {
         ONE_FOLD: certificate_of(
             cube, read.one_fold, plan.delta, plan.method.name, ONE_FOLD, fold=read.fold,
             label_term=read.one_fold, share=f"{1 - 1 / k:.0%} of the labels", **common,
         )
     }  # fmt: skip
-    candidates = {ONE_FOLD: last.candidates[read.fold]}
     if k in last.models:
+        splits[ALL_ROWS] = k
         certificates[ALL_ROWS] = certificate_of(
             cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
             label_term=read.label_term, disagreement_term=read.pool_term, **common,
         )  # fmt: skip
-        candidates[ALL_ROWS] = last.candidates[k]
-        models[ALL_ROWS] = last.models[k]
-    deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
-    number = candidates[deploy]
-    shown = read_evidence(cube)
+    deployed = {
+        name: DeployedModel(
+            name,
+            last.candidates[split],
+            plan.axes.candidates[last.candidates[split]],
+            certificates[name],
+            reports.get(name),
+            by_value.get(name),
+        ).name_in_reports()
+        for name, split in splits.items()
+    }
+    deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
+    number, shown = deployed[deploy].candidate, read_evidence(cube)
     rates = shown.get(names.FOLD_LOSS_MEAN)
     estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
     choice = Choice(
-        number, plan.axes.candidates[number], plan.criterion.name, estimate,
-        certificates, deploy, read.expected_holdout,
-        caveats_of(cube, make_caveats(Effect.INFO, last.messages)), candidates,
-        {name: plan.axes.candidates[each] for name, each in candidates.items()},
-        {
-            name: replace(
-                reports[name], model=made.model_on_rows, caveats=made.all_caveats
-            )
-            for name, made in certificates.items()
-            if name in reports
-        },
-        make_queries(plan, last, read) if ALL_ROWS in certificates else None,
-        reports_by_value={
-            name: replace(
-                by_value[name], model=made.model_on_rows, caveats=made.all_caveats
-            )
-            for name, made in certificates.items()
-            if name in by_value
-        },
+        plan.criterion.name, estimate, deployed, deploy, read.expected_holdout,
+        caveats_of(cube, make_caveats(Effect.INFO, last.messages)),
+        make_queries(plan, last, read) if ALL_ROWS in deployed else None,
     )  # fmt: skip
+    models = {name: last.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in last.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
 

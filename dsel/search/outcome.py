@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,7 @@ import xarray as xr
 
 from dsel.checks import check_choice
 from dsel.data.labeled import LabeledRows
-from dsel.results import Certificate, Choice
+from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
 from dsel.results.monitoring import MonitorReport
@@ -50,9 +50,32 @@ class Outcome:
     labeled: LabeledRows | None = field(default=None, compare=False)
     """The labeled rows of the plan, with which `monitor` compares new ones."""
 
+    @cached_property
+    def deployed(self) -> Mapping[str, DeployedModel]:
+        """The models of the search, ``one_fold`` and ``all_rows``, with all about them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> made = outcome.deployed["one_fold"]
+        >>> made.certificate.certified, made.params, made.model.C
+        (True, {'C': 10}, 10)
+        """
+        return {
+            name: replace(each, load_model=partial(self._load_model, name))
+            for name, each in self.choice.deployed.items()
+        }
+
+    def _load_model(self, name: str) -> Any:
+        return self.models[name]
+
     @property
     def certificates(self) -> Mapping[str, Certificate]:
-        """By deployment: ``one_fold``, ``all_rows``."""
+        """The bound of each deployed model: ``one_fold``, ``all_rows``."""
         return self.choice.certificates
 
     @property

@@ -41,7 +41,8 @@ from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, read_blocks
 from dsel.data.schema import TableSchema, schema_of
 from dsel.data.tables import is_text, iter_frames, text_source
-from dsel.results.certificate import Certificate, Choice
+from dsel.results.certificate import Certificate
+from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_kept, read_outcome
 from dsel.results.predictions import ROW, check_new_file, predictions_file

@@ -72,12 +72,13 @@ def name_procedure(
     """
     if choice.params:
         return choice
-    deployed = returned_model(models[choice.deploy])
     return replace(
         choice,
-        procedure=type(deployed).__name__,
-        params=_best_params(deployed),
-        params_of={name: _best_params(model) for name, model in models.items()},
+        procedure=type(returned_model(models[choice.deploy])).__name__,
+        deployed={
+            name: replace(each, params=_best_params(models[name]))
+            for name, each in choice.deployed.items()
+        },
         fold_params=tuple(_best_params(model) for model in fold_models.values()),
     )
 

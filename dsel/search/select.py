@@ -15,7 +15,7 @@ from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
-from dsel.results import Certificate, Choice
+from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import (
     ALL_ROWS,
@@ -104,22 +104,10 @@ def select(
         if str(results.attrs.get(TOKEN)) == content_token(results):
             return choice
         changed = Caveat(Effect.VOIDS, CHANGED)
-        certificates = {  # the numbers stay, and are estimates
-            deploy: replace(each, caveats=collect_caveats([changed], each.caveats))
-            for deploy, each in choice.certificates.items()
+        deployed = {  # the numbers stay, and are estimates
+            name: each.with_caveats(changed) for name, each in choice.deployed.items()
         }
-        reports = {
-            deploy: replace(each, caveats=certificates[deploy].all_caveats)
-            for deploy, each in choice.reports.items()
-        }
-        by_value = {
-            deploy: replace(each, caveats=certificates[deploy].all_caveats)
-            for deploy, each in choice.reports_by_value.items()
-        }
-        return replace(
-            choice, certificates=certificates, reports=reports,
-            reports_by_value=by_value,
-        )  # fmt: skip
+        return replace(choice, deployed=deployed)
     return choose(results, criterion or first_criterion(results), delta)
 
 
@@ -181,9 +169,10 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         disagreement_term=float(own.disagreement_term[number]),
         fold=fold, caveats=collect_caveats(unsure, voiding_caveats(cube)), **fields,
     )  # fmt: skip
+    chosen = DeployedModel(deploy, number, all_params(cube)[number], found)
     return Choice(
-        number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
-        {deploy: found}, deploy, nan, caveats_of(cube), {deploy: number},
+        rule.name, float(terms.estimate[number]), {deploy: chosen}, deploy,
+        caveats=caveats_of(cube),
     )  # fmt: skip
 
 

@@ -58,6 +58,19 @@ def test_kept__results_say_what_they_said(kept):
         assert choice.certificate.loss == "balanced([0, 1, 2])"
 
 
+def test_kept__models_have_one_record_each(kept):
+    name, place = kept
+    choice = dsel.select(open_results(place))
+    assert list(choice.deployed) == ["one_fold", "all_rows"]
+    for deploy, each in choice.deployed.items():
+        assert each.name == deploy
+        assert each.certificate.unclipped == BOUNDS[name][deploy]
+        assert each.params == choice.params
+        assert each.candidate == choice.candidate
+        assert (each.report is not None) == (name == "report-0.2")
+    assert choice.from_json(choice.to_json()) == choice
+
+
 def test_kept__models_predict(kept):
     X, y = load_iris(return_X_y=True)
     for deploy in ("one_fold", "all_rows"):
@@ -101,6 +114,11 @@ def test_results__of_a_newer_dsel_are_refused_by_their_number(tmp_path):
         {"deploy": 3},
         {"certificates": {"one_fold": {"kind": "Choice"}}},
         {"certificates": 1},
+        {"deployed": {"one_fold": {"kind": "Choice"}}},
+        {"deployed": {"all_rows": {"certificate": 1}}},
+        {"deployed": {}},
+        {"deployed": 1},
+        {"deploy": "best"},
         {"unheard_of": 1},
         {"version": "old"},
     ],

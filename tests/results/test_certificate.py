@@ -2,11 +2,13 @@
 
 import re
 from math import inf, nan
+from types import MappingProxyType
 
 import pytest
 
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Assumption, Certificate, Choice, full_list
+from dsel.results.certificate import Assumption, Certificate, full_list
+from dsel.results.choice import Choice, DeployedModel
 
 ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
 FAILED = Caveat(Effect.INFO, "2 fits failed")
@@ -22,14 +24,18 @@ def certificate(bound=0.15031, deploy="one_fold", **fields):
 
 def make_choice(**fields):
     made = {
-        "certificates": {
-            "one_fold": certificate(share=FIFTHS, fold=3),
-            "all_rows": certificate(0.1777, "all_rows"),
+        "deployed": {
+            "one_fold": deployed(certificate(share=FIFTHS, fold=3)),
+            "all_rows": deployed(certificate(0.1777, "all_rows")),
         },
-        "deploy": "one_fold", "held_out_fifth": 0.1635,
-        "candidates": {"one_fold": 3, "all_rows": 3},
-    } | fields  # fmt: skip
-    return Choice(3, {"C": 8.0, "gamma": 0.1}, "cv_error", 0.11, **made)
+        "deploy": "one_fold",
+        "held_out_fifth": 0.1635,
+    } | fields
+    return Choice("cv_error", 0.11, **made)
+
+
+def deployed(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})):
+    return DeployedModel(made.deploy, candidate, dict(params), made)
 
 
 LINES = [
@@ -39,12 +45,13 @@ LINES = [
     ({"deploy": "all_rows"}, [f"Error at most 17.8% (95% confidence), {ALL}",
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
                               COMPARED.format("16.4%")]),
-    ({"held_out_fifth": 0.14, "candidates": {"one_fold": 3, "all_rows": 5},
-      "params_of": {"one_fold": {"C": 8.0}, "all_rows": {"C": 2.0}}},
+    ({"held_out_fifth": 0.14, "deployed": {
+        "one_fold": deployed(certificate(share=FIFTHS)),
+        "all_rows": deployed(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL} (C=2.0)",
       COMPARED.format("14.0%")]),
-    ({"certificates": {"all_rows": certificate(deploy="all_rows")},
+    ({"deployed": {"all_rows": deployed(certificate(deploy="all_rows"))},
       "deploy": "all_rows", "held_out_fifth": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Note     2 fits failed"]),
 ]  # fmt: skip
@@ -65,7 +72,7 @@ def test_choice__is_a_few_lines(fields, lines):
 @pytest.mark.parametrize("value", [0.1, nan, inf])
 def test_told__comes_back_from_json(value):
     made = certificate(value, caveats=(ESTIMATE,), equal_rows=4)
-    chosen = make_choice(certificates={"one_fold": made})
+    chosen = make_choice(deployed={"one_fold": deployed(made)})
     for each in (made, chosen):
         again = type(each).from_json(each.to_json())
         assert again == each

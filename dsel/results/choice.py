@@ -1,0 +1,369 @@
+"""What a search chose: the models that it deploys, and how wrong they can be."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
+from typing import Any, Final, Self
+
+from dsel.checks import check_choice
+from dsel.results import records
+from dsel.results.by_value import ReportByValue
+from dsel.results.caveats import (
+    Caveat,
+    Effect,
+    caveat_facts,
+    collect_caveats,
+    remarks_of,
+    upgrade_texts,
+)
+from dsel.results.certificate import (
+    ALL_ROWS,
+    NO_QUERIES,
+    Certificate,
+    CertifiedReport,
+    params_text,
+)
+from dsel.results.queries import Queries
+from dsel.results.told import Fact, Told
+from dsel.results.values import decode_params, encode_params
+
+Params = Mapping[str, Any]
+"""Values of parameters by name; they may be anything."""
+BY_MODEL: Final[Mapping[str, str]] = {
+    "certificates": "certificate",
+    "candidates": "candidate",
+    "params_of": "params",
+    "reports": "report",
+    "reports_by_value": "report_by_value",
+}
+"""Fields of older records, a dict by deployment each, and what a model has of them."""
+
+
+@dataclass(frozen=True)
+class DeployedModel:
+    """One model of a search: what it is, and how wrong it can be."""
+
+    name: str
+    """``one_fold`` or ``all_rows``."""
+    candidate: int
+    """Number of its candidate: the place in the cube's C order."""
+    params: Params
+    """What the grid sets for it, or what the procedure chose."""
+    certificate: Certificate
+    report: CertifiedReport | None = None
+    """Recall and precision of every class, where the plan declared a report."""
+    report_by_value: ReportByValue | None = None
+    """Limits by the values of a column, where the plan declared one."""
+    load_model: Callable[[], Any] | None = field(
+        default=None, repr=False, compare=False, metadata=records.NOT_KEPT
+    )
+    """Returns the fitted estimator; None of a choice that was read alone."""
+
+    def with_caveats(self, *caveats: Caveat) -> Self:
+        """Return it with more caveats, which its reports have, too."""
+        known = collect_caveats(caveats, self.certificate.caveats)
+        certificate = replace(self.certificate, caveats=known)
+        return replace(self, certificate=certificate).name_in_reports()
+
+    def name_in_reports(self) -> Self:
+        """Return it with reports that name it, and have the caveats of its bound.
+
+        A report is printed alone, too.
+        """
+        report, by_value, made = self.report, self.report_by_value, self.certificate
+        said: Any = {"model": made.model_on_rows, "caveats": made.all_caveats}
+        return replace(
+            self,
+            report=None if report is None else replace(report, **said),
+            report_by_value=None if by_value is None else replace(by_value, **said),
+        )
+
+    @property
+    def fold(self) -> int | None:
+        """Fold that it was trained without; None for that of all labeled rows."""
+        return self.certificate.fold
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator, loaded or fitted anew where it must be.
+
+        Raises ValueError of a choice that was read alone: the outcome has its models.
+        """
+        if self.load_model is None:
+            raise ValueError(
+                f"the choice alone has no fitted model {self.name!r}; take it from "
+                f"`deployed` or `models` of the outcome."
+            )
+        return self.load_model()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Choice(Told):
+    """The candidate that a criterion chose, and how wrong its model can be.
+
+    Examples
+    --------
+    >>> share = "80% of the labels"
+    >>> certificates = (
+    ...     Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
+    ...     Certificate(0.1777, 0.05, "nested", "all_rows"),
+    ... )
+    >>> deployed = {
+    ...     made.deploy: DeployedModel(made.deploy, 3, {"C": 8.0}, made)
+    ...     for made in certificates
+    ... }
+    >>> choice = Choice("cv_error", 0.11, deployed, "one_fold", 0.1635)
+    >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
+    Chosen: C=8.0
+    Error at most 15.1% (95% confidence), model trained on 80% of the labels
+    Error at most 17.8% (95% confidence, jointly with the line above), model trained
+    on all labels
+    For comparison: a 20% hold-out set would give about 16.4% on average
+    """
+
+    criterion: str
+    """Name of the criterion that chose."""
+    estimate: float
+    """The criterion's number for the candidate, unclipped."""
+    deployed: Mapping[str, DeployedModel]
+    """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; those of
+    a nested search hold at once."""
+    deploy: str
+    """Which of them is deployed."""
+    held_out_fifth: float = nan
+    """Bound that a 20% hold-out set would give on average at this error; NaN where
+    none is known."""
+    caveats: tuple[Caveat, ...] = ()
+    """What else a reader should know, such as fits that failed."""
+    queries: Queries | None = None
+    """Rows queried where both models differ; None where none were planned."""
+    procedure: str = ""
+    """Class that chose the parameters, such as ``GridSearchCV``, or of the model where
+    nothing was chosen; empty where the plan's grid sets them."""
+    fold_params: tuple[Params, ...] = ()
+    """What the procedure chose without each fold; empty where the grid sets it."""
+
+    @property
+    def _main(self) -> DeployedModel:
+        return self.deployed[self.deploy]
+
+    @property
+    def candidate(self) -> int:
+        """Number of the candidate of the model that is deployed."""
+        return self._main.candidate
+
+    @property
+    def params(self) -> Params:
+        """What the grid sets for it."""
+        return self._main.params
+
+    @property
+    def certificates(self) -> Mapping[str, Certificate]:
+        """The bound of each model."""
+        return {name: each.certificate for name, each in self.deployed.items()}
+
+    @property
+    def candidates(self) -> Mapping[str, int]:
+        """The candidate of each model; that of a fold may be another."""
+        return {name: each.candidate for name, each in self.deployed.items()}
+
+    @property
+    def params_of(self) -> Mapping[str, Params]:
+        """What the grid sets for the candidate of each model."""
+        return {name: each.params for name, each in self.deployed.items()}
+
+    @property
+    def reports(self) -> Mapping[str, CertifiedReport]:
+        """The certified report of each model, where the plan declared it."""
+        found = {name: each.report for name, each in self.deployed.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def reports_by_value(self) -> Mapping[str, ReportByValue]:
+        """Limits by the values of a column of each model, where declared."""
+        found = {name: each.report_by_value for name, each in self.deployed.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Caveats of the choice that leave its bounds a guarantee, as texts."""
+        return remarks_of(self.caveats)
+
+    @property
+    def all_caveats(self) -> tuple[Caveat, ...]:
+        """All that a reader should know, the gravest first, each once."""
+        of_models = (each.all_caveats for each in self.certificates.values())
+        return collect_caveats(*of_models, self.caveats, self._fold_choices())
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of 0.2 with caveats for remarks, and records of models."""
+        return _join_models(upgrade_texts(record, "remarks", Effect.INFO))
+
+    def to_json(self) -> str:
+        """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
+        return records.to_json(self._map_params(encode_params))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what `to_json` wrote; parameters as `read_label` reads them."""
+        choice = super().from_json(text)
+        if choice.deploy not in choice.deployed:
+            raise ValueError(f"a choice of {choice.deploy!r} has no such model")
+        return choice._map_params(decode_params)
+
+    def _map_params(self, change: Callable[[Params], Params]) -> Self:
+        """Return the choice with the parameters of every model changed."""
+        return replace(
+            self,
+            deployed={
+                name: replace(each, params=change(each.params))
+                for name, each in self.deployed.items()
+            },
+            fold_params=tuple(map(change, self.fold_params)),
+        )
+
+    def report(self, deploy: str | None = None) -> CertifiedReport:
+        """Return the certified report of a deployment, by default what is handed over.
+
+        Raises ValueError where the plan had none.
+        """
+        if not self.reports:
+            other = "; limits by value are in report_by_value()"
+            raise ValueError(
+                f"the plan declared no report of classes, and what was not declared is "
+                f"not certified; search with report=True, and an `out` of its own"
+                f"{other * bool(self.reports_by_value)}."
+            )
+        wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
+        return self.reports[wanted]
+
+    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
+        """Return limits by the values of a column, by default of the deployed model.
+
+        Raises ValueError where the plan had none.
+        """
+        if not self.reports_by_value:
+            raise ValueError(
+                "the plan declared no column to report by, and what was not declared "
+                "is not certified; search with report_by='site' or another column, and "
+                "an `out` of its own."
+            )
+        known = tuple(self.reports_by_value)
+        return self.reports_by_value[
+            check_choice(deploy or self.deploy, "deploy", known)
+        ]
+
+    def certify_with_labels(self, labels: Any) -> Self:
+        """Return the choice with labels of the queried rows.
+
+        See `Outcome.certify_with_labels`.
+        """
+        if self.queries is None:
+            raise ValueError(NO_QUERIES)
+        queries = self.queries.with_labels(labels)
+        certificate = self.certificates[ALL_ROWS]
+        # Both bounds hold at once, so the smaller one may be taken.
+        if queries.queried < queries.pool_only:
+            certificate = replace(
+                certificate,
+                unclipped=queries.queried,
+                label_term=queries.fold_limit,
+                disagreement_term=queries.queried - queries.fold_limit,
+                n_queried=len(queries.rows),
+            )
+        labeled = replace(self.deployed[ALL_ROWS], certificate=certificate)
+        deployed = {**self.deployed, ALL_ROWS: labeled}
+        return replace(self, deployed=deployed, queries=queries)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the model that is handed over."""
+        return self.certificates[self.deploy]
+
+    @property
+    def bound(self) -> float:
+        """The certificate's bound, at most 1."""
+        return self.certificate.bound
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the bound may fail."""
+        return self.certificate.delta
+
+    @property
+    def fold(self) -> int | None:
+        """Fold that the model was trained without; None for that of all rows."""
+        return self.certificate.fold
+
+    def facts(self) -> list[Fact]:
+        """Return names and texts, which all renderings show; most have no name."""
+        lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
+        known = [*self.certificate.reasons[:1]]
+        for name, other in self.deployed.items():
+            if name == self.deploy:
+                continue
+            params, bound = params_text(other.params), other.certificate
+            is_same_text = params == params_text(self.params)
+            is_same = is_same_text and other.candidate == self.candidate
+            which = "" if is_same else f" ({params})"
+            line = bound.headline_after("jointly with the line above", known)
+            lines.append(line + which)
+            known += bound.reasons[:1]
+        if not isnan(self.held_out_fifth):
+            percent = self.certificate.amount(self.held_out_fifth)
+            lines.append(
+                f"For comparison: a 20% hold-out set would give about {percent} on "
+                f"average"
+            )
+        return [
+            *(("", line) for line in lines),
+            *(() if self.queries is None else self.queries.lines()),
+            *caveat_facts(self.all_caveats, known=known),
+        ]
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen, in words: parameters, and which procedure chose them."""
+        if not self.procedure:
+            return params_text(self.params)
+        if not self.params:
+            return f"{self.procedure}, as it is"
+        return f"{params_text(self.params)} (by {self.procedure})"
+
+    def _fold_choices(self) -> list[Caveat]:
+        """Return a caveat where the procedure chose otherwise without some fold.
+
+        It says how much the choice depends on the rows.
+        """
+        if not any(self.fold_params):
+            return []
+        counts = Counter(params_text(params) for params in self.fold_params)
+        if len(counts) == 1:
+            return []
+        texts = (f"{params} ({n}x)" for params, n in counts.most_common())
+        text = f"without a fold {self.procedure} chose {'; '.join(texts)}"
+        return [Caveat(Effect.INFO, text)]
+
+
+def _join_models(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a choice with one record for each deployed model.
+
+    0.2 wrote a dict for each field of them. What has other types stays as it is, and
+    is refused as an unknown field.
+    """
+    by_model = {name: record.get(name) or {} for name in BY_MODEL}
+    certificates = by_model["certificates"]
+    is_older = certificates and all(isinstance(d, dict) for d in by_model.values())
+    if "deployed" in record or not is_older:
+        return record
+    # Without a dict of their own, all have what was chosen.
+    chosen = {name: record.get(name) for name in ("candidate", "params")}
+    deployed = {
+        name: {"name": name, **chosen}
+        | {BY_MODEL[key]: d[name] for key, d in by_model.items() if name in d}
+        for name in certificates
+    }
+    own = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
+    return {**own, "deployed": deployed}

@@ -1,0 +1,81 @@
+"""A choice has one record for each deployed model; the rest are views of it."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+
+import dsel
+from dsel.results import Choice
+
+RNG = np.random.default_rng(1)
+X, POOL = RNG.normal(size=(120, 2)), RNG.normal(size=(300, 2))
+Y = (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, Y, POOL, report=True,
+        random_state=0,
+    )  # fmt: skip
+    return plan.run()
+
+
+def test_deployed__has_all_about_each_model(outcome):
+    assert list(outcome.deployed) == ["one_fold", "all_rows"]
+    for name, each in outcome.deployed.items():
+        assert each.certificate is outcome.certificates[name]
+        assert each.model is outcome.models[name]
+        assert each.model.n_neighbors == each.params["n_neighbors"]
+        assert each.report is outcome.certified_report(name)
+        assert each.candidate == outcome.choice.candidates[name]
+        assert each.params == outcome.choice.params_of[name]
+        assert each.fold == outcome.certificates[name].fold
+
+
+def test_choice__alone_has_no_model_and_says_where_it_is(outcome):
+    again = Choice.from_json(outcome.choice.to_json())
+    assert again == outcome.choice
+    with pytest.raises(ValueError, match="'all_rows'; take it from `deployed`"):
+        _ = again.deployed["all_rows"].model
+    assert "load_model" not in outcome.choice.to_json()
+
+
+def older_record(choice):
+    """Return the record that 0.2 wrote of a choice: a dict for each field."""
+    record = json.loads(choice.to_json())
+    models = record.pop("deployed")
+    names = {"certificates": "certificate", "candidates": "candidate",
+             "params_of": "params", "reports": "report"}  # fmt: skip
+    older = {key: {n: m[field] for n, m in models.items()}
+             for key, field in names.items()}  # fmt: skip
+    main = models[choice.deploy]
+    return record | older | {"candidate": main["candidate"], "params": main["params"]}
+
+
+def test_older_record__is_read_as_one_record_for_each_model(outcome):
+    record = older_record(outcome.choice)
+    assert Choice.from_json(json.dumps(record)) == outcome.choice
+    del record["candidates"], record["params_of"]  # 0.1 had what was chosen alone
+    read = Choice.from_json(json.dumps(record))
+    assert read.params_of["all_rows"] == outcome.choice.params
+
+
+@pytest.mark.parametrize("change", [
+    {"reports": 1}, {"candidates": {"one_fold": "1"}}, {"certificates": {}},
+    {"params_of": {"one_fold": 7}}, {"deploy": "neither"},
+])  # fmt: skip
+def test_older_record__that_was_forged_is_refused(outcome, change):
+    record = older_record(outcome.choice) | change
+    with pytest.raises((TypeError, ValueError)):
+        Choice.from_json(json.dumps(record))
+
+
+def test_changed_cube__voids_bounds_and_reports_of_both_models(outcome):
+    choice = dsel.select(outcome.results.isel(n_neighbors=[2, 0, 1]))
+    for name, each in choice.deployed.items():
+        assert not each.certificate.certified, name
+        assert each.report.remarks == each.certificate.reasons
+        assert each.certificate.unclipped == outcome.certificates[name].unclipped
