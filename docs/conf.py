@@ -32,7 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 project = "dsel"
 author = "The dsel developers"
-copyright = "The dsel developers, BSD 3-clause licence"
+copyright = "The dsel developers, BSD 3-clause license"
 release = metadata.version("dsel")
 
 extensions = [

@@ -10,19 +10,33 @@ from dsel.results.texts import wrapped
 
 @click.command
 @click.argument("settings", nargs=-1)
-@click.option("--delta", default="0.5,0.2,0.05", show_default=True, help="One or more.")
-@click.option("--draws", default=500, show_default=True, help="Of each setting.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
-    "--jobs", type=click.IntRange(1), default=1, help="Processes, 1 by default."
+    "--delta",
+    default="0.5,0.2,0.05",
+    show_default=True,
+    help="One or more, separated by commas.",
+)
+@click.option("--draws", default=500, show_default=True, help="Draws of each setting.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the draws.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    help="Number of processes; 1 by default.",
 )
 def command(
     settings: tuple[str, ...], delta: str, draws: int, seed: int, jobs: int
 ) -> None:
-    """Search where the truth is known, and count how often certificates fail.
+    """Run searches on simulated data and count how often their bounds fail.
 
-    SETTINGS are names from the printed table; without any, all are audited, which
-    takes an hour or more at 500 draws. Ends with 1 where a certificate fails too often.
+    SETTINGS are names from the printed table; by default all are audited, which takes
+    an hour or more at 500 draws. The exit status is 1 where a bound fails too often.
     """
     report = audit(
         settings or None, delta=numbers(delta, float, "--delta"), n_draws=draws,

@@ -14,15 +14,15 @@ from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
-    "compare": "Say whether a new model is better than an old one.",
+    "compare": "Tell whether a new model is better than an old one.",
     "demo": "Select an SVM for scikit-learn's digits, and bound its error.",
-    "label": "Say what labels of the rows prove that `dsel compare` has drawn.",
+    "label": "Read the labels of queried rows: a smaller bound, or which model is better.",
     "monitor": "Test whether what was promised is still about the rows of a table.",
-    "plan-bound": "Say what bound to expect, before a single label is used.",
-    "pool": "Build a pool from a table, or describe one.",
+    "plan-bound": "Print the bounds to expect, before any label is used.",
+    "pool": "Convert a table to a pool of unlabeled rows, or describe a pool.",
     "predict": "Apply the model of a finished run to a table of any size.",
-    "report": "Write a page about a finished run: choice, bounds, figures, failures.",
-    "select": "Choose a model from labeled rows and a pool, with an error bound.",
+    "report": "Write a page about a finished run, with figures.",
+    "select": "Choose a model from labeled rows and bound its error.",
 }
 """Commands and their one-line help; each has a module of its own name."""
 
@@ -31,7 +31,7 @@ FORESEEN: Final = (
     ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
 TRACEBACK: Final = "--traceback"
-SHOWS: Final = "Where an error comes from is printed before its line."
+SHOWS: Final = "Print the full traceback of an error before its message."
 INTERRUPTED: Final = 130
 """What shells give a process that Ctrl-C has ended."""
 

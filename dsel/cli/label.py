@@ -40,7 +40,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Say what LABELS of the rows that were handed out at PLACE prove.
+    """Read LABELS of the queried rows at PLACE, and print what they prove.
 
     PLACE is what --out of `dsel select --queries` named: then the bound of the model of
     all labels becomes smaller. Or it is the folder of `dsel compare`: then they say

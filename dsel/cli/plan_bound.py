@@ -1,4 +1,4 @@
-"""``dsel plan-bound``: what bound to expect, before a single label is used."""
+"""``dsel plan-bound``: the bounds to expect, before any label is used."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,41 +11,56 @@ from dsel.results.texts import confidence, wrapped
 from dsel.search.plan_bound import plan_bound
 
 ROWS: Final = {
-    "one_fold": "nested, the model of the best fold: the default of a search",
-    "all_rows": "nested, the model of all labels",
-    "cv_bound": "of all candidates at once",
-    "best_fold": "of all candidates at once, tighter",
-    "holdout": "of all candidates, trained without the first fold",
-    "held_out_fifth": "a search on four fifths of the labels, tested on the rest",
+    "one_fold": "nested, the default: trained on 80% of the labels (5 folds)",
+    "all_rows": "nested, the default: trained on all labels",
+    "cv_bound": "all candidates at once, trained on all labels",
+    "best_fold": "the same, tighter",
+    "holdout": "all candidates at once, trained without the first fold",
+    "held_out_fifth": "without dsel: 80% to search and train, 20% to test",
 }
-"""What the rows of the table are."""
+"""Meaning of each row of the table."""
 
 
 @click.command
 @click.argument("n_labeled", type=int)
 @click.argument("n_unlabeled", type=int)
-@click.option("--candidates", default=225, show_default=True)
-@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
-@click.option("--error", default=0.1, show_default=True, help="Error expected.")
+@click.option(
+    "--candidates", default=225, show_default=True, help="Number of candidates."
+)
+@click.option(
+    "--delta",
+    default=0.05,
+    show_default=True,
+    help="Probability that the bound fails: 0.05 is 95% confidence.",
+)
+@click.option(
+    "--error", default=0.1, show_default=True, help="Expected error of the model."
+)
 @click.option(
     "--disagreement",
     type=float,
-    help="How often the model of all rows and that of four fifths are expected to "
-    "differ; by default a third of --error.",
+    help="Expected share of rows on which the model trained on all labels and that "
+    "trained on 80% differ; by default a third of --error.",
 )
 @click.option(
     "--class-share",
     type=float,
-    help="Of recall: the share of the class; --error is then how much of it is missed.",
+    help="Bound the misses of a class that has this share of the rows; --error is then "
+    "the expected share of its rows that are missed.",
 )
 @click.option(
-    "--folds", default="2,3,5,10", show_default=True, help="Numbers of folds to try."
+    "--folds",
+    default="2,3,5,10",
+    show_default=True,
+    help="Numbers of folds, a column for each.",
 )
-@click.option("--wanted", type=float, help="A bound: how many rows would it take?")
+@click.option(
+    "--wanted", type=float, help="Also print how many rows a bound of this size needs."
+)
 def command(
     n_labeled: int, n_unlabeled: int, candidates: int, folds: str, **assumed: Any
 ) -> None:
-    """Say what each certificate would give for N_LABELED and N_UNLABELED rows."""
+    """Print the expected bound of each certificate for these numbers of rows."""
     plan = plan_bound(
         n_labeled, n_unlabeled, n_candidates=candidates,
         cv=numbers(folds, int, "--folds"), **assumed,

@@ -32,7 +32,7 @@ def command() -> None:
 @command.command()
 @click.argument("source")
 @click.argument("path")
-@click.option("--target", help="Column of labels, which is left out.")
+@click.option("--target", help="Column of labels; it is left out of the pool.")
 @click.option(
     "--like",
     help="Labeled table, or results of `dsel select`: a text file is converted by its "

@@ -1,4 +1,4 @@
-"""How commands get workers, run a plan, and what they print of it."""
+"""Options that commands share, and how they run a plan and print its outcome."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ Command = Callable[..., Any]
 VERSION: Final = 1
 """Of what `print_json` prints; raised whenever a reader could misread it."""
 MOST_NOTES: Final = 12
-"""Notes that are printed of one kind."""
+"""Largest number of notes of one kind that are printed."""
 
 
 def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -40,25 +40,27 @@ def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
 
 cluster_options = adding(
     click.option(
-        "--workers", type=click.IntRange(min=1), help="Local worker processes to start."
+        "--workers", type=click.IntRange(min=1), help="Number of local worker processes to start."
     ),
     click.option(
         "--scheduler",
-        help="Address or file of a running scheduler, or a YAML file that describes a "
-        "cluster; by default threads work here.",
+        help="Address or file of a running Dask scheduler, or a YAML file that "
+        "describes a cluster; by default the run uses threads of this machine.",
     ),
 )
-"""Adds what says where tasks run."""
+"""Adds the options that say where tasks run."""
 
 text_options = adding(
     click.option(
-        "--encoding", help="Of text files, such as latin-1; UTF-8 by default."
+        "--encoding",
+        help="Encoding of text files, such as latin-1; UTF-8 by default.",
     ),
     click.option(
-        "--sep", help="Sign between the values of text files, where it is not clear."
+        "--sep",
+        help="Separator of text files, where the header does not show it.",
     ),
 )
-"""Adds how text files are read."""
+"""Adds the options that say how text files are read."""
 
 trust_option = click.option(
     "--trust",
@@ -74,7 +76,7 @@ draw_options = adding(
         type=click.IntRange(0),
         default=0,
         show_default=True,
-        help="Of all random draws.",
+        help="Seed of all random draws.",
     ),
     click.option("--delta", default=0.05, show_default=True, help="Chance of failure."),
 )
@@ -87,7 +89,7 @@ json_option = click.option(
     help="Print one JSON object, and nothing else, on standard output.",
 )
 output_options = adding(
-    click.option("--quiet", is_flag=True, help="Print the result alone."), json_option
+    click.option("--quiet", is_flag=True, help="Print the result only."), json_option
 )
 """Adds how much is printed, and in which form."""
 
@@ -96,10 +98,10 @@ run_options = adding(
     draw_options,
     cluster_options,
     click.option(
-        "--out", help="Keep results there; the same command goes on from them."
+        "--out", help="Folder or URL for the results; an interrupted command continues there."
     ),
 )
-"""Adds what every search takes."""
+"""Adds the options of every search."""
 
 
 def print_json(kind: str, **content: Any) -> None:
@@ -147,7 +149,7 @@ def names_in(text: str | None) -> tuple[str, ...]:
 
 
 def notes(lines: Iterable[str]) -> None:
-    """Print lines that change what numbers mean, with --quiet, too."""
+    """Print notes on standard error, with --quiet, too: they change what numbers mean."""
     lines = list(lines)
     for line in lines[:MOST_NOTES]:
         click.echo(f"Note: {line}.", err=True)
@@ -159,7 +161,7 @@ def notes(lines: Iterable[str]) -> None:
 
 @contextmanager
 def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | None]":
-    """Give the client that `cluster_options` describe; None for threads."""
+    """Yield the client that `cluster_options` describe, or None for threads."""
     if scheduler is None and workers is None:
         yield None
         return

@@ -59,16 +59,19 @@ REPORT: Final = "report"
 @click.option(
     "--pool",
     help="Unlabeled rows: a table of any of these formats, a folder of Parquet or text "
-    "files, a zarr pool, or a URL of one; read as LABELED is. Without it, rows whose "
-    "target is empty are the pool.",
+    "files, a zarr pool, or a URL of one. Its columns are read as those of LABELED. "
+    "Without --pool, rows of LABELED whose target is empty are the pool.",
 )
 @click.option("--drop", help="Columns to leave out, such as name,note.")
 @click.option(
-    "--id", "ids", help="Columns that no model uses and predictions keep, as text."
+    "--id",
+    "ids",
+    help="Columns that are not features, such as an identifier; kept as text and "
+    "copied to predictions.",
 )
 @click.option(
     "--groups",
-    help="Column that says which rows are of one group, such as customer; it is no "
+    help="Column whose equal values form one group, such as customer; it is no "
     "feature, and the bound holds for a random row of a new group.",
 )
 @text_options
@@ -76,8 +79,8 @@ REPORT: Final = "report"
     "--model",
     default="svm",
     show_default=True,
-    help=f"{', '.join(MODELS)}, behind encoders that the table needs; or "
-    "MODULE:OBJECT, an estimator or a function that makes one.",
+    help=f"{', '.join(MODELS)}, after encoders for text, categories and "
+    "dates; or MODULE:OBJECT, an estimator or a function that returns one.",
 )
 @click.option(
     "--grid",
@@ -88,18 +91,19 @@ REPORT: Final = "report"
 @click.option(
     "--certificate",
     type=click.Choice(CERTIFICATES),
-    help="How the error is bounded; nested by default.",
+    help="Method of the bound; nested by default.",
 )
 @click.option(
     "--deploy",
     type=click.Choice([ONE_FOLD, ALL_ROWS]),
-    help="Which model of a nested search; that of one_fold has the smaller bound.",
+    help="Which of the two models of a nested search is deployed: the one of the best "
+    "fold (default), with the smaller bound, or the one trained on all labels.",
 )
 @click.option(
     "--loss",
     multiple=True,
-    help=f"What is certified in the place of errors: {FORMS}; and report, alone or "
-    "beside one of them: recall and precision of every class, too.",
+    help=f"What is ranked and bounded: {FORMS}. --loss report adds recall and "
+    "precision of every class.",
 )
 @click.option(
     "--report-by",
@@ -112,10 +116,10 @@ REPORT: Final = "report"
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Pool rows on which both models differ that are to be labeled, for a smaller "
-    "bound of the model of all labels; needs --out.",
+    help="Number of pool rows to label by hand, drawn where the two models differ: a "
+    "smaller bound of the model trained on all labels; needs --out.",
 )
-@click.option("--cv", type=int, help="Random folds: 5 by default.")
+@click.option("--cv", type=int, help="Number of random folds: 5 by default.")
 @run_options
 def command(
     labeled: str,
@@ -138,9 +142,9 @@ def command(
     seed: int,
     **options: Any,
 ) -> None:
-    """Choose a model from labeled rows and a pool, with an error bound.
+    """Choose a model from labeled rows and bound its error.
 
-    LABELED is a text table (CSV and kin), or a Parquet, Feather, JSON lines, npz,
+    LABELED is a CSV or other text table, or a Parquet, Feather, JSON lines, npz,
     svmlight or zarr table.
     """
     has_columns = is_text(labeled) or labeled.lower().endswith(
@@ -268,7 +272,7 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
     if out is None or outcome.pool_rows is None:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
-    what = "" if is_new else " (it was there, and is as it was)"
+    what = "" if is_new else " (it existed already and is unchanged)"
     return wrapped(
         f"Label the {len(outcome.pool_rows):,} rows of {file}{what} in their last "
         f"column, {target!r}, then run: dsel label {out} {file}"
@@ -335,4 +339,4 @@ def _label(text: str, y: NDArray[Any]) -> Any:
         if str(label) == text:
             return label
     shown = ", ".join(map(str, classes[:5])) + ", ..." * (len(classes) > 5)
-    raise click.UsageError(f"--loss names {text!r}, which is no class ({shown}).")
+    raise click.UsageError(f"--loss names {text!r}, which is not a class ({shown}).")

@@ -29,7 +29,7 @@ FIGURES: Final[dict[str, Callable[..., Any]]] = {
     "terms": plot_terms,
     "timing": plot_timing,
 }
-"""Figures of a cube, by their names in ``results.dsel.plot``."""
+"""Figures of a cube by their name in ``results.dsel.plot``."""
 
 __all__ = [
     "FIGURES",

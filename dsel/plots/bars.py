@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONGEST = 24
-"""Letters of a class's name in a figure."""
+"""Largest number of letters of a class name in a figure."""
 PHASES = {
     names.FIT_SECONDS: "fits on folds",
     names.FULL_FIT_SECONDS: "fits on all labeled rows",
@@ -42,7 +42,7 @@ PHASES = {
 
 
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw what is certified of each model, beside what a held-out fifth would give.
+    """Draw the bound of each model, and that of a 20% hold-out set.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         words = "at most" if each.certified else "no guarantee, about"
         text = f"{each.model}: {words} {each.amount(each.bound)}"
         if np.isfinite(each.estimate):
-            text += f", {each.about(each.estimate)} seen"
+            text += f", {each.about(each.estimate)} on held-out folds"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
         rows.append((text, first, each.bound, each.estimate, BLUE))
@@ -81,12 +81,12 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     ax.set_xlabel(models[0].what + ", %" * (not models[0].is_cost))
     if models[0].is_cost:
         ax.xaxis.set_major_formatter("{x:g}")
-    tidy(ax, title="How wrong each model can be (mark: what was seen on folds)")
+    tidy(ax, title="Bound of each model (mark: error on held-out folds)")
     return ax
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw between which limits the errors of two models differ.
+    """Draw the limits of the difference between the errors of two models.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def plot_certified_report(
 ) -> "Axes":
     """Draw recall and precision of every class and the error, with their limits.
 
-    A bar is what was seen on folds, a mark the limit.
+    A bar is the value on held-out folds, a mark its limit.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def plot_certified_report(
 def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the error for each value of a column, with its limit.
 
-    A bar is what was seen on folds, a mark the limit.
+    A bar is the value on held-out folds, a mark its limit.
 
     Parameters
     ----------
@@ -190,12 +190,12 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     (0.041, 0.1), (0.0631, 1.0)))
     >>> ax.get_xlabel()
-    'Error, %; bar: seen on folds, mark: limit'
+    'Error, %; bar: on held-out folds, mark: limit'
     """
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
-        f"at most {limit}, {seen} seen, {rows} labeled rows"
+        f"at most {limit}, {seen} on held-out folds, {rows} labeled rows"
         for name, seen, limit, rows in report.cells()
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
@@ -204,7 +204,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ax.plot(report.error_at_most, places, "|", color=ACCENT, ms=14, mew=2.5)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.05 * max(report.error_at_most))
-    ax.set_xlabel("Error, %; bar: seen on folds, mark: limit")
+    ax.set_xlabel("Error, %; bar: on held-out folds, mark: limit")
     tidy(ax, title=fill(report.headline(), 60))
     return ax
 
@@ -216,7 +216,7 @@ def plot_terms(
     n_best: int = 8,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw what the smallest bounds of all candidates are made of, the best on top.
+    """Draw the parts of the smallest bounds of all candidates, the best on top.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def plot_terms(
     ...     certificate="cv_bound", random_state=0)
     >>> ax = plot_terms(plan.run().results)
     >>> ax.get_xlabel()
-    '%; dark: from labeled rows, pale: from the pool, mark: error seen'
+    '%; dark: from labeled rows, pale: from the pool, mark: error on folds'
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
@@ -271,17 +271,19 @@ def plot_terms(
         words, amount = "at most", in_percent
     texts = [
         f"{params_text(params[n])}: {words} {amount(number)}, "
-        f"{about_percent(error)} seen"
+        f"{about_percent(error)} on held-out folds"
         for n, number, error in zip(best, sums, errors, strict=True)
     ]
     _draw_bars(ax, texts, np.array([first[best], sums, errors]), BLUE)
-    ax.set_xlabel("%; dark: from labeled rows, pale: from the pool, mark: error seen")
-    tidy(ax, title=f"What the smallest numbers of {rule.name} are made of")
+    ax.set_xlabel(
+        "%; dark: from labeled rows, pale: from the pool, mark: error on folds"
+    )
+    tidy(ax, title=f"Parts of the smallest values of {rule.name}")
     return ax
 
 
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw where the time of a search went, one bar for each kind of task.
+    """Draw the time that a search spent on each kind of task.
 
     Arguments are those of `plot_surface`; seconds are summed over tasks. Those of a
     nested search are in its `pair_results`, which takes the place of `results`.
@@ -310,7 +312,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def _draw_bars(
     ax: "Axes", texts: Sequence[str], bars: NDArray[np.float64], color: Any
 ) -> None:
-    """Draw ends of first parts, ends, and marks; texts above stay on narrow pages."""
+    """Draw bars of two parts with marks, and their texts above, for narrow pages."""
     firsts, ends, marks = bars
     places = np.arange(len(texts))[::-1]
     ax.barh(places, firsts, height=0.4, color=color)
@@ -321,7 +323,7 @@ def _draw_bars(
 
 
 def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:
-    """Write above bars, the first text at the top, and percents along the axis."""
+    """Write a text above each bar, the first at the top, and percentages below."""
     for place, text in zip(range(len(texts))[::-1], texts, strict=True):
         ax.text(0, place + 0.25, text, color=INK, fontsize=8, va="bottom")
     ax.spines["left"].set_visible(False)

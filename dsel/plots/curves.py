@@ -20,7 +20,7 @@ COLORS = (ACCENT, BLUE, INK, GREEN, PINK)
 
 
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw what each certificate of a plan would give, by number of folds.
+    """Draw the expected bound of each certificate by number of folds.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def plot_loss_curves(
     results: xr.Dataset, *, criterion: str | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw what a least-squares search estimated at the chosen width, and its choice.
+    """Draw the estimates of a least-squares search at the chosen width, and its choice.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def plot_loss_curves(
 
 
 def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how often each bound of an audit failed, beside what delta allows.
+    """Draw how often each bound of an audit failed, and how often delta allows it to.
 
-    There is one line for each setting and delta, with a 95 % interval.
+    There is one line for each setting and delta, with a 95% interval.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     )
     ax.errorbar(
         shares, places, xerr=[shares - lower, upper - shares], fmt="o", ms=4, lw=1.4,
-        capsize=2, color=INK, label="failed, with 95 % interval",
+        capsize=2, color=INK, label="failed, with 95% interval",
     )  # fmt: skip
     above = lower > allowed
     if above.any():

@@ -1,4 +1,4 @@
-"""What all figures share: colours, labels of parameter values, a place to draw."""
+"""Style of all figures: colors, labels of parameter values, new axes."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK: Final = "#22303c"
-"""Of texts and axes; pages show it in the colour of their own text."""
+"""Color of texts and axes; pages replace it by the color of their own text."""
 ON_PALE: Final = "#1d2a36"
-"""Of texts on pale cells, on any page."""
+"""Color of texts on pale cells, on light and dark pages."""
 ACCENT: Final = "#d95f02"
 BLUE: Final = "#4a7fb5"
 PALE: Final = "#a9c4de"
 GREY: Final = "#c9ccd1"
 MIDDLE: Final = "#808890"
-"""Of lines and areas behind the data, half transparent; for light and dark pages."""
+"""Color of lines and areas behind the data, half transparent for dark pages, too."""
 GREEN: Final = "#009e73"
 PINK: Final = "#cc79a7"
 COLORMAP: Final = "Blues"
 
 
 def new_axes(ax: Any = None, width: float = 6.4, height: float = 4.4) -> "Axes":
-    """Return the axes that were given, or those of a new figure."""
+    """Return `ax`, or the axes of a new figure."""
     try:
         from matplotlib import pyplot as plt
         from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def show_as_written(ax: "Axes") -> None:
 
 
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes as all figures are, when all of their texts are there."""
+    """Style axes like those of all figures; call it after all texts are set."""
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
@@ -80,12 +80,12 @@ def tidy(ax: "Axes", *, title: str) -> None:
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:
-    """Return a rate along an axis of percents."""
+    """Return a rate as a tick label in percent."""
     return f"{100 * rate:g}"
 
 
 def value_labels(coordinate: xr.DataArray) -> list[str]:
-    """Return how the values of a parameter are written along an axis.
+    """Return the tick labels of the values of a parameter.
 
     Examples
     --------

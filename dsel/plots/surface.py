@@ -1,4 +1,4 @@
-"""A criterion over the grid: where the chosen candidate lies, and what was dropped."""
+"""A criterion over the grid, with the chosen candidate and the pruned ones."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NUMBERS: Final = 15
-"""Columns up to which every cell shows its number."""
+"""Largest number of columns at which every cell shows its number."""
 
 
 def plot_surface(
@@ -129,7 +129,7 @@ def plot_surface(
 
 
 def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int], str]:
-    """Return the place of the choice along each dimension, if any, and a title."""
+    """Return the position of the choice along each dimension, if any, and a title."""
     try:
         choice = select(results, criterion)
     except ValueError as error:

@@ -122,7 +122,7 @@ def report_html(results: xr.Dataset) -> str:
             "classes": int(counts.get(names.N_CLASSES, 0)),
             "folds": results.sizes.get(names.FOLD, 0),
             "candidates": int(counts[names.N_CANDIDATES]),
-            "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
+            "pruned": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
         columns=["", *COLUMNS],
@@ -159,7 +159,7 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
 
 
 def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
-    """Return a figure as an SVG element in the colour of the text around it."""
+    """Return a figure as an SVG element in the color of the text around it."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -168,7 +168,7 @@ def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
             "a report needs matplotlib, which is not installed; "
             "pip install 'dsel[report]'."
         ) from error
-    width = 4.6  # of a telephone, where letters can be read without scrolling
+    width = 4.6  # inches: legible on a phone without scrolling
     figure = Figure(figsize=(width, height), layout="constrained")
     plot(what, ax=figure.add_subplot())
     file = io.StringIO()

@@ -113,9 +113,9 @@ def test_select__leaves_a_file_of_rows_that_is_there(place, tables):
     before = (folder / "query_rows.csv").read_bytes()
     again = select(folder, tables / "labeled.csv", "--pool", tables / "pool.parquet")
     assert again.exit_code == 0
-    assert "is as it was" in " ".join(again.output.split())
+    assert "is unchanged" in " ".join(again.output.split())
     assert (folder / "query_rows.csv").read_bytes() == before
-    assert "is as it was" not in output
+    assert "is unchanged" not in output
 
 
 def test_select__needs_a_folder_for_the_rows(tables):

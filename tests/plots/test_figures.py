@@ -102,7 +102,7 @@ def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     assert texts(ax) == [
         *(
             f"{each.model}: at most {in_percent(each.bound)}, "
-            f"{100 * each.estimate:.1f}% seen"
+            f"{100 * each.estimate:.1f}% on held-out folds"
             for each in choice.certificates.values()
         ),
         f"20% hold-out set: about {in_percent(choice.held_out_fifth)}",
@@ -146,9 +146,9 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     assert [bar.get_width() for bar in bars] == list(report.error)
     assert list(ax.lines[0].get_xdata()) == list(report.error_at_most)
     assert texts(ax) == [
-        "north: at most 6.0%, 4.0% seen, 800 labeled rows",
-        f"{'s' * 21}...: at most 30.0%, 10.0% seen, 90 labeled rows",
-        "(missing): at most 100.0%, 20.0% seen, 31 labeled rows",
+        "north: at most 6.0%, 4.0% on held-out folds, 800 labeled rows",
+        f"{'s' * 21}...: at most 30.0%, 10.0% on held-out folds, 90 labeled rows",
+        "(missing): at most 100.0%, 20.0% on held-out folds, 31 labeled rows",
     ]
     assert ax.get_title(loc="left").startswith("Error by site (95% confidence")
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))

@@ -58,7 +58,7 @@ def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     assert [fact for _, fact in outcome.choice.facts() if fact not in text] == []
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.criterion == "cv_bound"
-    assert ("What the bounds are made of" in text) == has_terms
+    assert ("Parts of the bounds" in text) == has_terms
 
 
 def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
@@ -84,7 +84,7 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
         assert [row for row in cells if " ".join(row) not in text] == []
     assert "All limits of these tables hold at once (95% confidence)" in text
     cut = words(report_html(outcome.results.isel(column=[0])))
-    assert "The limits are no guarantee" in cut
+    assert "These limits are not guaranteed" in cut
     assert "hold at once" not in cut
 
 
@@ -105,7 +105,7 @@ def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
     assert "and together with the bounds above (95% confidence)" in text
     assert page.count("<svg") == 3
     cut = words(report_html(outcome.results.isel(fold=slice(0, 5), column=[0, 0])))
-    assert "The limits are no guarantee" in cut
+    assert "These limits are not guaranteed" in cut
 
 
 def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
