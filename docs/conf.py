@@ -86,7 +86,7 @@ DRAWING = Path(__file__).parent / "_static" / "method.svg"
 
 
 def described(figure: Any, about: str) -> str:
-    """Return a figure as SVG that has the colours of its page, with its text."""
+    """Return a figure as SVG that has the colors of its page, with its text."""
     file = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
         figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
@@ -104,7 +104,7 @@ def figure_html(svg: str) -> str:
 
 
 def own_colors(gallery: Any, script: Any) -> None:
-    """Begin each script with colours that colour-blind readers can tell apart."""
+    """Begin each script with colors that colour-blind readers can tell apart."""
     del gallery, script
     plt.rcdefaults()
     plt.style.use("tableau-colorblind10")

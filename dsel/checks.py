@@ -111,7 +111,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if outside.any():
         raise ValueError(
             f"`{name}` must be strictly between 0 and 1, got "
-            f"{float(numbers[outside].flat[0])!r}; 5 % is written 0.05."
+            f"{float(numbers[outside].flat[0])!r}; 5% is written 0.05."
         )
     return numbers
 

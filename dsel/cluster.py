@@ -49,13 +49,13 @@ FREED_MEMORY: Final = dict.fromkeys(
 )
 """Environment in which glibc keeps freed memory, 32 MiB at most, for the next chunk of
 a pool: with Dask's defaults the system has to clear new pages for every chunk. With
-huge pages, too, fits of SVMs would take 5 to 20 % longer.
+huge pages, too, fits of SVMs would take 5 to 20% longer.
 """
 # By default tasks wait for ever after the last worker has left.
 SETTINGS: Final = {"distributed.scheduler.no-workers-timeout": "60s"}
 """Dask's settings for schedulers that run in this process."""
 LOCAL_SETTINGS: Final = {
-    # Dask pauses a worker that uses 80 % of its limit. With a small limit the
+    # Dask pauses a worker that uses 80% of its limit. With a small limit the
     # imports alone take that much, and the worker would never run a task.
     "distributed.worker.memory.pause": False,
     # With the default of 15 s a worker that dies while it restarts may never be

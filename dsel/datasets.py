@@ -51,7 +51,7 @@ PUBLIC_NAMES: Final[Mapping[str, str]] = {
     "climate": "UCI: Climate Model Simulation Crashes",
     "crx": "UCI: Credit Approval",
     "dna": "LIBSVM data, multi-class: dna",
-    "gas_drift_zscored": "UCI: Gas Sensor Array Drift, standardised by batch",
+    "gas_drift_zscored": "UCI: Gas Sensor Array Drift, standardized by batch",
     "glass": "UCI: Glass Identification",
     "haberman": "UCI: Haberman's Survival",
     "ionosphere": "UCI: Ionosphere",

@@ -73,7 +73,7 @@ print(plan)
 outcome = plan.run()
 print(outcome.choice)
 wrong = outcome.model.predict(X[rest]) != y[rest]
-print(f"Observed {100 * wrong.mean():.1f} % on the labels of the unlabeled rows")
+print(f"Observed {100 * wrong.mean():.1f}% on the labels of the unlabeled rows")
 
 # %%
 # The error of every candidate on held-out folds:

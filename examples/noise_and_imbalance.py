@@ -10,8 +10,8 @@ labels count as errors, and a rare class that is never predicted costs little.
 # %%
 # One population, three ways of labeling
 # --------------------------------------
-# Two rings. Either as they are, or with 10 % of the labels exchanged, or with an outer
-# ring that has 5 % of the rows.
+# Two rings. Either as they are, or with 10% of the labels exchanged, or with an outer
+# ring that has 5% of the rows.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -32,8 +32,8 @@ def rings(n_rows, seed, *, outer=0.5, flipped=0.0):
 
 cases = {
     "as they are": {},
-    "10 % of the labels exchanged": {"flipped": 0.1},
-    "outer ring rare, 5 %": {"outer": 0.05},
+    "10% of the labels exchanged": {"flipped": 0.1},
+    "outer ring rare, 5%": {"outer": 0.05},
 }
 
 # %%
@@ -55,12 +55,12 @@ for name, law in cases.items():
     found = np.mean(answer[truth])
     print(
         f"{name:30s} bound {bound:.3f}  error {error:.3f}  "
-        f"outer rows recognised {found:.0%}"
+        f"outer rows recognized {found:.0%}"
     )
 
 # %%
 # In the last case the error is small because inner rows are many. How many of the rare
-# rows are recognised is another question: declare it, with ``report=True`` or a `loss`
+# rows are recognized is another question: declare it, with ``report=True`` or a `loss`
 # by class, and weigh the classes with ``class_weight="balanced"``, which each fit
 # computes from its own rows; see :doc:`/guides/g_rare_class`.
 

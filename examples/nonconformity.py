@@ -55,7 +55,7 @@ ax.set_xlabel("share of the rows, the surest first")
 ax.set_ylabel("error among them")
 
 # %%
-# Regions: with a model fixed in advance the true label is missed in 10 % at most.
+# Regions: with a model fixed in advance the true label is missed in 10% at most.
 
 region = model.predict_set(problem.pool, 0.1, model=4)
 missed = ~region[np.arange(len(wrong)), problem.pool_labels]
@@ -64,7 +64,7 @@ print(
 )
 
 # %%
-# What is certain: the bound by rows that were never used, at 95 %.
+# What is certain: the bound by rows that were never used, at 95%.
 
 certificate = model.certify(problem.pool[:400], problem.pool_labels[:400], delta=0.05)
 print(certificate.reading())

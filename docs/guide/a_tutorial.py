@@ -44,7 +44,7 @@ print(f"{name}: {len(labeled)} labeled rows, {len(others)} pool rows")
 # 2. What can be hoped for?
 # -------------------------
 # Before a label is used, ``plan_bound`` says what each certificate gives on average. We
-# guess an error of 10 %.
+# guess an error of 10%.
 
 expected = dsel.plan_bound(len(labeled), len(others), n_candidates=12, error=0.10)
 expected.bound.sel(n_folds=5).round(3).to_dataframe()[["bound"]]

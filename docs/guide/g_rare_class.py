@@ -2,7 +2,7 @@
 Find the rare class
 ===================
 
-Where one row in twenty is a fraud, "the error is at most 5 %" says nothing: whoever
+Where one row in twenty is a fraud, "the error is at most 5%" says nothing: whoever
 never says "fraud" keeps that promise. What matters is how many frauds are missed, how
 many alarms are false, or what both cost. A search can rank by that, choose the
 threshold by it, and certify it.

@@ -214,7 +214,7 @@ def _root(
     `q` is where the search starts.
 
     SciPy's inverse is only the start: when a parameter is exactly 1000 it is wrong
-    by up to 43 % in SciPy 1.17, towards too small a limit. The logarithm of the
+    by up to 43% in SciPy 1.17, towards too small a limit. The logarithm of the
     tail is concave, so every Newton step lands where the tail is small enough.
     """
     tail, sign = (special.betaincc, -1) if is_upper else (special.betainc, 1)

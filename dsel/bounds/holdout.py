@@ -64,7 +64,7 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     """
     if not 0.0 <= error_rate <= 1.0:
         raise ValueError(
-            f"`error_rate` must be in [0, 1], got {checks.show(error_rate)}; 5 % is "
+            f"`error_rate` must be in [0, 1], got {checks.show(error_rate)}; 5% is "
             f"written 0.05."
         )
     n = checks.check_count(n_rows, "n_rows", at_least=0)
@@ -77,7 +77,7 @@ def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
     """Return the counts that a binomial takes in practice, and their probabilities.
 
     Those that are left out have a probability of less than 1e-12 together. Of many
-    counts every so-many-th stands for its neighbours: what is averaged is smooth.
+    counts every so-many-th stands for its neighbors: what is averaged is smooth.
     """
     if rate < 1e-100:  # SciPy overflows, and no number of rows has such an error
         rate = 0.0

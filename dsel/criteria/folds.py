@@ -90,7 +90,7 @@ def mean_loss(evidence: Evidence) -> Floats:
 
 
 FOLDS: Final[tuple[Criterion, ...]] = (
-    # Structural risk minimisation over the bound of Theorem 1 of ICSI TR-05-010.
+    # Structural risk minimization over the bound of Theorem 1 of ICSI TR-05-010.
     Bound(
         "cv_bound", partial(_by_pool, cv_bound, names.DISAGREEMENTS),
         (names.FOLD_ERRORS, names.DISAGREEMENTS),

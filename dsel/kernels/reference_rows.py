@@ -133,8 +133,8 @@ def reference_rows(rows: Any, kind: str) -> ReferenceRows:
     """Prepare fixed rows, float64, dense or CSR; `kind` as `Kernel.base` names it."""
     if kind == VALUES:
         return ReferenceRows(kind, rows, None, rows, np.zeros(0))
-    centred = kind == DISTANCES and not issparse(rows) and rows.shape[0] > 0
+    centered = kind == DISTANCES and not issparse(rows) and rows.shape[0] > 0
     # Unlike a mean it stays among the rows where one of them holds a fill value.
-    middle = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0) if centred else None
+    middle = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0) if centered else None
     shifted = rows if middle is None else rows - middle
     return ReferenceRows(kind, rows, middle, shifted, squared_lengths(shifted))

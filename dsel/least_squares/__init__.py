@@ -1,9 +1,9 @@
 """Kernel least squares: width and regularization chosen without refits.
 
 One decomposition of the kernel matrix of a width has every regularization,
-leave-one-out, generalised cross-validation and all folds in it. `LeastSquaresSearch`
+leave-one-out, generalized cross-validation and all folds in it. `LeastSquaresSearch`
 holds the rows in memory, `StreamedLeastSquaresSearch` reads them twice, chunk by chunk,
-for a few centres. All numbers are estimates of the squared error; none is a bound.
+for a few centers. All numbers are estimates of the squared error; none is a bound.
 
 Vocabulary: a *width* is c of the kernel and one task, a *regularization* is lambda and
 a column of its answer; *losses* are sums of squared residuals; a *record* is what one

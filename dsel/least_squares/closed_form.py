@@ -1,4 +1,4 @@
-r"""Regularised least squares without refits: all rows left out, one factorisation.
+r"""Regularized least squares without refits: all rows left out, one factorisation.
 
 Three models share one algebra. With design X (n x b), targets y and the penalty's
 matrix M (n x n),
@@ -67,7 +67,7 @@ class Spectrum:
 
 
 def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
-    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z, dense or CSR.
+    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and center z, dense or CSR.
 
     Scikit-learn's ``gamma`` is 1 / (2 c^2).
     """
@@ -89,7 +89,7 @@ def gaussian_gram(rows: Any, *, width: float) -> Floats:
 
 
 def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
-    """Factor M of a kernel model with one centre per row.
+    """Factor M of a kernel model with one center per row.
 
     M = K^2 for the penalty ``"coefficients"``, K for ``"rkhs"``. The eigenvalues of K^2
     are squared, not computed, which keeps the small ones accurate.
@@ -101,11 +101,11 @@ def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
 def whitening(centers: Floats, *, width: float) -> Floats:
     """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
 
-    K is the kernel of the b centres with themselves; the shape is (b, r), r its
+    K is the kernel of the b centers with themselves; the shape is (b, r), r its
     numerical rank.
     """
     spectrum = decompose_gram(gaussian_gram(centers, width=width), penalty="rkhs")
-    # Smaller ones are rounding: duplicate centres span fewer dimensions.
+    # Smaller ones are rounding: duplicate centers span fewer dimensions.
     kept = spectrum.values > spectrum.rounding_limit()
     return np.asarray(spectrum.vectors[:, kept] / np.sqrt(spectrum.values[kept]))
 
@@ -116,9 +116,9 @@ def check_memory(n_rows: int) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise ValueError(
-            f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
+            f"`X` has {n_rows} rows: a kernel matrix with one center per row takes "
             f"{8 * n_rows**2 / 1e9:.5g} GB, its decomposition {needed / 1e9:.3g} GB, "
-            f"and this machine has {memory / 1e9:.5g} GB; take fewer centres: "
+            f"and this machine has {memory / 1e9:.5g} GB; take fewer centers: "
             f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, which "
             f"reads the rows in chunks."
         )
@@ -227,7 +227,7 @@ def _solve_block(inner: Floats, values: Floats) -> Floats:
 
 
 def gcv_losses(solution: DualSolution) -> Floats:
-    r"""Return n times the generalised cross-validation score, shape (n_lam,).
+    r"""Return n times the generalized cross-validation score, shape (n_lam,).
 
     The score is leave-one-out with every G_jj replaced by their mean,
 

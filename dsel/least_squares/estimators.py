@@ -64,7 +64,7 @@ class KernelModel(BaseEstimator):
         check_choice(self.penalty, "penalty", PENALTIES)
         if self.centers is not None and self.n_centers is not None:
             raise ValueError(
-                "`n_centers` draws centres from `X`, `centers` gives them: set one of "
+                "`n_centers` draws centers from `X`, `centers` gives them: set one of "
                 "both."
             )
         fit, centers, columns = self._fit_at_centers, X, y.reshape(len(y), -1)
@@ -126,8 +126,8 @@ class KernelModel(BaseEstimator):
         if self.penalty == "rkhs":
             root = whitening(centers, width=width)
             design = design @ root
-        centred = design - self.fit_intercept * design.mean(axis=0)
-        if lam == 0 and np.linalg.matrix_rank(centred) < design.shape[1]:
+        centered = design - self.fit_intercept * design.mean(axis=0)
+        if lam == 0 and np.linalg.matrix_rank(centered) < design.shape[1]:
             raise ValueError(SINGULAR)
         ridge = Ridge(lam, fit_intercept=self.fit_intercept, solver="svd")
         ridge.fit(design, y)
@@ -154,11 +154,11 @@ class KernelModel(BaseEstimator):
 
 
 class KernelLeastSquares(RegressorMixin, KernelModel):
-    r"""Regularised least squares with Gaussian kernels.
+    r"""Regularized least squares with Gaussian kernels.
 
     The model is :math:`f(x) = \sum_j \alpha_j K(x, z_j) + b` with
-    :math:`K(x, z) = \exp(-\|x - z\|^2 / (2 c^2))` and one centre z per training row
-    unless told otherwise. It minimises :math:`\|f(X) - y\|^2 + \lambda P`, without
+    :math:`K(x, z) = \exp(-\|x - z\|^2 / (2 c^2))` and one center z per training row
+    unless told otherwise. It minimizes :math:`\|f(X) - y\|^2 + \lambda P`, without
     any factor 1/n or 1/2, where P is :math:`\|\alpha\|^2`
     (``penalty="coefficients"``) or :math:`\alpha' K \alpha` (``penalty="rkhs"``).
 
@@ -173,12 +173,12 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
     fit_intercept
         Whether b is fitted, unpenalised, rather than 0.
     n_centers
-        Number of training rows drawn as centres, at most all; all rows for None.
+        Number of training rows drawn as centers, at most all; all rows for None.
     centers
-        Points to use as centres, shape (n_centers, n_columns). Points that were
+        Points to use as centers, shape (n_centers, n_columns). Points that were
         fixed without the labeled rows keep fold models independent of held-out rows.
     random_state
-        Seed of the draw of centres.
+        Seed of the draw of centers.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
 
     Notes
     -----
-    With ``penalty="rkhs"``, one centre per row and no intercept this is
+    With ``penalty="rkhs"``, one center per row and no intercept this is
     ``KernelRidge(alpha=lambda, kernel="rbf", gamma=1 / (2 c**2))``. With
     ``penalty="coefficients"`` it is ``Ridge(alpha=lambda)`` on the columns of the
     kernel matrix, the model of [1]_, for which kernel ridge has no parameters.
@@ -329,7 +329,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
 
 def check_centers(centers: Any, n_columns: int) -> Floats:
-    """Return given centres, or raise where they have other columns than the rows."""
+    """Return given centers, or raise where they have other columns than the rows."""
     given = as_array(centers, "centers", np.float64)
     try:
         points: Floats = check_array(given, input_name="`centers`")

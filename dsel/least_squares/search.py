@@ -305,7 +305,7 @@ class LeastSquaresSearch(Search):
     """Choose width and regularization of `KernelLeastSquares` without refits.
 
     One eigendecomposition for each width serves every regularization, leave-one-out,
-    generalised cross-validation and all folds. Widths are tasks, on the current Dask
+    generalized cross-validation and all folds. Widths are tasks, on the current Dask
     client if there is one, else on local threads.
 
     Parameters
@@ -315,7 +315,7 @@ class LeastSquaresSearch(Search):
     regularizations
         Weights lambda >= 0 of the penalty.
     penalty
-        ``"coefficients"`` (the centres stay where they are when rows are left out) or
+        ``"coefficients"`` (the centers stay where they are when rows are left out) or
         ``"rkhs"``; see `KernelLeastSquares`.
     criterion
         ``"loo"``, ``"gcv"``, ``"kfold"``, ``"holdout"`` (the first fold only)

@@ -1,4 +1,4 @@
-"""Model selection for kernel least squares with few centres, in passes over the rows.
+"""Model selection for kernel least squares with few centers, in passes over the rows.
 
 Rows are a pool whose last columns are the targets. Two passes over it for each width
 add up moments, then losses, in row order: the sums do not depend on workers or on the
@@ -44,11 +44,11 @@ BLOCK_NBYTES: Final = 2**24
 
 @dataclass(eq=False, repr=False)
 class StreamedLeastSquaresSearch(Search):
-    """Choose width and regularization with few centres and any number of rows.
+    """Choose width and regularization with few centers and any number of rows.
 
     Two passes over the rows for each width give the exact leave-one-out error of the
-    model with these centres, for every regularization. Memory holds a chunk of rows and
-    matrices of centres x centres. Passes run on the current Dask client if there is
+    model with these centers, for every regularization. Memory holds a chunk of rows and
+    matrices of centers x centers. Passes run on the current Dask client if there is
     one, else on local threads.
 
     Parameters
@@ -56,13 +56,13 @@ class StreamedLeastSquaresSearch(Search):
     widths, regularizations, penalty, fit_intercept, n_jobs
         As in `LeastSquaresSearch`.
     n_centers
-        Rows drawn at random as centres, at most all, where `centers` gives none.
+        Rows drawn at random as centers, at most all, where `centers` gives none.
     centers
-        Points to use as centres, such as the means of clusters.
+        Points to use as centers, such as the means of clusters.
     criterion
         ``"loo"`` or ``"gcv"``.
     random_state
-        Seed of the draw of centres.
+        Seed of the draw of centers.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class StreamedLeastSquaresSearch(Search):
         As in `LeastSquaresSearch`; the cube has one fold, in which every row is held
         out in its turn.
     centers_ : ndarray
-        Centres, shape (n_centers, n_columns).
+        Centers, shape (n_centers, n_columns).
 
     See Also
     --------
@@ -78,7 +78,7 @@ class StreamedLeastSquaresSearch(Search):
 
     Notes
     -----
-    No estimate is a bound. The centres stay where they are when a row is left out.
+    No estimate is a bound. The centers stay where they are when a row is left out.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Least squares with few centres and any number of rows, in two passes.
+r"""Least squares with few centers and any number of rows, in two passes.
 
 With the design X (n x b), M = X X' has rank b at most, so the algebra of `closed_form`
 is done with X'X instead. Pass 1 adds up X'X and X'y over
@@ -71,7 +71,7 @@ class ThinSolution:
     """alpha, shape (b, n_outputs, n_lam)."""
     gcv_factor: Floats
     """(n / tr H)^2, shape (n_lam,), of which the squared residuals of all rows make n
-    times the generalised cross-validation score; NaN where no row has a residual."""
+    times the generalized cross-validation score; NaN where no row has a residual."""
     rounding_limit: float
     """Regularizations up to this one are below the rounding of X'X."""
 
@@ -119,14 +119,14 @@ def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Sums:
     `design` and `y` are as `count_moments` takes them, `solution` is of all rows. Where
     a leave-one-out residual is not defined it is infinite.
     """
-    centred = design - solution.middle
+    centered = design - solution.middle
     alpha = solution.coefficients
-    fitted = centred @ alpha.reshape(len(alpha), -1)
+    fitted = centered @ alpha.reshape(len(alpha), -1)
     residuals = (y - solution.level)[:, :, np.newaxis]
     residuals = residuals - fitted.reshape(-1, *alpha.shape[1:])
     # 1 - h; the intercept alone explains 1 / n of each row. In the basis of V,
     # X'X + lam I is diagonal for every lam.
-    explained = np.square(centred @ solution.vectors) @ solution.inverse
+    explained = np.square(centered @ solution.vectors) @ solution.inverse
     gap = 1.0 - solution.base_leverage - explained
     squares = np.square(residuals).sum(axis=1)
     undefined = gap < SMALLEST_GAP

@@ -65,7 +65,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where a label did not occur in fitting: its density is not modelled.
+            Where a label did not occur in fitting: its density is not modeled.
         """
         rows, codes = self._checked(X), self._encode(np.asarray(y), "y")
         covariance = Covariance.from_cholesky(np.linalg.cholesky(self.covariance_))
@@ -125,7 +125,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
 class SemiSupervisedLDA(_GaussianClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for LDA.
 
-    The parameters :math:`\theta` maximise the gain in log-likelihood over the
+    The parameters :math:`\theta` maximize the gain in log-likelihood over the
     supervised estimate :math:`\theta_s`, under the soft labeling q of the pool U for
     which this gain is smallest:
 

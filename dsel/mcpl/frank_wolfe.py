@@ -1,8 +1,8 @@
-"""Fully corrective Frank-Wolfe: minimise a convex function over a huge polytope.
+"""Fully corrective Frank-Wolfe: minimize a convex function over a huge polytope.
 
 The polytope is known only through its linear minimiser (the vertex on which a
 linear function is smallest), which may cost a pass over millions of rows. All
-vertices met so far are kept, and between two passes the function is minimised over
+vertices met so far are kept, and between two passes the function is minimized over
 their convex hull, which costs no pass: a quadratic over simplices of weights, again and
 again.
 
@@ -109,7 +109,7 @@ def minimize_over_polytope(
     tol: float,
     max_passes: int,
 ) -> Minimum:
-    """Minimise a convex function over a polytope known by its linear minimiser.
+    """Minimize a convex function over a polytope known by its linear minimiser.
 
     `hull` has at least one vertex of each part to start from. `lowest` takes a gradient
     and returns, for each part, the vertex on which the linear function with that
@@ -159,9 +159,9 @@ def minimize_over_polytope(
 
 
 def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
-    """Minimise a convex function over the hull of known vertices.
+    """Minimize a convex function over the hull of known vertices.
 
-    Newton steps: each minimises the quadratic model over the simplices of weights,
+    Newton steps: each minimizes the quadratic model over the simplices of weights,
     and is damped by directional derivatives alone (differences of values would
     stall far above rounding). They end where the duality gap over the hull is `tol`.
     """
@@ -217,7 +217,7 @@ def minimize_quadratic_on_simplices(
     parts: NDArray[np.intp],
     tol: float = 0.0,
 ) -> Floats:
-    """Minimise ``w'Hw / 2 + c'w`` over simplices side by side, by an active set.
+    """Minimize ``w'Hw / 2 + c'w`` over simplices side by side, by an active set.
 
     `hessian` is H, positive semidefinite, `linear` c, and `start` a point to start
     from; `parts` says which simplex each weight belongs to. The value found is at most

@@ -92,8 +92,8 @@ def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Mom
             rows = block if counts[code] == len(block) else block[here == code]
             means[code] = rows.mean(axis=0)
             # Not X'X - n m m', which cancels where the mean is large beside the spread.
-            centred = rows - means[code]
-            scatter += centred.T @ centred
+            centered = rows - means[code]
+            scatter += centered.T @ centered
         found = found.merged(Moments(counts, means, scatter))
     return found
 
@@ -215,9 +215,9 @@ def chunk_class_sums(
         # Cuts are row numbers of the pool: where they lie in this block.
         bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
-        centred = block - origin
+        centered = block - origin
         # Classes first, rows last: a loop over classes runs over contiguous memory.
-        scores = linear @ centred.T
+        scores = linear @ centered.T
         scores += constants
         for number in range(len(functions)):
             here = scores[number * n_classes : (number + 1) * n_classes]
@@ -233,5 +233,5 @@ def chunk_class_sums(
                 if start < stop:
                     chosen = members[:, start:stop]
                     sums[number, share, :, 0] += chosen.sum(axis=1)
-                    sums[number, share, :, 1:] += chosen @ centred[start:stop]
+                    sums[number, share, :, 1:] += chosen @ centered[start:stop]
     return sums

@@ -2,7 +2,7 @@
 
 For soft labels q of the pool, g(q) is the best log-likelihood of all rows less that
 of the supervised fit. It is convex in q, and its minimum is the saddle value. Since
-g depends on q through class sums alone, it is minimised over these. The gap is the
+g depends on q through class sums alone, it is minimized over these. The gap is the
 exact duality gap: ``g - gap`` is a lower limit of the contrast of the estimate under
 every labeling of the pool.
 """
@@ -51,7 +51,7 @@ def fit_contrast(
     Raises ValueError where the labeled rows have no supervised fit.
     """
     supervised = supervised_fit(labeled, ridge=ridge)
-    if pool is None:  # the supervised fit maximises the likelihood: nothing to gain
+    if pool is None:  # the supervised fit maximizes the likelihood: nothing to gain
         return supervised, 0.0, 0.0, 0, CONVERGED
     origin = labeled.total.means[0]
     # Rows go to the lowest score, so that of the most likely class is its negative.
@@ -101,7 +101,7 @@ def _solve(
     tol: float,
     max_passes: int,
 ) -> Minimum:
-    """Minimise the contrast over all labelings of some rows.
+    """Minimize the contrast over all labelings of some rows.
 
     `read` adds up what a function of a chunk and its row numbers, below `n_rows`,
     counts. The keys of `start` are places in `functions`, by which these rows are
@@ -121,7 +121,7 @@ def _solve(
 
     def lowest(gradient: Floats) -> Floats:
         # The gradient is linear in sums over rows, so the lowest class of each row
-        # minimises it over all labelings: the vertex that Frank-Wolfe needs.
+        # minimizes it over all labelings: the vertex that Frank-Wolfe needs.
         functions.append(contrast.scores_about(gradient, origin))
         return np.asarray(vertices(functions[-1:])[0])
 
@@ -274,16 +274,16 @@ def lda_contrast(
     """Return the contrast for labeled rows, the fit to them, and a pool's moments.
 
     The ridge is added to the diagonal of every scatter; the likelihoods on both sides
-    of the contrast are then penalised by ``-ridge/2 tr(inverse covariance)``.
+    of the contrast are then penalized by ``-ridge/2 tr(inverse covariance)``.
     """
-    centre = labeled.total.means[0]
+    center = labeled.total.means[0]
     everything = labeled.total.merged(pool)
-    scatter = everything.scatter + ridge * np.eye(len(centre))
+    scatter = everything.scatter + ridge * np.eye(len(center))
     factor = np.asarray(np.linalg.cholesky(scatter / everything.count))
     shift = everything.means[0]
     # Relative to the labeled mean, so that no difference of large values is taken.
-    steps = whiten(factor, supervised.means - centre)
-    start = whiten(factor, (centre - shift)[None])[0]
+    steps = whiten(factor, supervised.means - center)
+    start = whiten(factor, (center - shift)[None])[0]
     # L^-1 S L^-T, by a triangular solve from each side.
     covariance = whiten(factor, whiten(factor, supervised.covariance).T)
     scores = GaussianClasses(supervised.priors, steps, covariance).scores_about(

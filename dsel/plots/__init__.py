@@ -4,7 +4,7 @@ Each function draws one panel on an `Axes` from a Dataset, and returns it. Nothi
 computes a bound: numbers come from the cube and `dsel.select`.
 
 Conventions: a darker cell is a larger error; the chosen candidate is orange; a title
-never calls a number a bound where it is none. `INK` is the colour of all text, and
+never calls a number a bound where it is none. `INK` is the color of all text, and
 pages replace it by theirs. To add a figure: a function in the file of its kind, and its
 line in `FIGURES` if it draws the cube of a search. Needs the extra ``plots``.
 """

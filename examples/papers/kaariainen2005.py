@@ -12,7 +12,7 @@ error is known: the theorem asks that some candidate be consistent, that the mos
 class lead all others by a margin everywhere (the noise condition), and, unsaid, that
 delta go to 0 slowly. Here rows are uniform on a square, the likelier class is that of a
 wave, and is the true one with probability 0.9 everywhere; candidates are nearest
-neighbours whose number grows; the pool grows as the labeled rows do, and delta is
+neighbors whose number grows; the pool grows as the labeled rows do, and delta is
 n ** -1/2. TRI and ADJ (Schuurmans and Southey, Machine Learning 48, 2002), which choose
 by distances on the pool without a bound, are run beside it.
 """
@@ -347,9 +347,9 @@ def _choice(
     rng = np.random.default_rng(common.seed_of(settings.seed, name, repeat, n))
     X, pool, fresh = (rng.random((rows, 2)) for rows in (n, 10 * n, N_FRESH))
     y = likelier(X) ^ (rng.random(n) < NOISE)
-    # About n ** 0.6 neighbours are consistent; the others are there to be refused.
-    neighbours = sorted({1, *(int(n**power) for power in (0.2, 0.4, 0.6, 0.8))})
-    grid, how = {"n_neighbors": neighbours}, {"cv": settings.cv, "seed": settings.seed}
+    # About n ** 0.6 neighbors are consistent; the others are there to be refused.
+    neighbors = sorted({1, *(int(n**power) for power in (0.2, 0.4, 0.6, 0.8))})
+    grid, how = {"n_neighbors": neighbors}, {"cv": settings.cv, "seed": settings.seed}
     delta = n**-0.5
     results = common.counts_of(
         KNeighborsClassifier(), grid, X, y, pool, delta=delta, **how
@@ -357,7 +357,7 @@ def _choice(
     terms = terms_of(results, len(pool), delta)
     best = int(np.argmin(terms.bound))
     # From the simplest model to the most complex one, as TRI and ADJ want them.
-    models = [KNeighborsClassifier(k).fit(X, y) for k in neighbours[::-1]]
+    models = [KNeighborsClassifier(k).fit(X, y) for k in neighbors[::-1]]
     answers = [np.array([model.predict(Z) for model in models]) for Z in (X, pool)]
     chosen = {
         "true_error": len(models) - 1 - best,

@@ -100,7 +100,7 @@ ERRORS = (
     "Where the labeled rows have a singular covariance, likelihoods of 1e3 to 1e16 are "
     "printed: rounding sets them, and only their sign and order can be compared.",
     "The share of the variance that PCA keeps, the start and the projection of the "
-    "scheme are not given; 99.9 % gives every dimension of Table 2.",
+    "scheme are not given; 99.9% gives every dimension of Table 2.",
     "Scaling and PCA see the test rows (they do here, too).",
     "What the guarantee says holds for the exact solution only, and of the likelihood "
     "of the training rows, not of the error.",
@@ -109,7 +109,7 @@ ERRORS = (
 )
 
 DIFFERENT = {
-    "gas": "values standardised within each batch: 69 features after PCA, not 60",
+    "gas": "values standardized within each batch: 69 features after PCA, not 60",
     "miniboone": "not available",
 }
 """Sets on which our data are not the paper's."""
@@ -185,7 +185,7 @@ def load_table(name: str, folder: Any = None) -> Table:
     """Load a set of the paper, a key of `FILES`.
 
     Constant columns are dropped, the others scaled to unit variance, and components of
-    99.9 % of the variance kept.
+    99.9% of the variance kept.
     """
     loaded = load_set(FILES[name], folder=folder)
     pca = PCA(KEPT_VARIANCE, svd_solver="full")

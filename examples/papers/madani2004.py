@@ -1,7 +1,7 @@
 """Madani, Pennock and Flake (2004): estimates and choices by disagreement.
 
 Labeled rows are drawn at random or picked by uncertainty sampling.
-`madani2004-estimation` follows Figures 1 and 2: linear SVMs, 20 % of the other rows for
+`madani2004-estimation` follows Figures 1 and 2: linear SVMs, 20% of the other rows for
 testing, disagreement on the rest. `madani2004-selection` follows Figure 3: twenty
 polynomial degrees, labeled rows of one active run, or of one draw, errors and
 disagreement on all other rows.
@@ -240,7 +240,7 @@ def measure_estimates(
 ) -> xr.Dataset:
     """Return every estimate of a trial, over sampling and n_labeled.
 
-    Of the rows that are not labeled, 20 % are for testing, the rest is the pool.
+    Of the rows that are not labeled, 20% are for testing, the rest is the pool.
     """
     seed = settings.seed + trial
 

@@ -1,4 +1,4 @@
-"""Loops that LLVM does not vectorise by itself, written as instructions on vectors.
+"""Loops that LLVM does not vectorize by itself, written as instructions on vectors.
 
 For votes it would have to know that the arrays that are written are none of those that
 are read; for steps of SMO it does not look for the place of a maximum. Imported only

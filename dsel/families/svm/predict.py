@@ -33,7 +33,7 @@ class ScoringPlan:
     labeled: RowsByClass
     """The rows."""
     by_kernel: Mapping[Kernel, Sequence[DecisionWeights]]
-    """Machines of each kernel; Gaussian ones by ascending gamma: neighbours mostly give
+    """Machines of each kernel; Gaussian ones by ascending gamma: neighbors mostly give
     a row one label, which is tried first."""
     reference: Mapping[str, ReferenceRows]
     """The rows as reference rows, by the base of the kernels."""
@@ -165,7 +165,7 @@ class PackedSVMs(FittedGroup):
         codes: Integers,
     ) -> None:
         """Write the codes of some rows; what they take is free for the next ones."""
-        # The label that was found last, mostly of a neighbouring gamma or training set.
+        # The label that was found last, mostly of a neighboring gamma or training set.
         guess = np.zeros(len(rows), dtype=np.int64)
         every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
         place_of = dict(zip(self.candidates, every.tolist(), strict=True))

@@ -1,7 +1,7 @@
 r"""Two-class support vector machines of all pairs of classes for ascending C, by SMO.
 
-Sequential minimal optimisation moves two dual variables at a time. The dual problem,
-with :math:`\beta_t = y_t \alpha_t`, is to maximise
+Sequential minimal optimization moves two dual variables at a time. The dual problem,
+with :math:`\beta_t = y_t \alpha_t`, is to maximize
 :math:`y^\top \beta - \beta^\top K \beta / 2` under :math:`\sum_t \beta_t = 0` and
 :math:`0 \le y_t \beta_t \le C w_t`. The residual is :math:`r = y - K \beta`, so that
 kernel rows are used as they are. A row may rise while beta_t < upper_t and fall while
