@@ -46,7 +46,7 @@ REFUTED = 3
     "--level",
     default=LEVEL,
     show_default=True,
-    help="Chance that a test refutes what holds.",
+    help="Probability that a test refutes a promise that holds.",
 )
 @trust_option
 @text_options
@@ -69,9 +69,10 @@ def command(
     """Test whether what RESULTS promise is still about the rows of NEXT_MONTH.
 
     RESULTS is the folder or URL that --out of `dsel select` named. NEXT_MONTH is a
-    table of any size that `dsel predict` reads. Tested are whether its rows are like
-    the labeled ones, how often both models differ, and with --target their errors. Ends
-    with 3 where a promise is refuted; what is kept is not proved.
+    table of any size that `dsel predict` reads. Three tests compare its rows with the
+    labeled ones, the disagreement of both models with its limit and, with --target,
+    their errors with the bounds. The exit status is 3 where a promise is refuted. A
+    promise that is not refuted is not proved.
     """
     import_from_here(trust)
     text: dict[str, Any] = {"separator": sep, "encoding": encoding}

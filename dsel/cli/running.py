@@ -40,7 +40,9 @@ def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
 
 cluster_options = adding(
     click.option(
-        "--workers", type=click.IntRange(min=1), help="Number of local worker processes to start."
+        "--workers",
+        type=click.IntRange(min=1),
+        help="Number of local worker processes to start.",
     ),
     click.option(
         "--scheduler",
@@ -68,7 +70,7 @@ trust_option = click.option(
     help="Full name of a type of your own that a model holds, such as mine.Encoder. "
     "May be given several times.",
 )
-"""Adds which types may be built when a model is opened."""
+"""Adds the option that names types which may be built when a model is opened."""
 
 draw_options = adding(
     click.option(
@@ -78,9 +80,14 @@ draw_options = adding(
         show_default=True,
         help="Seed of all random draws.",
     ),
-    click.option("--delta", default=0.05, show_default=True, help="Chance of failure."),
+    click.option(
+        "--delta",
+        default=0.05,
+        show_default=True,
+        help="Probability that the result is wrong: 0.05 is 95% confidence.",
+    ),
 )
-"""Adds what random draws and bounds depend on."""
+"""Adds the seed of random draws and the delta of bounds."""
 
 json_option = click.option(
     "--json",
@@ -91,14 +98,15 @@ json_option = click.option(
 output_options = adding(
     click.option("--quiet", is_flag=True, help="Print the result only."), json_option
 )
-"""Adds how much is printed, and in which form."""
+"""Adds the options that say how much is printed, and in which form."""
 
 run_options = adding(
     output_options,
     draw_options,
     cluster_options,
     click.option(
-        "--out", help="Folder or URL for the results; an interrupted command continues there."
+        "--out",
+        help="Folder or URL for the results; an interrupted command continues there.",
     ),
 )
 """Adds the options of every search."""
@@ -107,7 +115,7 @@ run_options = adding(
 def print_json(kind: str, **content: Any) -> None:
     """Print an object with its kind and version, and records as `to_json` has them.
 
-    What is no finite number is null, since JSON has no word for it.
+    Numbers that are not finite become null, since JSON cannot write them.
     """
     head = {"kind": f"dsel {kind}", "version": VERSION, "dsel": version("dsel")}
     record = {**head, **{name: _plain(each) for name, each in content.items()}}
@@ -149,7 +157,7 @@ def names_in(text: str | None) -> tuple[str, ...]:
 
 
 def notes(lines: Iterable[str]) -> None:
-    """Print notes on standard error, with --quiet, too: they change what numbers mean."""
+    """Print notes on standard error, with --quiet, too: numbers depend on them."""
     lines = list(lines)
     for line in lines[:MOST_NOTES]:
         click.echo(f"Note: {line}.", err=True)
