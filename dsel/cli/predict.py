@@ -93,7 +93,10 @@ def command(
     if quiet:
         return
     if made.unused:
-        click.echo(wrapped(f"Not used of NEW: {listed(made.unused, 10)}"))
+        schema = deployed.input_format.table_schema
+        target = None if schema is None else schema.target
+        unused = [f"{n} (the target)" if n == target else n for n in made.unused]
+        click.echo(wrapped(f"Not used of NEW: {listed(unused, 10)}"))
     columns = listed(made.columns, 10)
     click.echo(wrapped(f"Wrote {made.n_rows:,} rows to {out}: {columns}"))
 

@@ -18,6 +18,7 @@ from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.store import save_schema
 from dsel.results.texts import wrapped
 from dsel.results.told import Told, as_lines
+from dsel.search.keep_models import trusted_types
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -212,9 +213,16 @@ def run_plan(
     if out is not None and inputs is not None:
         save_inputs(out, inputs)
     choice, line = outcome.choice, after(outcome)
+    untrusted = [] if out is None else trusted_types(outcome.models.values())
     if as_json:
-        print_json("select", **choice_content(choice), results=out, after=line or None)
+        print_json(
+            "select", **choice_content(choice), results=out, trust=untrusted,
+            after=line or None,
+        )  # fmt: skip
         return
+    if untrusted:
+        options = " ".join(f"--trust {name}" for name in untrusted)
+        notes([f"to open the models, dsel predict and others need {options}"])
     reports = [f"\n{choice.report()}"] if choice.reports else []
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")

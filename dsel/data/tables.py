@@ -8,6 +8,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import tokenize
 import zipfile
 import zlib
@@ -111,9 +112,17 @@ def feature_columns(
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {show(target)}; it has "
-            f"{listed(list(columns), 20) or 'no names'}."
+            f"{listed(list(columns), 20) or 'no names'}{separator_hint(columns)}."
         )
     return [name for name in columns if name != target]
+
+
+def separator_hint(columns: Sequence[str]) -> str:
+    """Return a hint for a table whose only name may be those of several columns."""
+    if len(columns) != 1 or not re.search(r"\S[ :]+\S", columns[0]):
+        return ""
+    sign = ":" if ":" in columns[0] else " "
+    return f"; if {sign!r} separates its values, say so by --sep {sign!r}"
 
 
 class Table(NamedTuple):
@@ -165,7 +174,7 @@ class _Request(NamedTuple):
                 raise ValueError(
                     f"{where} lacks the column{'s' * (len(lacking) > 1)} "
                     f"{', '.join(map(repr, lacking[:10]))} of the labeled table; it "
-                    f"has {listed(list(columns), 20)}."
+                    f"has {listed(list(columns), 20)}{separator_hint(columns)}."
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
@@ -393,10 +402,19 @@ def text_source(
     return TextSource(location, tuple(files), like, tuple(drop))
 
 
-def scan_columns(batches: Iterator[pa.RecordBatch]) -> dict[str, ColumnScan]:
-    """Return what the values of all columns look like, after one pass."""
+def scan_columns(
+    batches: Iterator[pa.RecordBatch],
+    report: Callable[[int, int | None], None] = lambda done, total: None,
+) -> dict[str, ColumnScan]:
+    """Return what the values of all columns look like, after one pass.
+
+    `report` is called with the rows that were read; how many there are is not known.
+    """
     scans: dict[str, ColumnScan] = {}
+    done = 0
     for batch in batches:
+        done += batch.num_rows
+        report(done, None)
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             scans.setdefault(name, ColumnScan()).add(values)
     return scans

@@ -106,7 +106,8 @@ def write_pool(
         Dask client on which chunks of a pool are read and written; None is the
         current one, else local threads. Text files are read here, in order.
     on_progress
-        Called with the rows written and the number of all rows, None if unknown.
+        Called with the rows written and the number of all rows. A text file is read
+        before: then with the rows read and None, since nobody knows how many there are.
 
     Returns
     -------
@@ -326,10 +327,10 @@ class _TextColumns(NamedTuple):
 
 
 def _scanned(
-    source: TextSource, columns: Sequence[str], *, is_exact: bool
+    source: TextSource, columns: Sequence[str], report: Progress, *, is_exact: bool
 ) -> _TextColumns:
     """Read a text table once for the kinds of its columns; raise where one is wrong."""
-    scans = scan_columns(source.batches(columns))
+    scans = scan_columns(source.batches(columns), report)
     decimal = decimal_of(source, scans)
     if source.like is None:
         kind = ColumnScan.exact_kind if is_exact else ColumnScan.kind
@@ -383,7 +384,7 @@ def _check_values(
 def _fill_from_text(
     array: Any, *, source: TextSource, columns: list[str], report: Progress
 ) -> None:
-    found = _scanned(source, columns, is_exact=False)
+    found = _scanned(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     others = [each for each in found.columns if each.kind not in are_numbers]
     if others:
@@ -436,7 +437,8 @@ def _write_parquet(
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
-    found = _scanned(source, source.features(target), is_exact=source.like is None)
+    features, is_exact = source.features(target), source.like is None
+    found = _scanned(source, features, report, is_exact=is_exact)
     fields = [
         pa.field(column.name, _arrow_type(column, found)) for column in found.columns
     ]

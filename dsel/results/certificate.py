@@ -277,6 +277,23 @@ class Certificate(Told):
         return self.unclipped >= self.largest
 
     @property
+    def why_nothing(self) -> str:
+        """Why the bound says nothing, and what makes it smaller; "" where it does."""
+        if not (self.certified and self.says_nothing):
+            return ""
+        more = "more labeled rows"
+        why = f"the errors on {self.n_labeled:,} labeled rows allow for it"
+        if isfinite(self.disagreement_term) and self.label_term < self.largest:
+            why = (
+                f"{self.amount(self.label_term)} from errors on labeled rows and "
+                f"{self.amount(self.disagreement_term)} from the pool add up to it"
+            )
+            more += " and pool rows that equal none of them"
+        if self.criterion in OF_ALL_CANDIDATES:
+            more += " or fewer candidates"
+        return f"{why}; {more} make it smaller, see plan_bound"
+
+    @property
     def what(self) -> str:
         """What is bounded, in words: ``Error``, ``Misses of 'fraud'``."""
         return self.says.removesuffix(" at most")
@@ -325,13 +342,8 @@ class Certificate(Told):
             )
         facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
         facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
-        if self.certified and self.says_nothing:
-            more = "more labeled rows"
-            if self.criterion in OF_ALL_CANDIDATES:
-                more += " or fewer candidates"
-            elif self.deploy == ALL_ROWS:
-                more += " and pool rows that equal none of them"
-            facts.append(("Smaller", f"with {more}; see plan_bound"))
+        if self.why_nothing:
+            facts.append(("Because", self.why_nothing))
         return facts + [("Assumes", each.text) for each in self.assumptions]
 
     def reading(self) -> str:

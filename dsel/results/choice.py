@@ -319,6 +319,7 @@ class Choice(Told):
             )
         return [
             *(("", line) for line in lines),
+            *(("Because", why) for why in [self.certificate.why_nothing] if why),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]

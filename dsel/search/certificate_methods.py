@@ -143,17 +143,17 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
     return method
 
 
-def choose_pruning(prune: str | bool | None, method: CertificateMethod) -> str:
+def choose_pruning(prune: object, method: CertificateMethod) -> str:
     """Return how candidates are pruned, `NO_PRUNING` where none is."""
-    if prune is None:
+    if prune is None or prune is True:
         return method.pruning
     if prune is False:
         return NO_PRUNING
     if isinstance(prune, str) and prune in (HALVING, EXACT):
         return prune
     raise ValueError(
-        f"`prune` must be 'halving', 'exact' or False, got {show(prune)}; None takes "
-        f"'halving' for a nested search, else 'exact'."
+        f"`prune` must be True, False, 'halving' or 'exact', got {show(prune)}; True "
+        f"takes 'halving' for a nested search, else 'exact'."
     )
 
 

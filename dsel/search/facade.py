@@ -76,8 +76,8 @@ class SemiSupervisedSearchCV(
     delta
         Probability with which the certificate may fail, in (0, 0.5].
     prune
-        ``"halving"`` (default of nested searches), ``"exact"`` (of all others), or
-        False.
+        True takes ``"halving"`` for nested searches and ``"exact"`` for all others; see
+        `plan_search`. False counts every candidate in full.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     loss
@@ -173,7 +173,7 @@ class SemiSupervisedSearchCV(
         deploy: str | None = None,
         cv: Any = None,
         delta: float = 0.05,
-        prune: str | bool | None = None,
+        prune: str | bool | None = True,
         max_pool_rows: int | None = None,
         loss: Any = "error",
         report: Any = False,

@@ -449,7 +449,7 @@ def plan_search(
     criterion: str | None = None,
     cv: Any = None,
     delta: float = 0.05,
-    prune: str | bool | None = None,
+    prune: str | bool | None = True,
     max_pool_rows: int | None = None,
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
@@ -501,8 +501,8 @@ def plan_search(
     delta
         Probability with which the certificate may fail, in (0, 0.5].
     prune
-        ``"halving"``, the default of nested searches: each search keeps the best third
-        of the candidates after a first round. ``"exact"``, the default of all others,
+        True takes ``"halving"`` for a nested search: each search keeps the best third
+        of the candidates after a first round; and ``"exact"`` for all others, which
         drops a candidate as soon as it cannot win. False drops none.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.

@@ -12,15 +12,20 @@ from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of, with_columns
 from dsel.data.open import open_pool
 from dsel.families.kinds import is_classifier
+from dsel.results.place import Place
 from dsel.results.rows import write_rows
 
 PREDICTED_ROWS: Final = 2**14
 """Rows that a model predicts at once."""
 STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
 """Type and fill value of what is predicted."""
+TEXT: Final = ("str", "")
+"""Those of labels as texts."""
 
 
-def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> None:
+def predict_pool(
+    model: Any, pool: Any, path: Any, *, labels: bool = False, client: Any = None
+) -> str:
     """Predict every row of a pool by a fitted model, and write the answers as zarr.
 
     Parameters
@@ -35,9 +40,17 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         places in `classes_` (-1 for rows that the pool's filters leave out, -2 for
         answers that are none of them), else ``value`` holds numbers (NaN for rows left
         out). `read_rows` reads them.
+    labels
+        Whether ``label`` of a classifier holds the labels themselves, as texts ("" for
+        rows left out), in the place of codes.
     client
         Dask client; None is the current one, else local threads. Tasks return some
         bytes a row, the driver writes.
+
+    Returns
+    -------
+    str
+        Where the predictions are.
 
     Raises
     ------
@@ -59,14 +72,19 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KNeighborsClassifier().fit(X[::2], y[::2])
     >>> with TemporaryDirectory() as folder:
-    ...     predict_pool(model, X[1::2], f"{folder}/answers.zarr")
-    ...     [(_, codes)] = read_rows(f"{folder}/answers.zarr", "label")
+    ...     path = predict_pool(model, X[1::2], f"{folder}/answers.zarr")
+    ...     [(_, codes)] = read_rows(path, "label")
     >>> bool((model.classes_[codes] == model.predict(X[1::2])).all())
     True
     """
     if hasattr(model, "predict_pool"):  # it writes more than labels
+        if labels:
+            raise ValueError(
+                f"`labels` must be False for a {type(model).__name__}, which writes "
+                f"more than labels; its `classes_` name them."
+            )
         model.predict_pool(pool, path, client=client)
-        return
+        return str(Place(path, name="path"))
     check_is_fitted(model)
     opened = open_pool(pool)
     if hasattr(model, "feature_names_in_"):
@@ -79,8 +97,13 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         found = np.asarray(model.predict(unchangeable(X)))
         if classes is None:
             return {"value": found}
+        if labels:
+            return {"label": found.astype(str)}
         # Answers that are no class have codes of their own, too long for an int32.
         return {"label": np.maximum(codes_of(found, classes), -2)}
+
+    def stored(name: str) -> tuple[str, Any]:
+        return TEXT if labels and classes is not None else STORED[name]
 
     allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
     # A row is answered first: an unfitted model, or other columns, are told at once.
@@ -95,9 +118,10 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         opened,
         path,
         answers,
-        {name: (some.shape[1:], *STORED[name]) for name, some in found.items()},
+        {name: (some.shape[1:], *stored(name)) for name, some in found.items()},
         block_rows=PREDICTED_ROWS,
         attributes={} if classes is None else {"classes": [*map(str, classes)]},
         client=client,
         allow_nan=allow_nan,
     )
+    return str(Place(path, name="path"))

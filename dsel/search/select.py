@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 import xarray as xr
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.bounds import pair_error_bound
@@ -44,7 +46,7 @@ def select(
     Parameters
     ----------
     results
-        The `Outcome` of a search, or its cube.
+        A fitted search, the `Outcome` of a plan, or a cube of results.
     criterion
         Such as ``"cv_error"``, ``"cv_bound"`` or ``"best_fold"``; by default that of
         the search. The counts of a nested search answer ``"cv_error"``, ``"mean_loss"``
@@ -83,6 +85,9 @@ def select(
     >>> dsel.select(outcome, "cv_error").params
     {'n_neighbors': 9}
     """
+    if isinstance(results, BaseEstimator):
+        check_is_fitted(results)
+        results = getattr(results, "results_", results)
     results = getattr(results, "results", results)
     if criterion is not None:
         check_string(criterion, "criterion")

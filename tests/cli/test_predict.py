@@ -96,7 +96,7 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     assert found.exit_code == 0, found.output
     bound, unused, *wrote = found.stdout.splitlines()
     assert bound.startswith("Error at most ")
-    assert unused == "Not used of NEW: label, note"
+    assert unused == "Not used of NEW: label (the target), note"
     assert " ".join(wrote).startswith(f"Wrote 90 rows to {out}: customer_id, label")
     model, X = open_model(results), rows_of(results, new)
     got = opened(out)

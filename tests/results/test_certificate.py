@@ -96,7 +96,7 @@ READ = [
      False, ["No guarantee, since it is an estimate: about 15.1%",
              "But      A1 is violated: the rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
-    ({"bound": 1.2}, True, ["No bound below 100%, model", "Smaller  "]),
+    ({"bound": 1.2}, True, ["No bound below 100%, model", "Because  "]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
 ]  # fmt: skip
 

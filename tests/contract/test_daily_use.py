@@ -1,0 +1,137 @@
+"""Small stops of daily use: what is passed, what comes back, what a message says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+import dsel
+from dsel.cli import main
+from dsel.search import predict_pool, read_rows
+
+pytestmark = pytest.mark.contract
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+class AlwaysWrong(ClassifierMixin, BaseEstimator):
+    """Predicts what is no class."""
+
+    def __init__(self, label=0):
+        self.label = label
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), str(self.label))
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def search():
+    grid = {"C": [1.0, 10.0]}
+    return dsel.SemiSupervisedSearchCV(SVC(), grid, random_state=0).fit(X, NAMES)
+
+
+def test_select__takes_a_fitted_search(search):
+    assert dsel.select(search) == search.choice_
+    by_error = dsel.select(search, "cv_error")
+    assert by_error == dsel.select(search.results_, "cv_error")
+    with pytest.raises(NotFittedError, match="fit"):
+        dsel.select(dsel.SemiSupervisedSearchCV(SVC(), {"C": [1]}))
+
+
+@pytest.mark.parametrize("options", [{}, {"certificate": "cv_bound"}])
+def test_prune__true_is_the_default(options):
+    rows, labels = make_classification(300, random_state=0)
+    plans = [
+        dsel.plan_search(
+            LogisticRegression(), {"C": [0.1, 1]}, rows[:200], labels[:200], rows[200:],
+            random_state=0, **options, **more,
+        )
+        for more in ({}, {"prune": True}, {"prune": None})
+    ]  # fmt: skip
+    assert dsel.SemiSupervisedSearchCV(SVC(), {}).get_params()["prune"] is True
+    assert len({plan.prune for plan in plans}) == 1
+    assert plans[0].prune
+    assert plans[0].identity == plans[1].identity == plans[2].identity
+
+
+def test_predict_pool__returns_where_it_wrote_and_gives_labels(search, tmp_path):
+    path = predict_pool(search, X, tmp_path / "labels.zarr", labels=True)
+    assert path == str(tmp_path / "labels.zarr")
+    labels = np.concatenate([values for _, values in read_rows(path, "label")])
+    assert labels.tolist() == search.predict(X).tolist()
+    path = predict_pool(search, X, tmp_path / "codes.zarr")
+    codes = np.concatenate([values for _, values in read_rows(path, "label")])
+    assert (search.classes_[codes] == labels).all()
+
+
+def test_choice__says_why_its_bound_says_nothing():
+    plan = dsel.plan_search(
+        AlwaysWrong(), {"label": [9]}, X[:100], NAMES[:100], random_state=0
+    )
+    lines = str(plan.run().choice).splitlines()
+    assert lines[1].startswith("No bound below 100%")
+    [why] = [line for line in lines if line.startswith("Because")]
+    assert "100 labeled rows" in why
+    assert "plan_bound" in why
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+BLANKS = "a b label\n" + "".join(f"{n} {n % 7} {n % 2}\n" for n in range(60))
+
+
+@pytest.mark.parametrize("sign", [" ", ":"])
+def test_select__hints_at_the_separator(tmp_path, sign):
+    table = write(tmp_path / "t.csv", BLANKS.replace(" ", sign))
+    found = run("select", table, "--target", "label")
+    assert found.exit_code == 1
+    assert f"--sep {sign!r}" in found.stderr
+    found = run("select", table, "--target", "label", "--sep", sign, "--quiet")
+    assert found.exit_code == 0, found.output
+
+
+def test_pool_build__tells_of_the_first_pass(tmp_path):
+    source = tmp_path / "t.csv"
+    pd.DataFrame({"a": range(500), "b": range(500)}).to_csv(source, index=False)
+    told = []
+    dsel.write_pool(
+        source, tmp_path / "pool.zarr",
+        on_progress=lambda done, total: told.append((done, total)),
+    )  # fmt: skip
+    assert told[0] == (500, None)
+    assert told[-1] == (500, 500)
+
+
+def test_select__says_which_types_must_be_trusted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    write(
+        tmp_path / "my_models.py",
+        "from sklearn.linear_model import LogisticRegression\n"
+        "class Mine(LogisticRegression):\n    pass\n",
+    )
+    table = write(tmp_path / "t.csv", BLANKS.replace(" ", ","))
+    options = ["--target", "label", "--model", "my_models:Mine", "--out", "results"]
+    found = run("select", table, *options)
+    assert found.exit_code == 0, found.output
+    assert "--trust my_models.Mine" in found.stderr
+    new = ["predict", "results", table, "--out", "p.csv"]
+    assert run(*new).exit_code == 1
+    assert run(*new, "--trust", "my_models.Mine").exit_code == 0
