@@ -208,9 +208,10 @@ class CountByValue:
         n, start = int(counts[place]), len(self.labels) + int(counts[:place].sum())
         return n, counts[start : start + n]
 
-    def pair_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
-        """Return the pool rows that have a value, and what was counted of them."""
-        return int(counts[place, 0]), counts[place, 1:].reshape(self.pair_shape)
+    def pairs_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
+        """Return the pool rows with a value, and what all folds counted of them."""
+        there = counts[:, place]  # the same rows for all folds
+        return int(there[0, 0]), there[:, 1:].reshape(len(there), *self.pair_shape)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -336,16 +337,11 @@ class LossAtValue:
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return what was counted of the pool rows that have the value."""
-        (all_rows, counts), (equal_rows, equal) = (
-            zip(
-                *(self.statistic.pair_at(each, self.place) for each in part),
-                strict=True,
-            )
-            for part in (pool.counts, pool.duplicates)
+        (n_rows, counts), (n_equal, equal) = (
+            self.statistic.pairs_at(each, self.place)
+            for each in (pool.counts, pool.duplicates)
         )
-        return PoolCounts(
-            np.stack(counts), np.stack(equal), int(all_rows[0]), int(equal_rows[0])
-        )
+        return PoolCounts(counts, equal, n_rows, n_equal)
 
 
 @dataclass(frozen=True)
