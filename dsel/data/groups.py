@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Number
+from numbers import Integral, Number
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -91,35 +91,45 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
 
     Raises ValueError where there is no such column.
     """
-    if not isinstance(groups, str):
-        _check_no_names(X, groups)
-        return X, groups
-    check_rows(X)
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
-    is_pandas = isinstance(X, pd.DataFrame)
-    frame = X if is_pandas else nw.from_native(X, eager_only=True, pass_through=True)
-    if not is_pandas and not isinstance(frame, nw.DataFrame):
+    columns = _column_names(X)
+    # pandas has columns whose names are numbers; no other scalar means anything here.
+    is_name = isinstance(groups, str) or (
+        isinstance(groups, Integral) and groups in (columns or ())
+    )
+    if not is_name:
+        _check_no_names(columns, groups)
+        return X, groups
+    check_rows(X)
+    if columns is None:
         raise ValueError(
             f"`groups` {groups!r} names a column, but `X` ({type(X).__name__}) has "
             f"none with names; pass the keys of the rows, or a data frame as `X`."
         )
-    columns = list(frame.columns)
     if groups not in columns:
         raise ValueError(
             f"`groups` {groups!r} is no column of `X`, which has "
             f"{listed(list(map(str, columns)), 20)}; name one of these, or pass the "
             f"keys of the rows."
         )
+    frame = X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True)
     return without_column(X, groups), frame[groups]
 
 
-def _check_no_names(X: Any, groups: Any) -> None:
-    """Raise ValueError where keys are the names of columns of a data frame."""
-    if not isinstance(groups, list | tuple) or not 0 < len(groups) < len(X):
-        return
+def _column_names(X: Any) -> list[Any] | None:
+    """Return the names of a data frame's columns; None of what is none."""
+    if isinstance(X, pd.DataFrame):
+        return list(X.columns)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    columns = list(getattr(frame, "columns", ()))
+    return frame.columns if isinstance(frame, nw.DataFrame) else None
+
+
+def _check_no_names(columns: list[Any] | None, groups: Any) -> None:
+    """Raise ValueError where keys are the names of some columns of a data frame."""
+    is_list = isinstance(groups, list | tuple) and bool(groups)
+    if not is_list or columns is None or len(groups) > len(columns):
+        return
     if all(isinstance(name, str) and name in columns for name in groups):
         way = f"write groups={groups[0]!r}"
         if len(groups) > 1:
@@ -131,7 +141,7 @@ def _check_no_names(X: Any, groups: Any) -> None:
         )
 
 
-def without_column(X: Any, name: str) -> Any:
+def without_column(X: Any, name: str | int) -> Any:
     """Return a data frame without a column, or as it is where it has none of the name.
 
     A frame to be predicted may have the column of the groups, and need not.
@@ -141,7 +151,7 @@ def without_column(X: Any, name: str) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
         return X
-    return frame.drop(name).to_native()
+    return frame.drop(str(name)).to_native()
 
 
 def row_groups(groups: Any, n_rows: int) -> RowGroups:

@@ -243,8 +243,8 @@ class SemiSupervisedSearchCV(
             raise TypeError(
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
-        self._groups_column = groups if isinstance(groups, str) else None
-        X, groups = take_groups(X, groups)
+        X, keys = take_groups(X, groups)
+        self._groups_column = None if keys is groups else groups
         validate_data(self, X, y, skip_check_array=True)
         plan = plan_search(
             self.estimator, self.param_grid, X, y, pool,
@@ -252,7 +252,7 @@ class SemiSupervisedSearchCV(
             delta=self.delta, prune=self.prune, max_pool_rows=self.max_pool_rows,
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
-            groups=groups, loss=self.loss, report=self.report,
+            groups=keys, loss=self.loss, report=self.report,
             report_by=self.report_by, prior=self.prior, n_queries=self.n_queries,
         )  # fmt: skip
         outcome = plan.run(

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -159,6 +159,18 @@ def test_column_of_groups__is_no_feature(library):
     assert answers.tolist() == search.predict(table).tolist()
     assert search.score(table, Y) == np.mean(answers == Y)
     assert plan(X=table, groups="customer").run().certificate.bound == bound()
+
+
+def test_column_of_groups__may_have_a_number_for_a_name():
+    table = pd.DataFrame(np.column_stack([X, KEYS]))
+    search = dsel.SemiSupervisedSearchCV(NEAREST, GRID, random_state=0)
+    assert search.fit(table, Y, groups=3).certificate_.bound == bound()
+    assert search.predict(table).tolist() == search.predict(table[[0, 1, 2]]).tolist()
+
+
+def test_groups_of_sparse_rows__may_be_a_list():
+    rows = sparse.csr_matrix(X)
+    assert bound(X=rows, groups=KEYS.tolist()) == bound(X=rows)
 
 
 def test_folds_of_groups__do_not_depend_on_the_order_of_rows():
