@@ -446,3 +446,17 @@ def test_report_by__counts_drawn_rows():
     report = made.report_by_value()
     assert sum(report.rows) == N_GROUPS
     assert ROW in report.headline()
+
+
+def test_copies_within_a_group__are_no_caveat():
+    twice = np.repeat(np.arange(len(X)), 2)
+    told = str(plan(X=X[twice], y=Y[twice], groups=KEYS[twice]))
+    assert "equal rows of other folds" not in told
+    apart = str(plan(X=X[twice], y=Y[twice], groups=np.arange(len(twice))))
+    assert "equal rows of other folds" in apart
+
+
+def test_caveats_of_a_loss__are_about_the_drawn_rows():
+    rare = np.where(KEYS < 8, "yes", "no")
+    told = str(plan(y=rare, loss=dsel.losses.recall("yes")))
+    assert "class 'yes' has 8 labeled rows" in told
