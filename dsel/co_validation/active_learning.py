@@ -4,7 +4,7 @@ Labels so picked are no random sample: no certificate holds for what is trained 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -210,7 +210,7 @@ class _Labeling:
         opened = open_pool(pool)
         names_columns = hasattr(first_step(estimator), "transformers")
         if opened.frames is not None and (names_columns or opened.dtype.kind == "O"):
-            opened = replace(opened, schema=opened.frames)
+            opened = opened.with_schema(opened.frames)
         self.pool = opened
         self.allow_nan = takes_nan([estimator])
         self.rows = np.empty(0, dtype=np.int64)

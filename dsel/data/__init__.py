@@ -4,10 +4,11 @@ Promise: whatever holds the rows, tasks read them block by block with their glob
 numbers, and all randomness is a function of (seed, stream, row), so that chunking,
 workers, retries and order change no count.
 
-Vocabulary: a *pool* is a Dask graph of blocks, what that does not carry (column names,
-what tells its content) and a row filter; a *span* is some blocks, read by one task;
-*sources* are what the task needs, the pool with those blocks alone; a *block* is rows
-in memory; a *split* names training and test rows.
+Vocabulary: a *pool* has blocks (a Dask graph), an *origin* (what tells its content, and
+where it is), the schema that is stored, the one that models get, and a row filter,
+which are in `pool_parts.py`; a *span* is some blocks, read by one task; *sources* are
+what the task needs, the pool with those blocks alone; a *block* is rows in memory; a
+*split* names training and test rows.
 
 To add a kind of pool, write a function that returns a `Pool` (see `zarr_rows.py`)
 and let `open_pool` call it.

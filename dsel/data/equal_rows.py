@@ -41,10 +41,10 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
             if column.dtype.lower() in ("float32", "float[pyarrow]"):
                 X[:, place] = X[:, place].astype(np.float32)
     dtype = dtype.newbyteorder("=")
-    if pool.is_sparse != sparse.issparse(X):
-        X = sparse.csr_matrix(X) if pool.is_sparse else X.toarray()
+    if pool.stored_schema.is_sparse != sparse.issparse(X):
+        X = sparse.csr_matrix(X) if pool.stored_schema.is_sparse else X.toarray()
     known, columns = comparable(X, dtype), [slice(None)]
-    if not pool.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
+    if not pool.stored_schema.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
         # Most rows differ from all known ones in a few columns already.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]

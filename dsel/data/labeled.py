@@ -369,9 +369,9 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     X = labeled.X
     if not isinstance(X, Frame):
         check_numeric(pool.frames, pool.where)
-        return replace(pool, schema=None)
+        return pool.with_schema(None)
     for place, column in enumerate(X.schema.columns):
-        found = replace(column, kind=NUMBER, dtype=str(pool.stored_dtype))
+        found = replace(column, kind=NUMBER, dtype=str(pool.stored_schema.dtype))
         if pool.frames is not None:
             found = pool.frames.columns[place]
         elif column.is_number:
@@ -385,14 +385,14 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}); "
                 f"convert one of them."
             )
-    return replace(pool, schema=X.schema)
+    return pool.with_schema(X.schema)
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
     """Return the pool with the named columns, or as it is where `X` has no names."""
     if pool.columns and names is not None:
         return pool.with_columns(names)
-    if not pool.has_order:
+    if not pool.stored_schema.has_order:
         raise ValueError(
             f"{pool.where} has columns by name and in no order "
             f"({', '.join((pool.columns or ())[:5])}), but `X` has no names; pass `X` "

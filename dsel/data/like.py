@@ -224,22 +224,26 @@ def _converted(
         replace(column, kind=NUMBER if column.dtype == "float64" else column.kind)
         for column in columns
     ]
-    frames = FrameSchema(empty, tuple(kinds))
+    frames, told = FrameSchema(empty, tuple(kinds)), pool.origin.fingerprint
     name = f"like-{uuid.uuid4().hex}"
     tasks = {
         (name, n): (partial(_block_like, schema, written, where, int(start)), key)
         for n, (key, start) in enumerate(
-            zip(pool.keys, pool.boundaries[:-1], strict=True)
+            zip(pool.blocks.keys, pool.boundaries[:-1], strict=True)
         )
     }
     return replace(
         pool,
-        graph={**pool.graph, **tasks},
-        keys=tuple(tasks),
-        frames=frames,
-        stored_dtype=frames.dtype,
-        name=pool.name and f"{pool.name}-{tokenize(schema.to_json(), written)}",
-        read=None,
+        blocks=replace(
+            pool.blocks, graph={**pool.blocks.graph, **tasks}, keys=tuple(tasks)
+        ),
+        stored_schema=replace(pool.stored_schema, frames=frames, dtype=frames.dtype),
+        # Columns that were opened anew would not be converted.
+        origin=replace(
+            pool.origin,
+            fingerprint=told and f"{told}-{tokenize(schema.to_json(), written)}",
+            read_columns=None,
+        ),
     )
 
 

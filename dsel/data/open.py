@@ -33,7 +33,8 @@ from dsel.data.frames import (
     taken,
 )
 from dsel.data.parquet import from_parquet, has_parquet
-from dsel.data.pool import POOL, Pool, in_blocks, in_slices
+from dsel.data.pool import Pool, in_blocks, in_slices
+from dsel.data.pool_parts import POOL, Origin
 from dsel.data.tables import (
     FORMATS,
     NPY,
@@ -44,7 +45,7 @@ from dsel.data.tables import (
     read_table,
     reader_of,
 )
-from dsel.data.zarr_rows import from_zarr, open_zarr, place_of, stamped
+from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is told
 
@@ -117,7 +118,8 @@ def open_pool(
                 f"{show(other_records)}."
             )
         pool = open_pool(source, columns=columns, storage_options=storage_options)
-        return replace(pool, other_records=bool(other_records))
+        origin = replace(pool.origin, other_records=bool(other_records))
+        return replace(pool, origin=origin)
     if isinstance(source, Pool):
         return source
     options, names = check_options(storage_options), None
@@ -142,12 +144,12 @@ def open_pool(
         raise ValueError(f"{pool.where} must have columns, got none.")
     if names and pool.frames is None and not {*names} <= {*(pool.columns or ())}:
         check_names(names, pool.n_columns)
-        return replace(pool, columns=names)
+        return _with_stored(pool, columns=names)
     if pool.columns is not None:
         check_names(pool.columns, pool.n_columns, f"columns of {pool.where}")
     # Whoever names columns has put them in an order.
     if names:
-        return replace(pool.with_columns(names, "`columns`"), has_order=True)
+        return _with_stored(pool.with_columns(names, "`columns`"), has_order=True)
     return pool
 
 
@@ -171,16 +173,16 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
     if lower.endswith(NPY) and "://" not in location:  # which tasks map themselves
         with naming_file(place):
             array = np.load(place, mmap_mode="r", allow_pickle=False)
-        rows, told = partial(_npy_rows, place), stamped(place, {})[0]
-        where = f"`pool` {place!r}"
-        return in_slices(rows, _checked(array), len(array), where=where, **told)
+        origin = replace(origin_of(place, {}), location=f"`pool` {place!r}")
+        rows = partial(_npy_rows, place)
+        return in_slices(rows, _checked(array), len(array), origin)
     if lower.endswith(PARQUET):
         return from_parquet(place, options)
     if "://" not in location:
         is_file = os.path.isfile(location)
         if is_text(location) or (is_file and lower.endswith(tuple(FORMATS))):
             table = read_table(location)
-            return replace(_of_object(table.X), columns=table.columns)
+            return _with_stored(_of_object(table.X), columns=table.columns)
         if is_file:
             reader_of(location)  # raises, and lists what is read
     try:
@@ -193,8 +195,8 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
         stored = xr.open_zarr(
             place, chunks={}, consolidated=False, storage_options=options or None
         )
-        told, _ = stamped(place, options)
-        return replace(_of_dataset(stored), where=f"`pool` {location!r}", **told)
+        origin = replace(origin_of(place, options), location=f"`pool` {location!r}")
+        return replace(_of_dataset(stored), origin=origin)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
     return from_zarr(_checked(array), url, options, is_whole=True)
 
@@ -253,17 +255,29 @@ def _of_object(source: Any) -> Pool:
             source = source.copy().compute_chunk_sizes()
         source = source.rechunk({1: -1})
         keys, lengths = [row[0] for row in source.__dask_keys__()], source.chunks[0]
+        pool = _of_collection(source, keys, lengths, source)
         is_sparse = sparse.issparse(source._meta)
-        pool = _of_collection(source, keys, lengths, source, is_sparse=is_sparse)
+        pool = _with_stored(pool, is_sparse=is_sparse)
     elif sparse.issparse(source):
         pool = _of_memory(summed(sparse.csr_matrix(source)))
     else:
         pool = _of_memory(as_array(source, "pool"))
         if file := _mapped_file(source):
-            told, _ = stamped(file, {})
-            kept = {name: told[name] for name in ("stamps", "read_stamps")}
-            pool = replace(pool, where=f"`pool` {file!r}", **kept)
-    return replace(pool, columns=None if columns is None else tuple(map(str, columns)))
+            # Told by content, as other rows in memory; the file must stay as it is.
+            origin = replace(
+                origin_of(file, {}),
+                fingerprint="",
+                is_content=True,
+                location=f"`pool` {file!r}",
+            )
+            pool = replace(pool, origin=origin)
+    names = None if columns is None else tuple(map(str, columns))
+    return _with_stored(pool, columns=names)
+
+
+def _with_stored(pool: Pool, **changes: Any) -> Pool:
+    """Return a pool that knows something else of the rows as they are stored."""
+    return replace(pool, stored_schema=replace(pool.stored_schema, **changes))
 
 
 def _checked(array: Any) -> Any:
@@ -284,10 +298,9 @@ def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
         partial(_csr_rows if sparse.issparse(rows) else taken, rows),
         schema or rows,
         rows.shape[0],
+        Origin(),
         row_nbytes=max(table_nbytes(rows) / max(rows.shape[0], 1), 1),
         is_in_memory=True,
-        name="",
-        is_sparse=sparse.issparse(rows),
     )
 
 
@@ -345,7 +358,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     columns = tuple(map(str, names))
     if not source.chunks:
         values = {str(name): source[name].to_numpy() for name in names}
-        return replace(_of_object(pd.DataFrame(values)), has_order=False)
+        return _with_stored(_of_object(pd.DataFrame(values)), has_order=False)
     source = source.drop_vars(list(source.coords))
     source = source.chunk(source.unify_chunks().chunks)  # those in memory, too
     arrays = [source[name].data for name in names]
@@ -356,13 +369,10 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     schema = FrameSchema(first.iloc[:0], frame_of(first).schema.columns)
     keys = list(zip(*(array.__dask_keys__() for array in arrays), strict=True))
     make, lengths = partial(_frame_of_columns, columns), arrays[0].chunks[0]
-    graph = _graph_of(source)
-    name = f"dask-{tokenize(keys, lengths)}"
+    origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
     tasks = [(make, *each) for each in keys]
-    told: dict[str, Any] = {
-        "graph": graph, "name": name, "is_content": False, "has_order": False
-    }  # fmt: skip
-    return in_blocks(tasks, lengths, schema, **told)
+    pool = in_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
+    return _with_stored(pool, has_order=False)
 
 
 def _frame_of_columns(names: Sequence[str], *columns: Any) -> pd.DataFrame:
@@ -380,9 +390,8 @@ def _graph_of(source: Any) -> dict[Any, Any]:
 
 
 def _of_collection(
-    source: Any, keys: list[Any], lengths: Sequence[int], like: Any, **others: Any
+    source: Any, keys: list[Any], lengths: Sequence[int], like: Any
 ) -> Pool:
     """Return the blocks of a Dask collection, with the futures of what is persisted."""
-    graph = _graph_of(source)
-    others |= {"name": f"dask-{tokenize(keys, lengths)}", "is_content": False}
-    return in_blocks(keys, lengths, like, graph=graph, **others)
+    origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
+    return in_blocks(keys, lengths, like, origin, graph=_graph_of(source))

@@ -16,7 +16,7 @@ from pyarrow import dataset
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
 from dsel.data.tables import PARQUET, naming_file
-from dsel.data.zarr_rows import stamped
+from dsel.data.zarr_rows import origin_of
 from dsel.errors import reaching
 
 _FOOTERS_AT_ONCE: Final = 16
@@ -82,11 +82,13 @@ def from_parquet(
         [(partial(_read, group, schema),) for group in groups],
         [sum(part.num_rows for part in group.row_groups) for group in groups],
         frames,
+        replace(
+            origin_of(location, options),
+            location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
+            read_columns=partial(from_parquet, location, options),
+        ),
         # Whole numbers may have gaps in any of the files.
         dtype=np.dtype(np.float64) if frames.dtype.kind in "biu" else frames.dtype,
-        read=partial(from_parquet, location, options),
-        where=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
-        **stamped(location, options)[0],
     )
 
 

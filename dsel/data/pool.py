@@ -36,14 +36,13 @@ from dsel.data.frames import (
     taken,
 )
 from dsel.data.identity import content_hash, row_hashes
-from dsel.data.row_random import PART_STREAM, row_random, row_random_at
-from dsel.errors import PoolChangedError, reached
+from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
+from dsel.data.row_random import PART_STREAM, row_random_at
+from dsel.errors import reached
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 
-POOL: Final = "`pool`"
-"""How messages call rows that are in no file."""
 SPAN_NBYTES: Final = 2**26
 """A task's share at most: some tenths of a second."""
 SMALL_SPAN_NBYTES: Final = 2**23  # of a pool that a few workers divide
@@ -90,72 +89,55 @@ class Pool:
     (4, 4)
     """
 
-    graph: Mapping[Any, Any]
-    """Dask graph of all blocks: arrays, CSR, or data frames of pandas. Not optimized:
-    what is fused with a task can no longer be told to be a future or rows in memory."""
-    keys: tuple[Any, ...]
-    """Of the blocks, none of which is empty."""
-    boundaries: NDArray[np.int64]
-    """Global row numbers at which blocks begin, and the number of stored rows."""
-    stored_dtype: np.dtype[Any]
-    """Of all values; of data frames that are not all numbers, Python objects."""
-    n_columns: int
-    row_nbytes: int
-    """Bytes of one row in memory, on average, at least 1."""
-    name: str
-    """Of Dask's rows how they are made, of files their stamps, "" of rows in memory."""
-    is_content: bool = True
-    """Whether the name changes with the content."""
-    columns: tuple[str, ...] | None = None
-    frames: FrameSchema | None = None
-    """Of data frames that were given; None of arrays."""
-    is_sparse: bool = False
-    where: str = POOL
-    """How messages call it: with its file, where there is one."""
-    read: "Callable[[tuple[str, ...]], Pool] | None" = None
-    """Opens some columns anew, where that saves reading the others."""
-    stamps: Mapping[str, Any] = field(default_factory=dict)
-    """By name of a file its size and time when the pool was opened."""
-    read_stamps: Callable[[], Mapping[str, Any]] | None = None
-    """Returns the stamps of its files as they are now; None where there are none."""
-    beside: tuple[Any, ...] = ()
-    """Keys of what a cluster holds for the graph: a task gets it beside this."""
-    excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Ascending row numbers that are left out."""
-    shares: tuple[tuple[float, float, int, int], ...] = ()
-    """Arguments of `part`."""
-    has_order: bool = True
-    """Whether columns stand in an order that somebody chose; zarr groups have none."""
-    other_records: bool = False
-    """Whether it was declared that no row is the record of a labeled row."""
-    schema: FrameSchema | None = None
+    blocks: Blocks
+    origin: Origin
+    stored_schema: StoredSchema
+    target_schema: FrameSchema | None = None
     """Of the data frames that blocks become; None for arrays, or frames as stored."""
-    sent: dict[str, Any] = field(default_factory=dict)
-    """By client and key the futures of rows that were sent, for all that is made of
-    this pool."""
+    row_filter: RowFilter = field(default_factory=RowFilter)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What reads files again may hold secrets; only the driver compares stamps.
-        only_here: dict[str, Any] = {
-            "sent": {}, "read": None, "stamps": {}, "read_stamps": None
-        }  # fmt: skip
-        return vars(self) | only_here
+    @property
+    def boundaries(self) -> NDArray[np.int64]:
+        """Global row numbers at which blocks begin, and the number of stored rows."""
+        return self.blocks.boundaries
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns; None where they have none."""
+        return self.stored_schema.columns
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.stored_schema.n_columns
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of one row in memory, on average, at least 1."""
+        return self.stored_schema.row_nbytes
+
+    @property
+    def frames(self) -> FrameSchema | None:
+        """Schema of data frames as they are stored; None of arrays."""
+        return self.stored_schema.frames
+
+    @property
+    def where(self) -> str:
+        """How messages call it: with its file, where there is one."""
+        return self.origin.location
+
+    @property
+    def other_records(self) -> bool:
+        """Whether it was declared that no row is the record of a labeled row."""
+        return self.origin.other_records
 
     def check_unchanged(self) -> None:
         """Raise PoolChangedError where its files were written since it was opened."""
-        if self.read_stamps is None:
-            return
-        before, now = self.stamps, self.read_stamps()
-        if before == now:
-            return
-        name = min(k for k in {*before, *now} if before.get(k) != now.get(k))
-        file = f"its file {name!r}" if name else "it"
-        what = f"{file} is gone" if name not in now else f"{file} was written"
-        raise PoolChangedError(
-            f"{self.where} changed after it was opened: {what}, and rows may have been "
-            f"read both before and after. Let nothing write there during a run; open "
-            f"the pool again and start anew, with an `out` of its own."
-        )
+        self.origin.check_unchanged()
+
+    def with_schema(self, schema: FrameSchema | None) -> "Pool":
+        """Return the pool with blocks as frames of a schema; None: as they are."""
+        return replace(self, target_schema=schema)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -195,12 +177,16 @@ class Pool:
         graph: dict[Any, Any] = {}
         name, lengths = _new_name(), []
         for number, span in enumerate(self.spans(1)):
-            part, *held = replace(self, schema=None).sources(span, client)
-            graph |= dict(zip(part.beside, held, strict=True))
-            graph[name, number, 0] = (partial(_numbers_of_span, part), *part.beside)
+            part, *held = self.with_schema(None).sources(span, client)
+            graph |= dict(zip(part.blocks.held, held, strict=True))
+            graph[name, number, 0] = (
+                partial(_numbers_of_span, part),
+                *part.blocks.held,
+            )
             lengths.append(span.n_rows)
-        kind = sparse.csr_matrix if self.is_sparse else np.empty
-        meta = kind((0, 0), dtype=self.stored_dtype)
+        stored = self.stored_schema
+        kind = sparse.csr_matrix if stored.is_sparse else np.empty
+        meta = kind((0, 0), dtype=stored.dtype)
         return da.Array(graph, name, (tuple(lengths), (self.n_columns,)), meta=meta)
 
     @property
@@ -211,28 +197,17 @@ class Pool:
     @cached_property
     def kept_before(self) -> NDArray[np.int64]:
         """Rows that the filters leave before each of the boundaries."""
-        if not self.shares and not len(self.excluded):
+        if self.row_filter.keeps_all:
             return self.boundaries
-        kept = [self.mask(*ends).sum() for ends in pairwise(self.boundaries)]
+        mask = self.row_filter.mask
+        kept = [mask(*ends).sum() for ends in pairwise(self.boundaries)]
         return np.cumsum([0, *kept])
-
-    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Tell which of the rows ``start`` to ``stop - 1`` the filters leave."""
-        remains = np.ones(stop - start, dtype=np.bool_)
-        first, last = np.searchsorted(self.excluded, [start, stop])
-        remains[self.excluded[first:last] - start] = False
-        for lower, upper, seed, stream in self.shares:
-            drawn = row_random(seed, stream, start, stop)
-            # Compared as integers: floats near a limit would be rounded.
-            least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
-            remains &= (drawn >= least) & (drawn < most)
-        return remains
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values of every block: of frames, Python objects."""
-        are_frames = self.schema is not None and self.frames is not None
-        return np.dtype(object) if are_frames else self.stored_dtype
+        are_frames = self.target_schema is not None and self.frames is not None
+        return np.dtype(object) if are_frames else self.stored_schema.dtype
 
     @property
     def nbytes(self) -> int:
@@ -249,42 +224,51 @@ class Pool:
                 f"{self.where} lacks the column {missing[0]!r} of {what}; it has "
                 f"{', '.join(columns[:20])}. Rename one, or leave it out of {what}."
             )
-        schema = self.schema and self.schema.with_columns(names)
-        if self.read is not None:
-            kept: dict[str, Any] = {
-                name: getattr(self, name)
-                for name in ("excluded", "shares", "other_records", "has_order")
-            }
-            return replace(self.read(names), schema=schema, **kept)
+        target = self.target_schema and self.target_schema.with_columns(names)
+        if self.origin.read_columns is not None:
+            opened = self.origin.read_columns(names)
+            return Pool(
+                opened.blocks,
+                replace(opened.origin, other_records=self.other_records),
+                replace(opened.stored_schema, has_order=self.stored_schema.has_order),
+                target,
+                self.row_filter,
+            )
         name, places = _new_name(), [columns.index(each) for each in names]
-        own = {(name, n): (_columns_at, key, places) for n, key in enumerate(self.keys)}
-        frames = self.frames and self.frames.with_columns(names)
+        blocks, stored = self.blocks, self.stored_schema
+        own = {
+            (name, n): (_columns_at, key, places) for n, key in enumerate(blocks.keys)
+        }
+        frames = stored.frames and stored.frames.with_columns(names)
         return replace(
             self,
-            graph={**self.graph, **own},
-            keys=tuple(own),
-            stored_dtype=self.stored_dtype if frames is None else frames.dtype,
-            n_columns=len(names),
-            row_nbytes=-(-self.row_nbytes * len(names) // self.n_columns),
-            columns=names,
-            frames=frames,
-            schema=schema,
+            blocks=replace(blocks, graph={**blocks.graph, **own}, keys=tuple(own)),
+            stored_schema=replace(
+                stored,
+                dtype=stored.dtype if frames is None else frames.dtype,
+                n_columns=len(names),
+                row_nbytes=-(-stored.row_nbytes * len(names) // stored.n_columns),
+                columns=names,
+                frames=frames,
+            ),
+            target_schema=target,
         )
 
     @cached_property
     def token(self) -> str:
         """Name by content (of Dask: by name) and filter; cheap beside reading."""
-        name = self.name
+        name, kept = self.origin.fingerprint, self.row_filter
         if not name:
-            blocks = (_computed(self.graph, self, n) for n in range(len(self.keys)))
+            graph, keys = self.blocks.graph, self.blocks.keys
+            blocks = (_computed(graph, self, n) for n in range(len(keys)))
             if self.frames:
                 blocks = (Frame(each, self.frames) for each in blocks)
             name = str([content_hash(each) for each in blocks])
-        return f"pool-{tokenize(name, self.columns, self.excluded, self.shares)}"
+        return f"pool-{tokenize(name, self.columns, kept.excluded, kept.shares)}"
 
     def fingerprint(self, client: Any = None) -> str:
         """Return a text that changes with the rows: those of Dask arrays are read."""
-        if self.is_content or not self.n_rows:
+        if self.origin.is_content or not self.n_rows:
             return self.token
 
         def words_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -300,18 +284,17 @@ class Pool:
     def __repr__(self) -> str:
         n_stored = self.boundaries[-1]
         left = "" if self.n_rows == n_stored else f" of {n_stored:,} stored"
-        kind = "CSR " if self.is_sparse else ""
+        kind = "CSR " if self.stored_schema.is_sparse else ""
         dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
             f"<Pool: {self.n_rows:,} rows{left} x {self.n_columns} columns, "
-            f"{kind}{dtype}, {len(self.keys):,} chunks, "
+            f"{kind}{dtype}, {len(self.blocks.keys):,} chunks, "
             f"{self.nbytes / 2**20:,.1f} MiB>"
         )
 
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers."""
-        excluded = np.union1d(self.excluded, np.asarray(rows, dtype=np.int64))
-        return replace(self, excluded=excluded)
+        return replace(self, row_filter=self.row_filter.excluding(rows))
 
     def part(
         self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
@@ -321,7 +304,8 @@ class Pool:
         It is `row_random` of `seed` and the row, divided by 2**64, so that parts of one
         seed divide the pool.
         """
-        return replace(self, shares=(*self.shares, (lower, upper, seed, stream)))
+        kept = self.row_filter.part(lower, upper, seed, stream)
+        return replace(self, row_filter=kept)
 
     def spans(self, rows: int | None = None) -> tuple[Span, ...]:
         """Split the pool into spans of about `rows` stored rows along its chunks.
@@ -348,8 +332,9 @@ class Pool:
         resolves.
         """
         first, last = np.searchsorted(self.boundaries, [span.start, span.stop])
-        keys = self.keys[first:last]
-        graph, _ = cull(self.graph, list(keys))
+        blocks = self.blocks
+        keys = blocks.keys[first:last]
+        graph, _ = cull(blocks.graph, list(keys))
         held = {key: value for key, value in graph.items() if _is_future(value)}
         if client is None:  # a graph would take the future itself for a key
             graph |= {key: (future.result,) for key, future in held.items()}
@@ -358,11 +343,13 @@ class Pool:
             held |= self._sent(graph, client)
         part = replace(
             self,
-            graph={key: task for key, task in graph.items() if key not in held},
-            keys=keys,
-            boundaries=self.boundaries[first : last + 1],
-            beside=tuple(held),
-            excluded=self.excluded[slice(*np.searchsorted(self.excluded, span[:2]))],
+            blocks=Blocks(
+                {key: task for key, task in graph.items() if key not in held},
+                keys,
+                blocks.boundaries[first : last + 1],
+                tuple(held),
+            ),
+            row_filter=self.row_filter.between(span.start, span.stop),
         )
         return [part, *held.values()]
 
@@ -372,7 +359,7 @@ class Pool:
         nbytes = sum(map(table_nbytes, rows.values()))
         if nbytes < _SENT_NBYTES:
             return {}
-        kept = self.sent.setdefault(client.id, {})
+        kept = self.blocks.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in kept or kept[k].cancelled()]
         # Of a scheduler that is gone an answer would be awaited for long.
         if missing and client.status == "running":
@@ -434,9 +421,10 @@ class Pool:
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
         client = resolve_client(client)
-        if client is None and self.keys and _are_rows(self.graph[self.keys[0]]):
+        graph, keys = self.blocks.graph, self.blocks.keys
+        if client is None and keys and _are_rows(graph[keys[0]]):
             keep = False  # the cache would only outlive them
-        schema = self.schema and self.schema.text
+        schema = self.target_schema and self.target_schema.text
         told = self.token, str(self.dtype), schema, allow_nan
         group = f"pool-{tokenize(told)}" if keep else ""
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
@@ -461,19 +449,19 @@ def in_blocks(
     tasks: Iterable[Any],
     lengths: Iterable[int],
     like: Any,
+    origin: Origin,
     *,
     graph: Mapping[Any, Any] | None = None,
     dtype: np.dtype[Any] | None = None,
     row_nbytes: float = 0,
-    **others: Any,
+    columns: Iterable[Any] | None = None,
 ) -> Pool:
     """Return rows of which each block is the value of a task, or in memory.
 
     `like`, a schema or an array, tells types; `graph` has what the tasks depend on.
     """
     frames = like if isinstance(like, FrameSchema) else None
-    if frames:
-        others |= {"frames": frames, "columns": frames.names}
+    names = frames.names if frames else columns
     n_columns = len(frames.columns) if frames else like.shape[1]
     stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
     kept = [
@@ -481,21 +469,32 @@ def in_blocks(
     ]
     block = _new_name()
     own = {(block, number): task for number, (task, _) in enumerate(kept)}
+    boundaries = np.cumsum([0, *(length for _, length in kept)])
     return Pool(
-        {**(graph or {}), **own},
-        tuple(own),
-        np.cumsum([0, *(length for _, length in kept)]),
-        dtype or like.dtype,
-        n_columns,
-        max(math.ceil(row_nbytes or stored), 1),
-        **others,
+        Blocks({**(graph or {}), **own}, tuple(own), boundaries),
+        origin,
+        StoredSchema(
+            dtype or like.dtype,
+            n_columns,
+            max(math.ceil(row_nbytes or stored), 1),
+            None if names is None else tuple(map(str, names)),
+            frames,
+            is_sparse=frames is None and sparse.issparse(like),
+        ),
     )
 
 
 def in_slices(
-    read: Callable[[slice], Any], like: Any, n_rows: int, chunk_rows: int = 0, *,
-    row_nbytes: float = 0, is_in_memory: bool = False, **others: Any,
-) -> Pool:  # fmt: skip
+    read: Callable[[slice], Any],
+    like: Any,
+    n_rows: int,
+    origin: Origin,
+    *,
+    chunk_rows: int = 0,
+    row_nbytes: float = 0,
+    is_in_memory: bool = False,
+    columns: Iterable[Any] | None = None,
+) -> Pool:
     """Return rows that a function reads by slices, in blocks of whole chunks.
 
     A `chunk_rows` of 0 stands for rows of which any slice costs the same.
@@ -507,7 +506,9 @@ def in_slices(
     edges = [*range(0, n_rows, step), n_rows]
     slices = [slice(*ends) for ends in pairwise(edges)]
     tasks = [read(each) if is_in_memory else (partial(read, each),) for each in slices]
-    return in_blocks(tasks, np.diff(edges), like, row_nbytes=row_nbytes, **others)
+    return in_blocks(
+        tasks, np.diff(edges), like, origin, row_nbytes=row_nbytes, columns=columns
+    )
 
 
 def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
@@ -583,10 +584,11 @@ def read_blocks(
     lets go of a block before asking for the next one has one of the pool in memory.
     """
     pool, *values = sources
-    graph = {**pool.graph, **dict(zip(pool.beside, values, strict=True))}
+    blocks, kept = pool.blocks, pool.row_filter
+    graph = {**blocks.graph, **dict(zip(blocks.held, values, strict=True))}
     for first, last in _together(pool.boundaries, block_rows):
         start, stop = pool.boundaries[[first, last]].tolist()
-        mask = pool.mask(start, stop)
+        mask = kept.mask(start, stop)
         if not mask.any():
             continue
         rows = stacked([_computed(graph, pool, at) for at in range(first, last)])
@@ -602,7 +604,7 @@ def read_blocks(
 
 def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     """Compute one block here, whatever scheduler is set, and show no progress of it."""
-    key, where = pool.keys[number], pool.where
+    key, where = pool.blocks.keys[number], pool.where
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
     try:
@@ -628,8 +630,8 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
     numbers = np.arange(first, first + len(mask))
     if not mask.all():
         numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
-    if pool.schema is not None:
-        X = frame_like(X, pool.schema)
+    if pool.target_schema is not None:
+        X = frame_like(X, pool.target_schema)
     elif isinstance(X, pd.DataFrame):
         X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
     elif sparse.issparse(X):

@@ -1,7 +1,6 @@
 """Pool rows that are handed out to be labeled: drawn in a pass, read again in full."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +69,7 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
             return []
         return [as_shown(X[places], numbers[places], pool.columns)]
 
-    parts = replace(pool, schema=pool.frames).reduce(
+    parts = pool.with_schema(pool.frames).reduce(
         pick, lambda before, after: before + after, client=client, allow_nan=True,
         spans=spans,
     )  # fmt: skip

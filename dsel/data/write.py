@@ -47,7 +47,7 @@ from dsel.data.tables import (
     scan_columns,
     text_source,
 )
-from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, stamped
+from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
@@ -169,7 +169,7 @@ def write_pool(
     if is_csv:
         columns: Any = source.features(target)
         n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
-        stamps = [stamped(each.path, {})[0]["name"] for each in source.files]
+        stamps = [origin_of(each.path, {}).fingerprint for each in source.files]
         content = f"{stamps} {columns} {source.like and source.like.to_json()}"
         fill: Any = partial(_fill_from_text, source=source, columns=columns)
     else:
@@ -236,7 +236,7 @@ def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
             f"`source` must have rows and columns, got {pool.n_rows} rows of "
             f"{pool.n_columns} columns; there is nothing to write."
         )
-    if pool.is_sparse:
+    if pool.stored_schema.is_sparse:
         raise ValueError(
             "`source` holds sparse rows, which zarr has no arrays of; pass what holds "
             "them as the pool itself (a svmlight or npz file, a scipy matrix, a Dask "

@@ -3,6 +3,7 @@
 import uuid
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from operator import getitem
 from pathlib import Path
@@ -19,6 +20,7 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel.checks import show
 from dsel.data.frames import NUMERIC
 from dsel.data.pool import Pool, in_slices
+from dsel.data.pool_parts import Origin
 from dsel.errors import reaching
 from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
 
@@ -54,11 +56,11 @@ def from_zarr(
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
     check_array(array)
     # An array whose place is not known is itself and no other.
-    told: dict[str, Any] = {"name": f"zarr-{uuid.uuid4().hex}", "is_content": False}
+    origin = Origin(f"zarr-{uuid.uuid4().hex}", is_content=False)
     if url:
-        told, stored = stamped(url, options)
+        origin = origin_of(url, options)
         if is_whole and array.size:
-            _check_stored(array, stored, where)
+            _check_stored(array, set(origin.stamps), where)
     read: Any = partial(getitem, array)
     if meanings := meanings_of(array):
         read = partial(read_decoded, array, meanings)
@@ -66,10 +68,9 @@ def from_zarr(
         read,
         read(slice(0, 0)),
         array.shape[0],
-        array.chunks[0],
+        replace(origin, location=where),
+        chunk_rows=array.chunks[0],
         columns=stored_columns(array.attrs, where),
-        where=where,
-        **told,
     )
 
 
@@ -187,8 +188,8 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
     return next(iter(arrays.values()))
 
 
-def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """Return what tells the content of the files at a place, and their names.
+def origin_of(url: str, options: Mapping[str, Any]) -> Origin:
+    """Return what tells the content of the files at a place.
 
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
     has the same stamps.
@@ -196,13 +197,12 @@ def stamped(url: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], set[s
     stamps = read_stamps(url, options)
     # Of a place that lists nothing, as some at http, the place is all that is known.
     is_content = bool(stamps) and all(stamp for _, stamp in stamps.values())
-    told = {
-        "name": f"files-{tokenize(stamps or url)}",
-        "is_content": is_content,
-        "stamps": stamps,
-        "read_stamps": partial(read_stamps, url, options),
-    }
-    return told, set(stamps)
+    return Origin(
+        f"files-{tokenize(stamps or url)}",
+        is_content,
+        stamps=stamps,
+        read_stamps=partial(read_stamps, url, options),
+    )
 
 
 def dimensions_of(array: Any) -> tuple[str, ...]:

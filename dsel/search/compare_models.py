@@ -1,7 +1,7 @@
 """Is a new model better than an old one? One pass over the pool, then a few labels."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -322,7 +322,7 @@ def _matched(
     }
     if seen is None:
         schema = pool.frames if any(takes_frame.values()) else None
-        pool = replace(pool, schema=schema)
+        pool = pool.with_schema(schema)
     for name, model in models.items():
         columns = named[name]
         if columns is not None:

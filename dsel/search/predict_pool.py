@@ -1,6 +1,5 @@
 """Answers of a fitted model for every row of a pool."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -88,7 +87,7 @@ def predict_pool(
     check_is_fitted(model)
     opened = open_pool(pool)
     if hasattr(model, "feature_names_in_"):
-        opened = replace(opened, schema=opened.frames)
+        opened = opened.with_schema(opened.frames)
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None

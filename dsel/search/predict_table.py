@@ -461,7 +461,7 @@ def _block_rows(n_columns: int) -> int:
 
 def _as_frames(pool: Pool) -> Pool:
     """Return a pool of which data frames stay such, also where all are numbers."""
-    return replace(pool, schema=pool.frames)
+    return pool.with_schema(pool.frames)
 
 
 def read_table_part(inputs: Inputs) -> Iterator[Block]:

@@ -5,7 +5,6 @@ import os
 import pickle
 import tracemalloc
 import uuid
-from dataclasses import replace
 from functools import partial
 from operator import add, or_
 
@@ -182,7 +181,7 @@ def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
     first = pool.reduce(moments, add, keep=True)
     assert process_cache().held == before + 2000 * (60 + 1) * 8
     schema = frame_of(pd.DataFrame(rows[:1]).add_prefix("c")).schema
-    frames = replace(pool, schema=schema)
+    frames = pool.with_schema(schema)
     assert frames.reduce(lambda X, _: {type(X)}, or_, keep=True) == {Frame}
     before = os.stat(tmp_path / "X.npy")
     np.save(tmp_path / "X.npy", np.zeros_like(rows[:2000]))

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from operator import add
 
 import fsspec
@@ -35,7 +34,7 @@ def folder(tmp_path):
 
 
 def whole(pool):
-    pool = replace(pool, schema=pool.frames)
+    pool = pool.with_schema(pool.frames)
     parts = pool.reduce(lambda X, rows: [X.native], add, allow_nan=True)
     return pd.concat(parts, ignore_index=True)
 
