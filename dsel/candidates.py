@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
 from sklearn.pipeline import Pipeline
-from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 
 from dsel.checks import show
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
-from dsel.families.kinds import is_classifier
+from dsel.families.kinds import is_classifier, is_regressor
 from dsel.families.prefixes import first_step
 from dsel.results.cube import is_list, product_grids
 
@@ -101,11 +101,16 @@ def _refuse_many(number: str) -> NoReturn:
     )
 
 
-def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
+def make_candidates(
+    estimator: Any, grid: Grid, *, takes_regressors: bool = False
+) -> tuple[Candidate, ...]:
     """Return the candidates, numbered in ``ParameterGrid`` order, parameters set.
 
-    Raises TypeError where something is no classifier or no grid, ValueError where the
-    grid is empty or names a parameter that the estimator lacks.
+    Where regressors are taken, all are classifiers or all are regressors.
+
+    Raises TypeError where something is neither classifier nor regressor, or no grid, or
+    both kinds are there; ValueError where the grid is empty or names a parameter that
+    the estimator lacks.
     """
     if estimator is None:
         if isinstance(grid, Mapping) or not isinstance(grid, Sequence):
@@ -118,12 +123,13 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
                 "`param_grid` must hold at least one estimator, got an empty list."
             )
         for number, each in enumerate(grid):
-            _check_classifier(each, f"param_grid[{number}]")
+            _check_learner(each, f"param_grid[{number}]", takes_regressors)
+        _check_one_kind(grid, "param_grid")
         return tuple(
             Candidate(number, {}, _copied(each, f"param_grid[{number}]"))
             for number, each in enumerate(grid)
         )
-    _check_classifier(estimator, "estimator")
+    _check_learner(estimator, "estimator", takes_regressors)
     if not all(product_grids(grid)):
         raise ValueError(
             f"`param_grid` must set at least one parameter, got {show(grid)}; for one "
@@ -137,8 +143,9 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
     for number, params in enumerate(settings):
         # A copy of its own, since what the grid holds may be changed after this.
         kept, model = _copied(params, "param_grid"), _with_params(estimator, params)
-        _check_classifier(model, "estimator")
+        _check_learner(model, "estimator", takes_regressors)
         candidates.append(Candidate(number, kept, model))
+    _check_one_kind([each.estimator for each in candidates], "param_grid")
     return tuple(candidates)
 
 
@@ -255,17 +262,35 @@ def check_text(estimators: Iterable[Any], X: Any) -> None:
                 numbers(X)
 
 
-def _check_classifier(estimator: Any, name: str) -> None:
+def _check_learner(estimator: Any, name: str, takes_regressors: bool) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        also = ", or a regressor such as `Ridge()`" * takes_regressors
         raise TypeError(
-            f"`{name}` must be an unfitted scikit-learn classifier such as `SVC()`, "
-            f"got {show(estimator)}."
+            f"`{name}` must be an unfitted scikit-learn classifier such as "
+            f"`SVC()`{also}, got {show(estimator)}."
         )
     _check_parts(estimator, name)
-    if not is_classifier(estimator):
+    if is_classifier(estimator) or (takes_regressors and is_regressor(estimator)):
+        return
+    kinds, bounds = "classifier", "the bounds are about wrong labels"
+    if takes_regressors:
+        kinds = "classifier or a regressor"
+        bounds += ", or about how far off predictions are"
+    raise TypeError(
+        f"`{name}` must be a {kinds}, got {type(estimator).__name__}; {bounds}."
+    )
+
+
+def _check_one_kind(estimators: Sequence[Any], name: str) -> None:
+    """Raise TypeError where some are classifiers and others are regressors."""
+    kinds = [is_classifier(each) for each in estimators]
+    if any(kinds) and not all(kinds):
+        labels, numbers = (
+            type(estimators[kinds.index(kind)]).__name__ for kind in (True, False)
+        )
         raise TypeError(
-            f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
-            f"bounds are about wrong labels."
+            f"`{name}` must list classifiers or regressors, got both: {labels} "
+            f"predicts labels, {numbers} predicts numbers; search each kind by itself."
         )
 
 
@@ -275,9 +300,17 @@ def with_learner_tags(tags: Tags, estimator: Any) -> Tags:
     if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
         return tags
     inner = get_tags(estimator)
+    if tags.estimator_type is None:  # a search is what it searches
+        tags.estimator_type = "regressor" if is_regressor(estimator) else "classifier"
     # Whatever the learner takes, a search counts one label for each row.
-    classifier_tags = inner.classifier_tags or ClassifierTags()
-    tags.classifier_tags = replace(classifier_tags, multi_label=False)
+    if tags.estimator_type == "classifier":
+        classifier_tags = inner.classifier_tags or ClassifierTags()
+        tags.classifier_tags = replace(classifier_tags, multi_label=False)
+    else:
+        tags.regressor_tags = inner.regressor_tags or RegressorTags()
+        tags.target_tags = replace(
+            inner.target_tags, multi_output=False, single_output=True
+        )
     tags.input_tags.sparse = inner.input_tags.sparse
     tags.input_tags.positive_only = inner.input_tags.positive_only
     return tags

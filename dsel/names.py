@@ -44,6 +44,9 @@ COLUMN_VALUE: Final = "column_value"
 COLUMN_COUNT: Final = "column_count"
 COLUMN_DIFFERENCE: Final = "column_difference"
 COLUMN_RANK: Final = "column_rank"
+RANK: Final = "rank"
+DEVIATION_BIN: Final = "deviation_bin"
+EXCEEDED: Final = "exceeded"
 POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
@@ -126,6 +129,12 @@ OUTER_DUPLICATE_ANSWERS: Final = "outer_duplicate_answers"
 OUTER_VALUE_COUNTS: Final = "outer_value_counts"
 OUTER_VALUE_DIFFERENCES: Final = "outer_value_differences"
 OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = "outer_duplicate_value_differences"
+OUTER_RESIDUALS: Final = "outer_residuals"
+OUTER_DEVIATIONS: Final = "outer_deviations"
+OUTER_DUPLICATE_DEVIATIONS: Final = "outer_duplicate_deviations"
+OUTER_EXCEEDANCES: Final = "outer_exceedances"
+OUTER_APART: Final = "outer_apart"
+OUTER_DUPLICATE_APART: Final = "outer_duplicate_apart"
 
 # Attributes: caveats and assumptions, in JSON; which models the fold errors are of;
 # and, of a coordinate of folds or halves, how many the search has.
@@ -158,6 +167,6 @@ STATES: Final = ("done", "pruned", "failed", "missing")
 RESERVED: Final = frozenset({
     FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
     TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, COLUMN_VALUE, COLUMN_COUNT,
-    COLUMN_DIFFERENCE, COLUMN_RANK, *BY_NAME,
+    COLUMN_DIFFERENCE, COLUMN_RANK, RANK, DEVIATION_BIN, EXCEEDED, *BY_NAME,
 })  # fmt: skip
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from dsel import checks
 from dsel.arrays import Floats, Integers
@@ -223,8 +224,7 @@ def deviation_edges(scale: float) -> Floats:
     -------
     ndarray
         0, then the edges of 256 geometric bins from 1e-3 to 10 times `scale`; rising,
-        shape (258,). With `n` edges there are `n + 1` bins: the first holds deviations
-        of 0, the last those above the last edge.
+        shape (258,). Each bin begins above its edge, the last one has no end.
 
     Examples
     --------
@@ -245,17 +245,18 @@ def deviation_edges(scale: float) -> Floats:
 
 
 def count_deviations(deviations: Floats, edges: Floats) -> Integers:
-    """Return how many deviations lie in each bin, shape (n_edges + 1,).
+    """Return how many deviations lie above each edge, up to the next: (n_edges,).
 
-    A bin holds its upper edge. NaN, of predictions that are no finite numbers, lies
+    Deviations of 0 are in no bin. NaN, of predictions that are no finite numbers, lies
     above all edges.
 
     Examples
     --------
     >>> count_deviations(np.array([0.0, 0.5, 1.0, 1.5, np.nan]), np.array([0.0, 1.0]))
-    array([1, 2, 2])
+    array([2, 2])
     """
-    return np.bincount(np.searchsorted(edges, deviations), minlength=len(edges) + 1)
+    places = np.searchsorted(edges, deviations)
+    return np.bincount(places, minlength=len(edges) + 1)[1:]
 
 
 def deviation_limit(
@@ -275,11 +276,10 @@ def deviation_limit(
     Parameters
     ----------
     counts
-        Pool rows by their deviation, shape (n_edges + 1,): those in the bin that ends
-        with each edge, and last those above all edges.
+        Pool rows by their deviation: those above each edge, up to the next one, and
+        last those above all. Integers >= 0, shape (n_edges,).
     edges
-        Rising upper ends of the bins, >= 0, shape (n_edges,); fixed before the pool was
-        read.
+        Rising, >= 0, shape (n_edges,); fixed before the pool was read.
     n_rows
         Rows by which a count above each edge is read, :math:`m`: one number, or shape
         (n_edges,), see :func:`dsel.bounds.upper_pool_rows`.
@@ -298,7 +298,7 @@ def deviation_limit(
     Raises
     ------
     ValueError
-        Where `counts` are not one more than `edges`, or a count exceeds its rows.
+        Where `counts` and `edges` differ in shape, or a count exceeds its rows.
 
     Notes
     -----
@@ -311,17 +311,17 @@ def deviation_limit(
 
     Examples
     --------
-    >>> deviation_limit([900, 90, 9, 1], [0.0, 0.5, 2.0], 1000, level=0.02, delta=0.05)
+    >>> deviation_limit([90, 9, 1], [0.0, 0.5, 2.0], 1000, level=0.02, delta=0.05)
     0.5
     """
     numbers = checks.check_counts(counts, "counts")
     ends = checks.as_array(edges, "edges", np.float64)
-    if numbers.ndim != 1 or len(numbers) != len(ends) + 1:
+    if numbers.ndim != 1 or numbers.shape != ends.shape:
         raise ValueError(
-            f"`counts` must hold one number more than the {len(ends)} `edges`, got "
+            f"`counts` must hold one number for each of the {len(ends)} `edges`, got "
             f"shape {numbers.shape}."
         )
-    above = numbers.sum() - np.cumsum(numbers)[:-1]
+    above = np.cumsum(numbers[::-1])[::-1]
     above, rows = checks.check_counts_of(above, n_rows, "counts", "n_rows")
     share = checks.check_probability(delta, "delta")
     fits = upper_limits(above, rows, np.full(above.shape, share)) <= level
@@ -329,12 +329,50 @@ def deviation_limit(
     return float(ends[int(fits.argmax())]) if fits.any() else np.inf
 
 
-def add_tolerances(residual: float, deviation: float) -> float:
-    """Return an upper limit of the sum of two tolerances, rounded up.
+def add_tolerances(residual: ArrayLike, deviation: ArrayLike) -> Floats:
+    """Return upper limits of the sums of two tolerances, rounded up.
 
     Examples
     --------
-    >>> add_tolerances(1.0, 0.5) >= 1.5, add_tolerances(1.0, np.inf)
-    (True, inf)
+    >>> bool(add_tolerances(1.0, 0.5) >= 1.5), add_tolerances([1.0], [np.inf])
+    (True, array([inf]))
     """
-    return float(np.nextafter((residual + deviation) * (1.0 + SUM_ROUNDING), np.inf))
+    total = np.add(residual, deviation) * (1.0 + SUM_ROUNDING)
+    return np.asarray(np.nextafter(total, np.inf))
+
+
+def expected_tolerance(
+    residuals: ArrayLike, n_rows: int, *, level: float, delta: float
+) -> float:
+    """Return the average of `tolerance_limit` over draws of rows with such residuals.
+
+    Parameters
+    ----------
+    residuals
+        Absolute residuals of rows that stand for all rows, shape (n,), n >= 1.
+    n_rows
+        How many rows are drawn from them, with replacement.
+    level, delta
+        As `tolerance_limit` takes them.
+
+    Returns
+    -------
+    float
+        In the units of the target: an estimate, no bound. Infinite where so many rows
+        give no finite tolerance, or infinite residuals are drawn too often.
+
+    Examples
+    --------
+    >>> round(expected_tolerance(np.arange(100.0), 60, level=0.1, delta=0.05), 1)
+    96.2
+    """
+    allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
+    ordered = np.sort(checks.as_array(residuals, "residuals", np.float64))
+    if allowed < 0:
+        return np.inf
+    # At most `allowed` of the drawn rows lie above a residual, or not.
+    shares_above = 1.0 - np.arange(1, len(ordered) + 1) / len(ordered)
+    at_most = stats.binom.cdf(allowed, n_rows, shares_above)
+    chances = np.diff(at_most, prepend=0.0)
+    there = chances > 1e-12  # infinite ones that are hardly ever drawn do not matter
+    return float(ordered[there] @ chances[there])

@@ -12,10 +12,17 @@ import click
 import cloudpickle
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
@@ -32,6 +39,24 @@ MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
 }
 """Models that a command can name, their grids where none is given, and whether numbers
 are scaled before them."""
+REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
+    # The error that costs nothing, and C, are in units of the target.
+    "svm": (
+        TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
+        ("regressor__C=2^-2..2^8:4", "regressor__gamma=2^-10..2^2:4"),
+        True,
+    ),
+    "ridge": (Ridge(), ("alpha=2^-8..2^12:4",), True),
+    "forest": (RandomForestRegressor(), ("max_features=0.1,0.3,1.0",), False),
+    "boosting": (
+        HistGradientBoostingRegressor(),
+        ("learning_rate=0.03,0.1,0.3", "max_leaf_nodes=7,31"),
+        False,
+    ),
+}
+"""Models of numbers."""
+DEFAULTS: Final = "svm", "boosting"
+"""The models of classes and of numbers that are taken where none is named."""
 
 MOST_VALUES: Final = 10_000
 """How many values of one parameter a range may stand for."""
@@ -44,12 +69,15 @@ def build(
     X: Any,
     caveats: Sequence[str] = (),
     unused: str | None = None,
+    *,
+    is_regression: bool = False,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and what is done with their columns.
 
     `caveats` say what columns look like; `unused` is one that the model must not see.
     """
     values = parse_grid(grid)
+    models = REGRESSORS if is_regression else MODELS
     if unused is not None and ":" in name:
         raise click.BadParameter(
             f"{unused!r} is named by --report-by, too, so that it stays in the table; "
@@ -59,27 +87,39 @@ def build(
     if ":" in name:
         estimator = imported(name)
         return (estimator, values, []) if values else (None, [estimator], [])
-    if name not in MODELS:
+    if name not in models:
+        others = MODELS if is_regression else REGRESSORS
+        what = f" of {'numbers' if is_regression else 'classes'}" * (name in others)
         raise click.BadParameter(
-            f"{name!r} is none of {', '.join(MODELS)}, and no MODULE:OBJECT that can "
-            f"be imported.",
+            f"{name!r} is none of {', '.join(models)}{what}, and no MODULE:OBJECT that "
+            f"can be imported.",
             param_hint="--model",
         )
     if name == "boosting" and sparse.issparse(X):
         raise click.BadParameter(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )
-    model, own_grid, is_scaled = MODELS[name]
+    model, own_grid, is_scaled = models[name]
+    if isinstance(model, TransformedTargetRegressor):
+        values = {
+            key if "__" in key else f"regressor__{key}": listed
+            for key, listed in values.items()
+        }
     features = X if unused is None else X.drop(columns=unused)
     steps, facts = encoders(features, is_scaled=is_scaled, caveats=caveats)
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
         facts.append(("no feature", unused))
     params = {
-        key if "__" in key else f"model__{key}": listed
+        key if _is_of_step(key) else f"model__{key}": listed
         for key, listed in (values or parse_grid(own_grid)).items()
     }
     return Pipeline([*steps, ("model", model)]), params, facts
+
+
+def _is_of_step(parameter: str) -> bool:
+    """Return whether a parameter says which step of the pipeline it belongs to."""
+    return "__" in parameter and not parameter.startswith("regressor__")
 
 
 def imported(name: str) -> Any:

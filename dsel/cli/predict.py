@@ -64,7 +64,8 @@ def command(
     RESULTS is the folder or URL that --out of `dsel select` named. NEW is a table of
     any format and size that `dsel select` reads; its columns are found by their names,
     and columns that the model does not use are left out. Labels, and probabilities
-    where the model has them, stand in the order of NEW.
+    where the model has them, stand in the order of NEW; numbers with the ends between
+    which a certified share of the targets lies.
     """
     import_from_here(trust)
     id = None if ids is None else names_in(ids)

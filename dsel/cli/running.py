@@ -223,7 +223,8 @@ def run_plan(
     if untrusted:
         options = " ".join(f"--trust {name}" for name in untrusted)
         notes([f"to open the models, dsel predict and others need {options}"])
-    reports = [f"\n{choice.report()}"] if choice.reports else []
+    has_report = choice.reports or choice.tolerances
+    reports = [f"\n{choice.report()}"] if has_report else []
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")
     click.echo("\n".join(filter(None, [str(choice), line, *reports])))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dsel import losses
 from dsel.cli.compare import join_columns
-from dsel.cli.models import MODELS, build, show_failure
+from dsel.cli.models import DEFAULTS, MODELS, REGRESSORS, build, show_failure
 from dsel.cli.running import (
     names_in,
     notes,
@@ -32,11 +32,14 @@ from dsel.data.tables import (
     FEATHER,
     JSON_LINES,
     PARQUET,
+    Table,
     is_text,
     read_table,
     text_source,
 )
+from dsel.data.targets import TASKS
 from dsel.errors import AllFitsFailedError
+from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
@@ -45,8 +48,11 @@ from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 
 FORMS: Final = (
-    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,..."
+    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
+    "numbers error_quantile=0.9 (how far off so many are) or beyond=2.0 (how many are "
+    "off by more)"
 )
+OF_NUMBERS: Final = ("error_quantile", "beyond")
 REPORT: Final = "report"
 
 
@@ -76,11 +82,17 @@ REPORT: Final = "report"
 )
 @text_options
 @click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    help="What the target is: classes, or numbers. By default numbers with fractions "
+    "are a regression; text, truth values and at most 20 different whole numbers are "
+    "classes.",
+)
+@click.option(
     "--model",
-    default="svm",
-    show_default=True,
-    help=f"{', '.join(MODELS)}, after encoders for text, categories and "
-    "dates; or MODULE:OBJECT, an estimator or a function that returns one.",
+    help=f"{', '.join(MODELS)}; of numbers {', '.join(REGRESSORS)}: after encoders for "
+    "text, categories and dates. Or MODULE:OBJECT, an estimator or a function that "
+    f"returns one. By default {DEFAULTS[0]}, of numbers {DEFAULTS[1]}.",
 )
 @click.option(
     "--grid",
@@ -130,7 +142,8 @@ def command(
     groups: str | None,
     sep: str | None,
     encoding: str | None,
-    model: str,
+    task: str | None,
+    model: str | None,
     grid: tuple[str, ...],
     loss: tuple[str, ...],
     certificate: str | None,
@@ -168,7 +181,7 @@ def command(
         )
     table = read_table(
         labeled, target=target, drop=[name for name in dropped if name != report_by],
-        ids=kept, groups=groups, separator=sep, encoding=encoding,
+        ids=kept, groups=groups, separator=sep, encoding=encoding, task=task,
     )  # fmt: skip
     if table.y is None:
         raise click.UsageError(
@@ -186,7 +199,13 @@ def command(
         y = pd.Series(y, dtype="category")
     lines = [*table.caveats, *words]
     unused = report_by if report_by in dropped else None
-    estimator, values, used = build(model, grid, X, lines, unused)
+    model = model or DEFAULTS[table.is_regression]
+    estimator, values, used = build(
+        model, grid, X, lines, unused, is_regression=table.is_regression
+    )
+    check_kind_of_model(
+        values[0] if estimator is None else estimator, model, target, table
+    )
     if pool is not None and table.schema is not None:
         text = {"separator": sep, "encoding": encoding}
         rows, shown, caveats = open_for_queries(pool, table.schema, text, queries)
@@ -201,7 +220,8 @@ def command(
     facts = [*used, *facts]
     plan = plan_search(
         estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
-        cv=cv, delta=delta, loss=parse_loss(loss, y), report=REPORT in loss,
+        cv=cv, delta=delta, report=REPORT in loss,
+        loss=parse_loss(loss, y, is_regression=table.is_regression),
         report_by=_column(report_by, table.columns), random_state=seed,
         n_queries=queries, groups=table.labeled_groups,
     )  # fmt: skip
@@ -214,7 +234,9 @@ def command(
         plan = replace(plan, source=source)
     # Not before: what is refused ends with one line. What a value lacks is told before
     # a run that may take hours.
-    few = plan.context.losses.value_caveats(plan.layout.n_folds, plan.delta)
+    few = plan.context.losses.caveats_before(
+        plan.labeled.y, plan.layout.n_folds, plan.delta
+    )
     notes([*lines, *few])
     try:
         run_plan(
@@ -226,6 +248,22 @@ def command(
         if ":" in model:
             show_failure(model, estimator, values, X, y)
         raise
+
+
+def check_kind_of_model(
+    estimator: Any, model: str, target: str | None, table: Table
+) -> None:
+    """Raise where a model of one's own predicts what the target does not hold."""
+    of_numbers = is_regressor(estimator)
+    if of_numbers == table.is_regression or not (
+        of_numbers or is_classifier(estimator)
+    ):
+        return  # what is neither is refused by the plan
+    kinds = ("classes", "a regressor") if of_numbers else ("numbers", "a classifier")
+    raise click.UsageError(
+        f"{target or 'y'!r} holds {kinds[0]}, and --model {model} is {kinds[1]}; say "
+        f"by --task what it holds, or name another model."
+    )
 
 
 def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int | None:
@@ -302,9 +340,24 @@ def _labeled_rows(
     return taken(X, known), labels, None if has_pool else taken(X, others), [note]
 
 
-def parse_loss(texts: Sequence[str], y: NDArray[Any]) -> Any:
+def parse_loss(
+    texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
+) -> Any:
     """Return what ``--loss`` means for labels `y`, beside the report."""
     named = [text for text in texts if text != REPORT] or ["error"]
+    kind, equals, rest = named[0].partition("=")
+    if len(named) == 1 and equals and kind in OF_NUMBERS:
+        try:
+            return getattr(losses, kind)(float(rest))
+        except (TypeError, ValueError) as error:
+            raise click.UsageError(
+                f"--loss {kind}= needs a number, got {rest!r}: {error}"
+            ) from error
+    if is_regression and named != ["error"]:
+        raise click.UsageError(
+            f"--loss {' and '.join(named)} is for classes; of numbers there are "
+            f"error_quantile=0.9 and beyond=2.0."
+        )
     kind, _, rest = named[0].partition(":")
     if len(named) == 1 and not rest and kind in ("error", "balanced"):
         return losses.balanced() if kind == "balanced" else "error"

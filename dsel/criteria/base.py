@@ -79,7 +79,7 @@ class Criterion:
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Return the terms of candidates whose evidence is complete, NaN for others."""
-        if self.holds_out_one_fold:
+        if self.holds_out_one_fold and names.FOLD_ERRORS in evidence:
             first = evidence[names.FOLD_ERRORS][:, :1]
             evidence = {**evidence, names.FOLD_ERRORS: first}
         n = len(evidence[names.STATUS])

@@ -117,6 +117,10 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         label_term=mean_loss, can_prune=False,  # a mean of fewer models may be larger
     ),
     Estimate(
+        "mean_squared_error", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
+        label_term=mean_loss, can_prune=False,
+    ),
+    Estimate(
         "loo_error", loo_error, (names.LOO_ERRORS,), (names.N_LABELED,),
         label_term=loo_error,
     ),

@@ -51,15 +51,20 @@ MISSING: Final = ("nan", "NaN", "None", "NaT")
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
-    """Labeled rows, of which every class occurs at least once."""
+    """Labeled rows, of which every class occurs at least once; or rows with numbers."""
 
     X: Any
     """Features, shape (n_rows, n_columns), a numeric array, CSR or a `Frame`."""
-    y: NDArray[np.int64]
-    """Class codes, shape (n_rows,): places in `classes`."""
+    y: NDArray[Any]
+    """Class codes, shape (n_rows,): places in `classes`; of a regression float64."""
     classes: NDArray[Any]
-    """Labels in sorted order, shape (n_classes,)."""
+    """Labels in sorted order, shape (n_classes,); of a regression there are none."""
     columns: tuple[str, ...] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels as they were given, or numbers, shape (n_rows,)."""
+        return labels_of(self.y, self.classes)
 
     @property
     def n_rows(self) -> int:
@@ -78,31 +83,47 @@ class LabeledRows:
         return f"labeled-{tokenize(content, self.columns, self.classes.tolist())}"
 
 
+def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels of class codes; numbers, of which there are no classes."""
+    return classes[y] if len(classes) else y
+
+
 def labeled_rows(
-    X: Any, y: Any, *, allow_nan: bool = False, as_frame: bool = False
+    X: Any,
+    y: Any,
+    *,
+    allow_nan: bool = False,
+    as_frame: bool = False,
+    as_numbers: bool = False,
 ) -> LabeledRows:
     """Check labeled rows and code their labels, which are of one type.
 
     A frame of numbers becomes an array, any other is refused, unless it stays one,
-    `as_frame`; sparse rows become CSR.
+    `as_frame`; sparse rows become CSR. With `as_numbers`, `y` holds numbers.
     """
     features, names = checked_features(X, as_frame=as_frame)
     n_rows = features.shape[0]
-    labels = check_labels(y)
+    labels = check_numbers(y) if as_numbers else check_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
             f"`y` must have a label for each row of `X`, got {len(labels)} labels "
             f"(n_samples={len(labels)}) for {n_rows} rows."
         )
     check_finite(features, "`X`", np.arange(n_rows), names, allow_nan)
+    if as_numbers:
+        if n_rows < 2:
+            raise ValueError(
+                "`X` must have at least two rows, got one sample only (n_samples=1); "
+                "label more rows."
+            )
+        return LabeledRows(copy_rows(features), labels, np.empty(0), names)
     classes, codes = coded(labels)
     if len(classes) > max(MOST_SINGLE, len(labels) // 2):
         raise ValueError(
             f"`y` must hold classes, got {len(classes):,} different labels in "
-            f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; cut "
-            f"measurements "
-            "into classes, use `LeastSquaresSearch` for regression, or label more rows "
-            "of each class."
+            f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; search "
+            f"regressors, cut measurements into classes, or label more rows of each "
+            f"class."
         )
     # A copy of our own: the caller may change theirs after this, or while fits run.
     return LabeledRows(copy_rows(features), codes, classes, names)
@@ -241,11 +262,61 @@ def check_labels(y: Any) -> NDArray[Any]:
     except ValueError as error:
         raise ValueError(
             f"`y` must hold classes, not measurements such as {labels.tolist()[0]}; "
-            "cut them into classes, or use `LeastSquaresSearch` for regression. "
+            "search regressors, or cut them into classes. "
             f"{error}"
         ) from error
     _check_marks(labels, y)
     return labels
+
+
+def check_numbers(y: Any) -> NDArray[np.float64]:
+    """Return the targets of a regression as float64, shape (n_rows,), or raise."""
+    if y is None:
+        raise ValueError(
+            "`y` must hold the targets: `fit` requires y to be passed, but the target "
+            "y is None."
+        )
+    if np.isscalar(y):
+        raise TypeError(f"`y` must hold a number for each row of `X`, got {show(y)}.")
+    check_unmasked(y)
+    if hasattr(y, "compute"):
+        y = y.compute()
+    given = np.asarray(y) if hasattr(y, "to_numpy") else as_array(y, "y")
+    if given.ndim > 1 and given.shape[1:] != (1,) * (given.ndim - 1):
+        raise ValueError(
+            f"`y` must be one column, a number for each row of `X`, got shape "
+            f"{given.shape}; search a model for each output by itself."
+        )
+    if given.dtype.kind == "c":
+        raise TypeError("`y` must hold real numbers for a regressor, got complex ones.")
+    values: NDArray[Any] = column_or_1d(given, warn=True)
+    if values.dtype.kind == "O":
+        missing = np.flatnonzero(pd.isna(values))
+        _refuse_missing(values, missing)
+        kinds = (each for each in values.tolist() if not isinstance(each, Real))
+        other = next((e for e in kinds if not isinstance(e, decimal.Decimal)), None)
+        if other is None:
+            values = values.astype(np.float64)
+    else:
+        other = values.tolist()[0] if values.dtype.kind not in "biuf" else None
+        if values.dtype.kind in "mM":
+            other = pd.Series(values[:1]).iloc[0]
+    if other is not None:
+        raise TypeError(
+            f"`y` must hold numbers for a regressor, got {show(other)} "
+            f"({type(other).__name__}); make numbers of them, or search classifiers."
+        )
+    _refuse_missing(values, np.flatnonzero(~np.isfinite(values.astype(np.float64))))
+    return np.array(values, np.float64)  # of our own
+
+
+def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
+    if len(missing):
+        raise ValueError(
+            f"`y` must hold a finite number for every row, but row {missing[0]} is "
+            f"{show(values.tolist()[missing[0]])}; rows without a number belong into "
+            f"the pool."
+        )
 
 
 def _check_marks(labels: NDArray[Any], y: Any) -> None:

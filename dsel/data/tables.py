@@ -47,6 +47,7 @@ from dsel.data.schema import (
     schema_of,
     with_classes,
 )
+from dsel.data.targets import CLASSIFICATION, numbers_of_labels, numbers_of_texts
 from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
 from dsel.data.zarr_rows import meanings_of, read_decoded, stored_columns
 from dsel.stores import BAD_HEADER, check_array
@@ -146,6 +147,8 @@ class Table(NamedTuple):
     """Lines about what may mean something else than it seems."""
     groups: NDArray[Any] | None = None
     """Key of each row's group, None or NaN where there is none; None without."""
+    is_regression: bool = False
+    """Whether `y` holds numbers, NaN of a row without one, and not classes."""
 
     @property
     def labeled_groups(self) -> NDArray[Any] | None:
@@ -166,6 +169,7 @@ class _Request(NamedTuple):
     separator: str | None
     encoding: str | None
     groups: str | None = None
+    task: str | None = CLASSIFICATION
 
     def features(self, columns: Sequence[str], where: str) -> list[str]:
         """Return the columns that become features; raise where one is not there."""
@@ -220,6 +224,7 @@ def read_table(
     groups: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    task: str | None = CLASSIFICATION,
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -248,6 +253,10 @@ def read_table(
         Of text files; None takes the one that the header has.
     encoding
         Of text files; None is UTF-8, or UTF-16 by its mark.
+    task
+        What the target is of: ``classification`` or ``regression``. None decides:
+        numbers with fractions are a regression; text, truth values and at most 20
+        different whole numbers are classes.
 
     Raises
     ------
@@ -255,15 +264,24 @@ def read_table(
         Where there is nothing at the path.
     ValueError
         Where the file cannot be read in full, or a value is not of the kind that `like`
-        says.
+        says, or a target is of more than 20 different whole numbers and `task` is None.
     """
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    asked = _Request(target, like, tuple(drop), tuple(ids), separator, encoding, groups)
-    return reader_of(location)(location, asked)
+    asked = _Request(
+        target, like, tuple(drop), tuple(ids), separator, encoding, groups, task
+    )
+    table = reader_of(location)(location, asked)
+    if table.y is None or table.is_regression:
+        return table
+    targets = numbers_of_labels(table.y, target or "y", task)
+    if targets is None:
+        return table
+    schema = None if table.schema is None else replace(table.schema, classes=None)
+    return table._replace(y=targets, schema=schema, is_regression=True)
 
 
 def reader_of(location: str) -> Callable[[str, _Request], Table]:
@@ -452,8 +470,11 @@ def _read_text(location: str, asked: _Request) -> Table:
     labels, classes = None, None
     label_caveats: list[str] = []
     if target is not None:
-        labels, label_caveats = _text_labels(rows.column(target), target)
-        classes = _classes(labels)
+        cells = trim(rows.column(target).combine_chunks())
+        labels = numbers_of_texts(cells, target, decimal, asked.task)
+        if labels is None:
+            labels, label_caveats = _text_labels(rows.column(target), target)
+            classes = _classes(labels)
     if asked.like is not None:
         schema = asked.like
     else:
@@ -491,8 +512,9 @@ def _read_text(location: str, asked: _Request) -> Table:
             )
     facts = _text_facts(source, asked, scans, schema, decimal)
     return Table(
-        X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats), keys
-    )
+        X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats), keys,
+        is_regression=target is not None and classes is None,
+    )  # fmt: skip
 
 
 MOST_LABELS: Final = 10_000

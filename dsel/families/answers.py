@@ -36,6 +36,24 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     return codes_of(answers.ravel(), classes)
 
 
+def predict_numbers(model: Any, X: Any) -> Floats:
+    """Predict, one number a row."""
+    predicted = np.asarray(model.predict(unchangeable(X)))
+    if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
+        raise ValueError(
+            f"`predict` of {type(model).__name__} must give each row one number, got "
+            f"shape {predicted.shape} for {X.shape[0]} rows."
+        )
+    return predicted.ravel().astype(np.float64)
+
+
+def predict_targets(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[Any]:
+    """Predict class codes; numbers where there are no classes."""
+    return (
+        predict_codes(model, X, classes) if len(classes) else predict_numbers(model, X)
+    )
+
+
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     """Return one score per class: the margin where there is one, else probability.
 
@@ -75,7 +93,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True)
 class FittedClassifiers(FittedGroup):
-    """Fitted scikit-learn classifiers by candidate and split."""
+    """Fitted scikit-learn classifiers, or regressors, by candidate and split."""
 
     candidates: tuple[int, ...]
     splits: tuple[int, ...]
@@ -103,7 +121,13 @@ class FittedClassifiers(FittedGroup):
         """Return class codes; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         numbers = self.candidates
-        codes = np.full((len(which), len(numbers), X.shape[0]), -1, dtype=np.int64)
+        shape = len(which), len(numbers), X.shape[0]
+        # Of a model that is not there: no class, or no number.
+        codes: NDArray[Any] = (
+            np.full(shape, -1, np.int64)
+            if len(self.classes)
+            else np.full(shape, np.nan)
+        )
         for query, split, some, rows in asked(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             places = np.arange(len(numbers))[some].tolist()
@@ -117,7 +141,7 @@ class FittedClassifiers(FittedGroup):
                     if encoder != known:
                         seen = transformed(model.steps[:-1], unchangeable(part))
                     known, model, table = encoder, model[-1], seen
-                codes[query, place, rows] = predict_codes(model, table, self.classes)
+                codes[query, place, rows] = predict_targets(model, table, self.classes)
         return codes
 
     @cached_property

@@ -52,7 +52,10 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
     except Exception as error:
         cause = f" (alone: {type(error).__name__}: {error})"
         alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
-    n_differ = np.sum(alone != together[:, some], axis=1)
+    differs = alone != together[:, some]
+    if alone.dtype.kind == "f":  # a sum of other rows is rounded otherwise
+        differs = ~np.isclose(alone, together[:, some], rtol=1e-5, equal_nan=True)
+    n_differ = np.sum(differs, axis=1)
     for place, n in zip(done.tolist(), n_differ, strict=True):
         if n > 1 or cause:
             counts.refuse((place, column), (fitted.candidates[place], split.number), (

@@ -34,7 +34,7 @@ class Candidate:
     params: Mapping[str, Any]
     """What the grid sets; empty for a candidate given as an estimator."""
     estimator: Any
-    """Unfitted scikit-learn classifier with `params` set."""
+    """Unfitted scikit-learn classifier or regressor with `params` set."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class FitCounts:
     """What was counted when a group was fitted; arrays are candidates x splits."""
 
     test_errors: Integers
-    """Errors on the first part of `Split.tests`; -1 where the fit failed."""
+    """Errors on the first part of `Split.tests`; -1 where the fit failed. Of
+    regressors, rows whose prediction is no finite number."""
     train_errors: Integers
     """Errors on the second part; -1 where the fit failed, or there is no such part."""
     seconds: Floats
@@ -116,6 +117,8 @@ class FittedGroup:
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
 
+        Of regressors these are float64, and NaN where the fit failed.
+
         Each query asks for a split (), for one per row (n_rows,), or for one per
         candidate (n_candidates, 1). A code is -1 where the fit failed, and below that
         for what is no class. It does not depend on which other rows are in `X`.
@@ -139,7 +142,7 @@ class Family:
     holds_interpreter: ClassVar[bool] = True
     """Whether two threads fit no faster than one, so that processes are wanted."""
     classes: NDArray[Any]
-    """Label of each class code, sorted."""
+    """Label of each class code, sorted; of regressors there are none."""
     seed: int
     """Of the plan; a `random_state` that is None gets a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
@@ -177,7 +180,7 @@ class Family:
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: Integers,
+        y: NDArray[Any],
         splits: Sequence[Split],
         *,
         pool: Any = None,

@@ -10,16 +10,17 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
-from dsel.arrays import Integers
 from dsel.data.frames import native
+from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text
 from dsel.data.splits import Split
-from dsel.families.answers import FittedClassifiers, predict_codes
+from dsel.families.answers import FittedClassifiers, predict_targets
 from dsel.families.family import (
     Cache,
     Candidate,
@@ -70,7 +71,7 @@ def _notice(show: Callable[..., None], said: Any, category: Any, *where: Any) ->
 
 @dataclass(frozen=True)
 class ScikitLearnFamily(Family):
-    """Any classifier or pipeline, used through its public methods.
+    """Any classifier, regressor or pipeline, used through its public methods.
 
     Linear models are an exception when they predict: the models of all candidates
     and splits are stacked into one matrix product.
@@ -93,7 +94,7 @@ class ScikitLearnFamily(Family):
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: Integers,
+        y: NDArray[Any],
         splits: Sequence[Split],
         *,
         pool: Any = None,
@@ -128,8 +129,9 @@ class ScikitLearnFamily(Family):
                             if isinstance(tests[place], Exception):
                                 raise tests[place]
                             if len(rows):
-                                codes = predict_codes(last, tests[place], self.classes)
-                                errors[place] = int(np.sum(codes != y[rows]))
+                                errors[place] = self._count_errors(
+                                    last, tests[place], y[rows]
+                                )
                         except Exception as error:
                             counts.failed(*key, error)
                     counts.record((i, j), *errors)
@@ -159,21 +161,27 @@ class ScikitLearnFamily(Family):
         joined = FittedClassifiers(
             numbers, splits, counts, wanted, self.classes, is_dense
         )
-        return stack_linear(joined) or joined
+        return (stack_linear(joined) if len(self.classes) else None) or joined
+
+    def _count_errors(self, model: Any, X: Any, y: NDArray[Any]) -> int:
+        """Return the rows that are predicted wrongly; of numbers, by no finite one."""
+        predicted = predict_targets(model, X, self.classes)
+        is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
+        return int(np.sum(is_wrong))
 
     def _fit_one(
         self,
         candidate: Candidate,
         X: Any,
-        y: Integers,
+        y: NDArray[Any],
         split: Split,
         pool: Any,
         cache: Cache,
     ) -> tuple[Any, Any, Sequence[Any]]:
         """Return the model, its last step, and the test rows as that one sees them."""
         rows = split.train_rows
-        labels = self.classes[y[rows]]
-        if np.all(y[rows] == y[rows[0]]):
+        labels = labels_of(y[rows], self.classes)
+        if len(self.classes) and np.all(y[rows] == y[rows[0]]):
             # Learners differ in what they do with one class; all folds alike get this.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)

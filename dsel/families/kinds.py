@@ -2,8 +2,21 @@
 
 from typing import Any
 
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
+
+
+def is_regressor(estimator: Any) -> bool:
+    """Return whether an estimator, fitted or not, predicts numbers.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> is_regressor(GridSearchCV(Ridge(), {}))
+    True
+    """
+    return _is_kind(estimator, "regressor", RegressorMixin)
 
 
 def is_classifier(estimator: Any) -> bool:
@@ -20,15 +33,20 @@ def is_classifier(estimator: Any) -> bool:
     >>> sklearn.base.is_classifier(Own()), is_classifier(Own())
     (False, True)
     """
-    if isinstance(estimator, ClassifierMixin):
+    return _is_kind(estimator, "classifier", ClassifierMixin)
+
+
+def _is_kind(estimator: Any, wanted: str, mixin: type) -> bool:
+    if isinstance(estimator, mixin):
         return True
     kind = getattr(estimator, "_estimator_type", None)
     if hasattr(estimator, "__sklearn_tags__"):
         kind = get_tags(estimator).estimator_type or kind
     if kind is not None:
-        return bool(kind == "classifier")
+        return bool(kind == wanted)
     # A pipeline is what its last step is, a search what it searches.
     if hasattr(estimator, "steps"):
-        return is_classifier(estimator.steps[-1][1])
+        return _is_kind(estimator.steps[-1][1], wanted, mixin)
     inner = getattr(estimator, "estimator", None)
-    return inner is not None and hasattr(estimator, "predict") and is_classifier(inner)
+    has_inner = inner is not None and hasattr(estimator, "predict")
+    return has_inner and _is_kind(inner, wanted, mixin)

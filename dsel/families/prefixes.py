@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Integers
 from dsel.data.frames import native, unchangeable
 from dsel.data.identity import content_hash, exact_text
+from dsel.data.labeled import labels_of
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.families.family import Cache
@@ -44,7 +45,7 @@ def first_step(estimator: Any) -> Any:
 def fitted_prefix(
     steps: Pipeline,
     X: Any,
-    y: Integers,
+    y: NDArray[Any],
     labels: NDArray[Any],
     split: Split,
     *,
@@ -71,7 +72,7 @@ def fitted_prefix(
 
     def make() -> Any:
         train = split.train_rows
-        rows = front.fit_transform(native(X[train]), labels[y[train]])
+        rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
         return front.steps, unchangeable(rows), tuple(map(seen, split.tests))
 
     made: Any = cache.get(f"prefix-{name.hexdigest()}", make)

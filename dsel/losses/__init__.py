@@ -1,4 +1,4 @@
-"""What a search counts as loss: errors, missed rows, false answers, or costs.
+"""What a search counts as loss: errors, missed rows, costs; how far off numbers are.
 
 A loss is fixed before the run, with the classes that it names. It ranks the candidates
 of every inner search, and it is what the certificate bounds:
@@ -24,14 +24,29 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import as_plain
-from dsel.checks import as_array, check_nonnegative, show
+from dsel.checks import (
+    as_array,
+    check_nonnegative,
+    check_positive,
+    check_probability,
+    show,
+)
 from dsel.losses.base import Loss
 from dsel.losses.by_class import Balanced, Cost, Precision, Recall
 from dsel.losses.checking import check_loss
 from dsel.losses.declared import as_labels
 from dsel.losses.error_rate import ERROR
+from dsel.losses.regression import Beyond, ErrorQuantile
 
-__all__ = ["balanced", "check_loss", "cost", "precision", "recall"]
+__all__ = [
+    "balanced",
+    "beyond",
+    "check_loss",
+    "cost",
+    "error_quantile",
+    "precision",
+    "recall",
+]
 
 
 def recall(label: Any) -> Recall:
@@ -163,6 +178,52 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
     return Cost(tuple(names), matrix=tuple(matrix))
 
 
+def error_quantile(share: float = 0.9) -> ErrorQuantile:
+    """Return the loss of regressors that says how far off predictions can be.
+
+    Parameters
+    ----------
+    share
+        Share of the predictions that keep the tolerance, in ``(0, 1)``.
+
+    Returns
+    -------
+    ErrorQuantile
+        For ``loss=`` of a search of regressors, which has it at 0.9 by default: the
+        certificate says by how much, in the units of `y`, so many predictions are off
+        at most. Candidates are ranked by the mean squared error.
+
+    Examples
+    --------
+    >>> error_quantile(0.9).label
+    '90% of predictions are off by'
+    """
+    return ErrorQuantile(check_probability(share, "share"))
+
+
+def beyond(tolerance: float) -> Beyond:
+    """Return the loss of regressors that counts predictions which are too far off.
+
+    Parameters
+    ----------
+    tolerance
+        In the units of `y`, > 0. It must be fixed before the labels are looked at.
+
+    Returns
+    -------
+    Beyond
+        For ``loss=`` of a search of regressors: the certificate says which share of the
+        predictions is off by more at most. Candidates are ranked by the mean squared
+        error.
+
+    Examples
+    --------
+    >>> beyond(2.0).label
+    'Share of predictions off by more than 2'
+    """
+    return Beyond(check_positive(tolerance, "tolerance"))
+
+
 def loss_of_text(text: str) -> Loss | None:
     """Return the loss whose `repr` certificates and stores keep; None of others.
 
@@ -175,6 +236,7 @@ def loss_of_text(text: str) -> Loss | None:
     """
     makers: dict[str, Callable[..., Any]] = {
         "recall": recall, "precision": precision, "balanced": balanced, "cost": cost,
+        "error_quantile": error_quantile, "beyond": beyond,
     }  # fmt: skip
     if text == repr(ERROR):
         return ERROR

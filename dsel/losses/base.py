@@ -9,7 +9,7 @@ what they showed: a tolerance of regression counts how far two models differ in 
 that the residuals fix.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -21,9 +21,39 @@ from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 
 Predictions = NDArray[Any]
-"""Of a classifier the class codes of the plan; codes below 0 are no class. Of a model
-that does not exist, or raised, `NO_PREDICTION` for every row."""
+"""Of a classifier the class codes of the plan; codes below 0 are no class. Of a
+regressor numbers. Of a model that does not exist, or raised, what `no_predictions`
+gives."""
 NO_PREDICTION = int(np.iinfo(np.int64).min)
+NO_COUNT = -1
+"""Fills up the counts of a fold with fewer rows than others, where counts are by row;
+`FoldCounts.n_rows` says how many are there."""
+
+
+def no_predictions(shape: tuple[int, ...], dtype: Any) -> Predictions:
+    """Return an array of a model that predicts nothing: `NO_PREDICTION`, or NaN."""
+    kind = np.dtype(dtype)
+    return np.full(shape, np.nan if kind.kind == "f" else NO_PREDICTION, kind)
+
+
+def stack_folds(counts: Sequence[Integers]) -> Integers:
+    """Return what was counted on each fold in one array, (n_folds, ...).
+
+    Counts by row differ in length, by one row at most where rows are drawn one by one.
+
+    Examples
+    --------
+    >>> stack_folds([np.array([3, 4, 5]), np.array([1, 2])]).tolist()
+    [[3, 4, 5], [1, 2, -1]]
+    """
+    arrays = [np.asarray(each) for each in counts]
+    if len({each.shape for each in arrays}) == 1:
+        return np.stack(arrays)
+    length = max(map(len, arrays))
+    return np.stack([
+        np.pad(each, (0, length - len(each)), constant_values=NO_COUNT)
+        for each in arrays
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +63,8 @@ class Rows:
     X: Any
     """Array, CSR matrix or `Frame`, as the models got it."""
     y: NDArray[Any] | None = None
-    """Class codes of labeled rows; None for rows of the pool."""
+    """Class codes of labeled rows, or numbers in a regression; None for rows of the
+    pool."""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     """What statistics have computed of the rows: the models of all folds share it."""
 
@@ -45,6 +76,8 @@ class CubeVariable(NamedTuple):
     meaning: str
     coords: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Coordinates of dimensions along which they are not the statistic's `labels`."""
+    decode: Callable[[Integers], NDArray[Any]] | None = None
+    """Makes numbers of integers that stand for some; None where they are counts."""
 
 
 @runtime_checkable
@@ -76,7 +109,10 @@ class Statistic(Protocol):
         """Whether `count_pair` counts only rows on which both models differ."""
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
-        """Count labeled rows that the model did not see."""
+        """Count labeled rows that the model did not see.
+
+        Either of one shape for any rows, or of shape (n_rows,): see `stack_folds`.
+        """
 
     def count_errors(self, n_errors: int) -> Integers | None:
         """Return the counts of rows with so many errors; None if errors do not tell."""
@@ -163,7 +199,11 @@ class Loss(Protocol):
 
     @property
     def largest(self) -> float:
-        """The largest value that it can have; 1 for a rate."""
+        """The largest value that it can have: 1 of a rate, infinity of a tolerance."""
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether it is about regressors: `y` and predictions are numbers."""
 
     @property
     def statistic(self) -> Statistic:
@@ -194,7 +234,11 @@ class Loss(Protocol):
         """
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
-        """Return what ranks candidates, smaller is better; `largest` if undefined."""
+        """Return what ranks candidates, smaller is better; `largest` if undefined.
+
+        It may be another number than what is bounded: candidates may be ranked by
+        anything.
+        """
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the loss of all folds together: no guarantee."""
@@ -217,10 +261,11 @@ class Loss(Protocol):
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit that a 20% hold-out set would give on average."""
 
-    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+    def caveats(self, y: NDArray[Any], n_folds: int, delta: float) -> list[str]:
         """Return what to expect of few labeled rows, before anything is counted.
 
-        `y` are class codes, `delta` is what the limits on labeled rows may spend.
+        `y` are class codes or numbers, `delta` is what limits on labeled rows may
+        spend.
         """
 
 
@@ -242,5 +287,6 @@ def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
     """Return the smallest of the sums over folds, and the terms that it is made of."""
     fold = int(np.argmin(sums))
     bound, label_term = float(sums[fold]), float(label_terms[fold])
-    terms = bound, label_term, bound - label_term
+    rest = np.inf if np.isinf(bound) else bound - label_term
+    terms = bound, label_term, rest
     return BoundTerms(*map(np.asarray, terms))

@@ -163,6 +163,11 @@ class TableLoss:
         return "mean_loss"
 
     @property
+    def of_numbers(self) -> bool:
+        """False: it reads classes."""
+        return False
+
+    @property
     def largest(self) -> float:
         """The largest rate."""
         return 1.0

@@ -278,6 +278,11 @@ class LossAtValue:
         return "mean_loss"
 
     @property
+    def of_numbers(self) -> bool:
+        """As of the loss."""
+        return self.loss.of_numbers
+
+    @property
     def parts(self) -> Sequence[Loss]:
         """The loss itself."""
         return (self,)

@@ -7,13 +7,15 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.losses.base import (
-    NO_PREDICTION,
     FoldCounts,
     Loss,
     PoolCounts,
+    Predictions,
     Rows,
     Shares,
     Statistic,
+    no_predictions,
+    stack_folds,
 )
 
 SHARES: Final = Shares(0.05, 0.95)
@@ -28,7 +30,8 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     ----------
     loss
         What `loss=` of a search would get, after `of_table` where it reads classes.
-        Rows have three columns, and class codes below `n_classes`.
+        Rows have three columns, and class codes below `n_classes`; normal numbers as
+        targets where it is of numbers.
     n_classes, n_folds
         Of the rows that it is tried on.
 
@@ -57,14 +60,16 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
             f"knows its plan."
         )
     rng = np.random.default_rng(0)
-    rows = Rows(
-        rng.normal(size=(60 * n_folds, 3)), rng.integers(0, n_classes, 60 * n_folds)
+    n = 60 * n_folds
+    targets = (
+        rng.integers(0, n_classes, n) if not loss.of_numbers else rng.normal(size=n)
     )
+    rows = Rows(rng.normal(size=(n, 3)), targets)
     parts = np.array_split(np.arange(60 * n_folds), n_folds)
     folds = [_check_fold(loss, rows, part, rng) for part in parts]
     n_rows = np.array([len(part) for part in parts])
-    counts = FoldCounts(np.stack(folds), n_rows)
-    pool = _count_pool(loss.statistic, counts, n_classes, rng)
+    counts = FoldCounts(stack_folds(folds), n_rows)
+    pool = _count_pool(loss, counts, n_classes, rng)
     _check_bounds(loss, counts, pool)
 
 
@@ -72,7 +77,8 @@ def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
     """Return what is counted on a fold; raise where it is not counted as it must be."""
     X, y = rows.X[part], np.asarray(rows.y)[part]
     is_wrong = rng.random(len(y)) < 0.2
-    predictions = np.where(is_wrong, (y + 1) % (y.max() + 1), y)
+    other = y + rng.normal(size=len(y)) if loss.of_numbers else (y + 1) % (y.max() + 1)
+    predictions = np.where(is_wrong, other, y)
     statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
     counts = np.asarray(statistic.count(labeled, predictions))
     known = statistic.count_errors(int((predictions != y).sum()))
@@ -82,11 +88,13 @@ def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
     again = statistic.count(Rows(X[order], y[order]), predictions[order])
     if not np.array_equal(again, counts):
         raise ValueError(f"{name}.count must not depend on the order of the rows.")
-    none = np.full(len(y), NO_PREDICTION)
+    none = no_predictions((len(y),), y.dtype)
     score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
-    if not 0 <= score <= loss.largest or not score <= worst <= loss.largest:
+    # What ranks regressors is in squared units.
+    largest = np.inf if loss.of_numbers else loss.largest
+    if not 0 <= score <= largest or not score <= worst <= largest:
         raise ValueError(
-            f"{type(loss).__name__}.score must be in [0, {loss.largest}], the largest "
+            f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
             f"where nothing is predicted, got {score} and {worst}."
         )
     given = loss.score_errors(int((predictions != y).sum()), len(y))
@@ -97,16 +105,17 @@ def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
     return counts
 
 
-def _count_pool(
-    statistic: Statistic, folds: FoldCounts, n_classes: int, rng: Any
-) -> PoolCounts:
+def _count_pool(loss: Loss, folds: FoldCounts, n_classes: int, rng: Any) -> PoolCounts:
     """Return what is counted on a pool; raise where blocks do not add up to it."""
-    n, name = 400, type(statistic).__name__
-    X, full = rng.normal(size=(n, 3)), rng.integers(0, n_classes, n)
-    models = [
-        np.where(rng.random(n) < 0.9, full, rng.integers(-1, n_classes, n))
-        for _ in folds.n_rows
-    ]
+    n, statistic = 400, loss.statistic
+    name = type(statistic).__name__
+
+    def draw(lowest: int) -> Predictions:
+        of_classes = rng.integers(lowest, n_classes, n)
+        return np.asarray(rng.normal(size=n) if loss.of_numbers else of_classes)
+
+    X, full = rng.normal(size=(n, 3)), draw(0)
+    models = [np.where(rng.random(n) < 0.9, full, draw(-1)) for _ in folds.n_rows]
     pairs = []
     for fold, model in enumerate(models):
         blocks = [

@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers, as_plain
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.checks import is_single, show
+from dsel.checks import check_probability, is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
 from dsel.losses.by_value import VALUES_SHARE, LossByValue
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+from dsel.results.tolerances import ToleranceReport
 
+REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
+"""Shares of the predictions of a regressor that a report is about."""
 MOST_CLASSES: Final = 100
 """Counts by true class and prediction are kept of so many classes."""
 
@@ -36,20 +40,30 @@ class DeclaredLosses:
     """What is counted by class; None where no loss reads it."""
     by_value: LossByValue | None = None
     """What is reported by the values of a column; None where nothing is."""
+    tolerances: tuple[ErrorQuantile, ...] = ()
+    """Numbers of a report of a regressor: how far off given shares are."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing was declared, so that any certificate may be asked for."""
+        return self == DeclaredLosses(DEFAULT if self.main.of_numbers else ERROR)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """All that is counted: errors always, and what the losses read."""
-        listed = [ERROR.statistic, self.main.statistic, self.table]
+        """All that is counted: errors of classifiers, and what the losses read."""
+        listed: list[Statistic | None] = [self.main.statistic, self.table]
+        if not self.main.of_numbers:
+            listed.insert(0, ERROR.statistic)
+        listed += [each.statistic for each in self.tolerances]
         if self.by_value is not None:
             listed.append(self.by_value.statistic)
         return tuple(dict.fromkeys(each for each in listed if each is not None))
 
     @property
     def listed(self) -> tuple[Loss, ...]:
-        """The numbers of the report: error, recalls, precisions."""
+        """The numbers of the report: error, recalls, precisions; or tolerances."""
         if not self.reported:
-            return ()
+            return self.tolerances
         recalls = [Recall((label,), self.table) for label in self.reported]
         precisions = [Precision((label,), self.table) for label in self.reported]
         return (ERROR, *recalls, *precisions)
@@ -63,7 +77,7 @@ class DeclaredLosses:
         """
         if self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
-        if not self.reported:
+        if not self.listed:
             return delta, delta
         each = delta / len({*self.listed, *self.main.parts})
         return each * len(self.main.parts), each
@@ -76,6 +90,11 @@ class DeclaredLosses:
             texts += each.caveats(y, n_folds, share)
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
+
+    def caveats_before(self, y: Any, n_folds: int, delta: float) -> list[str]:
+        """Return what few rows cannot give: limits by value, and tolerances."""
+        of_numbers = self.caveats(y, n_folds, delta) if self.main.of_numbers else []
+        return [*self.value_caveats(n_folds, delta), *of_numbers]
 
     def value_caveats(self, n_folds: int, delta: float) -> list[str]:
         """Return which values of a column have too few labeled rows."""
@@ -100,7 +119,7 @@ class DeclaredLosses:
         *,
         has_pool: bool,
         has_queries: bool = False,
-    ) -> tuple[ModelBounds, dict[str, CertifiedReport]]:
+    ) -> tuple[ModelBounds, dict[str, CertifiedReport | ToleranceReport]]:
         """Bound the main loss and all numbers of the report, all at once.
 
         `has_pool` says whether a pool was planned, `has_queries` whether labels were
@@ -115,7 +134,7 @@ class DeclaredLosses:
         main = bound_models(
             self.main, evidence, Shares(main_share, label_share, query_share)
         )
-        if not self.reported:
+        if not self.listed:
             return main, {}
         shares = Shares(share, label_share)
         bounds = [
@@ -136,8 +155,18 @@ class DeclaredLosses:
 
     def _reports(
         self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]
-    ) -> dict[str, CertifiedReport]:
+    ) -> dict[str, CertifiedReport | ToleranceReport]:
         """Return the report of each model, of numbers in the order of `listed`."""
+        deployed = (ONE_FOLD, ALL_ROWS) if evidence.pool else (ONE_FOLD,)
+        if self.tolerances:
+            return {
+                deploy: ToleranceReport(
+                    delta, "", tuple(each.share for each in self.tolerances),
+                    tuple(each.estimate for each in bounds),
+                    tuple(float(getattr(each, deploy)) for each in bounds),
+                )
+                for deploy in deployed
+            }  # fmt: skip
         error, *others = bounds
         n = len(self.reported)
         recalls, precisions = others[:n], others[n:]
@@ -158,7 +187,6 @@ class DeclaredLosses:
                 error.estimate, min(1.0, getattr(error, deploy)),
             )  # fmt: skip
 
-        deployed = (ONE_FOLD, ALL_ROWS) if evidence.pool else (ONE_FOLD,)
         return {deploy: report(deploy) for deploy in deployed}
 
     def _place(self, label: Any) -> int:
@@ -169,16 +197,28 @@ class DeclaredLosses:
 def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLosses:
     """Return what options ask to count and to bound, for labels of these classes.
 
-    Raises TypeError or ValueError where a class is none of `y`, or there are too many.
+    None are there of numbers. Raises TypeError or ValueError where a class is none of
+    `y`, there are too many, or an option is for the other kind of target.
     """
-    known, named = classes.tolist(), cast(Loss, ERROR)
+    known, named = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
         named = loss
     elif loss is not None and not (isinstance(loss, str) and loss == "error"):
         raise TypeError(
             f"`loss` must be 'error' or made by dsel.losses, such as "
-            f'dsel.losses.recall("fraud") or .cost(...), got {show(loss)}.'
+            f'dsel.losses.recall("fraud"), .cost(...) or .error_quantile(0.9), got '
+            f"{show(loss)}."
         )
+    if named.of_numbers != (not known):
+        kind, others = "regressors", "error_quantile(0.9), or .beyond(2.0)"
+        if known:
+            kind, others = "classifiers", 'recall("fraud"), .cost(...) or "error"'
+        raise ValueError(
+            f"`loss` must be one of {kind} here, got {show(named)}; write "
+            f"dsel.losses.{others}."
+        )
+    if named.of_numbers:
+        return DeclaredLosses(named, tolerances=_tolerances(named, report))
     reported = tuple(known) if report is True else as_labels("report", report)
     of_loss = named.named_classes(known)
     for argument, labels in (("loss", of_loss), ("report", reported)):
@@ -191,6 +231,30 @@ def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLos
     # A report covers the classes of the loss, too.
     main = named.of_table(of_loss, table)
     return DeclaredLosses(main, counted if reported else (), table)
+
+
+def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
+    """Return the numbers of a regressor's report, which read one count of residuals."""
+    if report is None or report is False:
+        return ()
+    shares: Any = REPORTED_SHARES
+    if report is not True:
+        wrong = (
+            f"`report` of regressors must be True, or a list of shares of the "
+            f"predictions in (0, 1), got {show(report)}; write report=[0.5, 0.9]."
+        )
+        if isinstance(report, str | Mapping) or not isinstance(report, Iterable):
+            raise TypeError(wrong)
+        shares = tuple(islice(report, MOST_CLASSES + 1))
+        if not shares or len({*map(str, shares)}) < len(shares):
+            raise ValueError(wrong)
+        if len(shares) > MOST_CLASSES:
+            raise ValueError(f"`report` must name at most {MOST_CLASSES} shares.")
+    bins = main.statistic if isinstance(main, ErrorQuantile) else DEFAULT.statistic
+    return tuple(
+        ErrorQuantile(check_probability(share, "report"), counted=bins)
+        for share in shares
+    )
 
 
 def check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -> None:

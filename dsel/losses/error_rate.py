@@ -58,6 +58,7 @@ class ErrorRate:
 
     label: str = "Error"
     largest: float = 1.0
+    of_numbers: bool = False
     statistic: ErrorCount = ErrorCount()
     criterion: str = "cv_error"
 

@@ -7,7 +7,7 @@ An upper limit rounds up, so that what is shown is a bound, too.
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import floor, isfinite, isnan, log10, nan
+from math import floor, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypeVar
 
 import pandas as pd
@@ -34,6 +34,7 @@ from dsel.results.texts import (
     in_percent,
 )
 from dsel.results.told import Fact, Told
+from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
 
 T = TypeVar("T")
@@ -190,7 +191,7 @@ class Certificate(Told):
     says: str = "Error at most"
     """How its line begins."""
     largest: float = 1.0
-    """The largest value of the loss; 1 for a rate."""
+    """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
     n_queried: int = 0
     """Queried rows whose labels the number rests on, too."""
     n_groups: int = 0
@@ -253,6 +254,8 @@ class Certificate(Told):
             reason = self.reasons[0]
             why = "for the reason above" if reason in known else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model}"
+        if self.is_tolerance and self.says_nothing:
+            return f"{self.no_tolerance}, {self.model}"
         if self.says_nothing:
             most = self.amount(self.largest) if self.loss != "error" else "100%"
             return f"No bound below {most}, {self.model}"
@@ -281,6 +284,11 @@ class Certificate(Told):
         """Why the bound says nothing, and what makes it smaller; "" where it does."""
         if not (self.certified and self.says_nothing):
             return ""
+        if self.is_tolerance:
+            return (
+                f"of {self.n_labeled:,} labeled rows in folds so large a share is not "
+                f"certain to keep any tolerance; more of them give one"
+            )
         more = "more labeled rows"
         why = f"the errors on {self.n_labeled:,} labeled rows allow for it"
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
@@ -299,6 +307,17 @@ class Certificate(Told):
         return self.says.removesuffix(" at most")
 
     @property
+    def is_tolerance(self) -> bool:
+        """Whether it bounds how far off predictions are, in units of the target."""
+        return isinf(self.largest)
+
+    @property
+    def no_tolerance(self) -> str:
+        """What is said where a tolerance is infinite."""
+        what = self.what.removesuffix(" by")
+        return f"No finite bound of how far {what}: too few labeled rows"
+
+    @property
     def is_cost(self) -> bool:
         """Whether it bounds a mean cost, which is no rate."""
         return self.loss.startswith("cost")
@@ -307,12 +326,16 @@ class Certificate(Told):
         """Return a limit of the loss as text, or an estimate where it is of none."""
         if self.criterion not in CERTIFICATES:
             return self.about(value)
+        if self.is_tolerance:
+            return amount_at_most(value)
         if self.is_cost:
             return at_most(value, decimals=self._decimals)
         return in_percent(value)
 
     def about(self, value: float) -> str:
-        """Return what is no limit as text: rates in percent, costs as they are."""
+        """Return what is no limit as text: rates in percent, others as they are."""
+        if self.is_tolerance:
+            return amount_about(value)
         return f"{value:.{self._decimals}f}" if self.is_cost else about_percent(value)
 
     @property
@@ -326,8 +349,9 @@ class Certificate(Told):
             pool = "the pool"
             if self.n_queried:
                 pool += f" and labels of {self.n_queried:,} queried rows"
+            errors = "residuals" if self.is_tolerance else "errors"
             origin.append(
-                f"{self.amount(self.label_term)} from errors on labeled rows, "
+                f"{self.amount(self.label_term)} from {errors} on labeled rows, "
                 f"{self.amount(self.disagreement_term)} from {pool}"
             )
         if self.equal_rows and not self.n_unlabeled:

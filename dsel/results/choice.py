@@ -26,6 +26,7 @@ from dsel.results.certificate import (
 )
 from dsel.results.queries import Queries
 from dsel.results.told import Fact, Told
+from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 
 Params = Mapping[str, Any]
@@ -55,6 +56,8 @@ class DeployedModel:
     """Recall and precision of every class, where the plan declared a report."""
     report_by_value: ReportByValue | None = None
     """Limits by the values of a column, where the plan declared one."""
+    tolerances: ToleranceReport | None = None
+    """The report of a regressor, where the plan declared it."""
     load_model: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False, metadata=records.NOT_KEPT
     )
@@ -66,18 +69,28 @@ class DeployedModel:
         certificate = replace(self.certificate, caveats=known)
         return replace(self, certificate=certificate).name_in_reports()
 
+    def with_report(self, report: CertifiedReport | ToleranceReport | None) -> Self:
+        """Return it with a report of either kind, which names it."""
+        made = self
+        if isinstance(report, CertifiedReport):
+            made = replace(self, report=report)
+        elif report is not None:
+            made = replace(self, tolerances=report)
+        return made.name_in_reports()
+
     def name_in_reports(self) -> Self:
         """Return it with reports that name it, and have the caveats of its bound.
 
         A report is printed alone, too.
         """
-        report, by_value, made = self.report, self.report_by_value, self.certificate
+        made = self.certificate
         said: Any = {"model": made.model_on_rows, "caveats": made.all_caveats}
-        return replace(
-            self,
-            report=None if report is None else replace(report, **said),
-            report_by_value=None if by_value is None else replace(by_value, **said),
-        )
+        reports: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("report", "report_by_value", "tolerances")
+        }
+        named = {k: replace(v, **said) for k, v in reports.items() if v is not None}
+        return replace(self, **named)
 
     @property
     def fold(self) -> int | None:
@@ -186,6 +199,12 @@ class Choice(Told):
         return {name: each for name, each in found.items() if each is not None}
 
     @property
+    def tolerances(self) -> Mapping[str, ToleranceReport]:
+        """The report of each model of a regression, where the plan declared it."""
+        found = {name: each.tolerances for name, each in self.deployed.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Caveats of the choice that leave its bounds a guarantee, as texts."""
         return remarks_of(self.caveats)
@@ -224,20 +243,20 @@ class Choice(Told):
             fold_params=tuple(map(change, self.fold_params)),
         )
 
-    def report(self, deploy: str | None = None) -> CertifiedReport:
+    def report(self, deploy: str | None = None) -> CertifiedReport | ToleranceReport:
         """Return the certified report of a deployment, by default what is handed over.
 
         Raises ValueError where the plan had none.
         """
-        if not self.reports:
+        reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
+        if not (reports := reports or self.tolerances):
             other = "; limits by value are in report_by_value()"
             raise ValueError(
                 f"the plan declared no report of classes, and what was not declared is "
                 f"not certified; search with report=True, and an `out` of its own"
                 f"{other * bool(self.reports_by_value)}."
             )
-        wanted = check_choice(deploy or self.deploy, "deploy", tuple(self.reports))
-        return self.reports[wanted]
+        return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
         """Return limits by the values of a column, by default of the deployed model.

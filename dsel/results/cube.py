@@ -162,17 +162,18 @@ def make_cube(
 def make_pair_cube(
     axes: GridAxes,
     pairs: Sequence[tuple[int, int]],
-    errors: ArrayLike,
+    counted: Mapping[str, ArrayLike],
     rows: ArrayLike,
     fit_seconds: ArrayLike,
 ) -> xr.Dataset:
     """Make the Dataset of what the fits without two folds counted.
 
-    `errors`, (n_candidates, n_pairs, 2), are those of each candidate's fit on the
-    `rows` of the first and of the second fold of each pair, its coordinate ``fold``.
+    What was `counted`, such as errors, (n_candidates, n_pairs, 2), is of each
+    candidate's fit on the `rows` of the first and of the second fold of each pair, its
+    coordinate ``fold``.
     """
     pair, side = {names.PAIR: len(pairs)}, {names.SIDE: 2}
-    counts = {names.FOLD_ERRORS: errors, names.FOLD_ROWS: rows}
+    counts = {**counted, names.FOLD_ROWS: rows}
     data = _variables(counts, axes.sizes, pair | side)
     data |= _variables({names.FIT_SECONDS: fit_seconds}, axes.sizes, pair)
     coords = {

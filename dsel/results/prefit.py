@@ -63,6 +63,8 @@ class PrefitCertificate(Certificate):
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""
+        if self.is_tolerance and self.says_nothing:
+            return f"{self.no_tolerance}, {self.model}"
         if self.says_nothing:
             return (
                 f"No bound below {self.amount(self.largest)}: too few rows, "

@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.results.cube import GridAxes, candidate_dims, evidence, in_order
 from dsel.results.values import UNSET, read_coordinate
 
@@ -89,13 +90,19 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
 
 
 def cv_results(
-    cube: xr.Dataset, axes: GridAxes, pairs: xr.Dataset | None = None
+    cube: xr.Dataset,
+    axes: GridAxes,
+    pairs: xr.Dataset | None = None,
+    *,
+    variances: Floats | None = None,
 ) -> dict[str, Any]:
     """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
 
-    Scores are accuracies; NaN and the last rank where a fold was not counted. Then the
-    columns of `candidate_table`. Seconds are those of the fits that were made, of a
-    nested search without each of the `pairs` of folds; NaN where none was timed.
+    Scores are accuracies, or R^2 where `variances` of the targets of each fold are
+    given; ranks are then those of the mean squared error. NaN and the last rank where a
+    fold was not counted. Then the columns of `candidate_table`. Seconds are those of
+    the fits that were made, of a nested search without each of the `pairs` of folds;
+    NaN where none was timed.
     """
     found: dict[str, Any] = {}
     n, given = axes.n_candidates, axes.candidates
@@ -115,11 +122,18 @@ def cv_results(
             np.fromiter(values, kind), [name not in each for each in given]
         )
     found["params"] = list(given)
-    scores = 1.0 - _fold_rates(cube)
+    if variances is None:
+        scores = 1.0 - _fold_rates(cube)
+        ranked = scores.mean(axis=1)
+    else:
+        squares = cube[names.FOLD_LOSS_MEAN].values.reshape(n, -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = 1.0 - squares / variances
+        ranked = -squares.mean(axis=1)
     found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
     mean = scores.mean(axis=1)
     found["mean_test_score"], found["std_test_score"] = mean, scores.std(axis=1)
-    ranks = rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min")
+    ranks = rankdata(-np.nan_to_num(ranked, nan=-np.inf), method="min")
     return found | {"rank_test_score": ranks.astype(np.int32)} | _judged(cube)
 
 

@@ -219,11 +219,12 @@ def caveats_of_rows(labeled: LabeledRows, layout: Layout) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     found = [_standardised(X), _copies(labeled.X, layout)]
-    trained = [
-        len(np.unique(labeled.y[each.train_rows]))
-        for each in layout.splits or layout.folds
-    ]
-    n_classes = len(np.unique(labeled.y))
+    trained, n_classes = [], len(labeled.classes)
+    if n_classes:
+        trained = [
+            len(np.unique(labeled.y[each.train_rows]))
+            for each in layout.splits or layout.folds
+        ]
     if n_lacking := sum(n < n_classes for n in trained):
         found.append(
             f"{n_lacking} of {len(trained)} trainings lack a class, which their models "

@@ -52,6 +52,8 @@ class MethodOptions:
     are_passed_on: bool
     """Whether `fit_params` have groups, of which no folds are made."""
     has_pool: bool
+    is_regression: bool = False
+    """Whether candidates predict numbers."""
 
     @cached_property
     def is_plain(self) -> bool:
@@ -99,6 +101,8 @@ class CertificateMethod:
     """Returns which models are trained, and on which rows each is tested."""
     check_options: Callable[["CertificateMethod", MethodOptions], None]
     """Raises ValueError where the method cannot do what options want."""
+    takes_numbers: bool = False
+    """Whether candidates may be regressors."""
     is_nested: bool = False
     """Whether the search is made without each fold, too. Then candidates cost nothing,
     any loss can be bounded, and there are two models to be deployed."""
@@ -133,14 +137,37 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
     elif criterion is None and options.is_covered:
         method = NESTED
     else:
-        method = estimate_by("cv_error" if criterion is None else criterion)
+        ranking = "mean_squared_error" if options.is_regression else "cv_error"
+        method = estimate_by(ranking if criterion is None else criterion)
     if certificate and criterion is not None:
         raise ValueError(
             f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
             f"leave one of them out."
         )
+    check_kind(method, options)
     method.check_options(method, options)
     return method
+
+
+def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
+    """Raise ValueError where a method is for the other kind of candidates."""
+    of_numbers = method.ranks_by == "mean_squared_error"
+    raise_first(
+        (
+            options.is_regression and method.name and not method.takes_numbers,
+            f"`certificate` {method.name!r} is for classifiers; regressors have "
+            f"'nested'.",
+        ),
+        (
+            options.is_regression and not method.name and not of_numbers,
+            f"`criterion` of regressors is 'mean_squared_error', got "
+            f"{show(method.ranks_by)}; leave it out.",
+        ),
+        (
+            of_numbers and not options.is_regression,
+            "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
+        ),
+    )
 
 
 def choose_pruning(prune: object, method: CertificateMethod) -> str:
@@ -302,7 +329,7 @@ def plain_folds(options: SchemeOptions, *, is_certified: bool) -> Layout:
     return folds_layout(
         cv,
         labeled.X,
-        labeled.classes[labeled.y],
+        labeled.labels,
         options.seed,
         groups=options.groups,
         is_certified=is_certified,
@@ -325,6 +352,7 @@ NESTED: Final = CertificateMethod(
     ONE_FOLD,
     nested_scheme,
     check_nested,
+    takes_numbers=True,
     is_nested=True,
 )
 CV_BOUND: Final = CertificateMethod(

@@ -16,7 +16,7 @@ from dsel.results.prefit import PrefitCertificate
 from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 from dsel.search.prefit import certify_prefit
-from dsel.search.procedures import SelectionProcedure, returned_model
+from dsel.search.procedures import as_estimator, returned_model
 
 PREFIT: Final = "prefit"
 OPTIONS: Final = (
@@ -62,11 +62,12 @@ def certify(
     Parameters
     ----------
     model
-        A scikit-learn classifier, such as a `GridSearchCV` or a pipeline with a feature
-        selection, of which unfitted clones are fitted; or a function of features and
-        labels that returns a new fitted classifier. Whatever it does with the rows that
+        A scikit-learn classifier or regressor, such as a `GridSearchCV` or a pipeline
+        with a feature selection, of which unfitted clones are fitted; or a function of
+        features and labels that returns a new fitted one (a regressor where `loss` is
+        of regressors, or `y` has fractions). Whatever it does with the rows that
         it is given is allowed; it must see no others. With ``cv="prefit"`` a fitted
-        classifier, or a path that `dsel.results.open_model` opens.
+        model, or a path that `dsel.results.open_model` opens.
     X, y, pool
         Labeled rows, their labels and unlabeled rows, as `plan_search` takes them. With
         ``cv="prefit"`` labeled rows that the model has not seen, and no pool.
@@ -164,8 +165,8 @@ def certify(
     is_estimator = callable(getattr(model, "fit", None))
     if isinstance(model, type) or not (is_estimator or callable(model)):
         raise TypeError(
-            f"`model` must be a classifier with `fit`, or a function of features and "
-            f"labels that returns a fitted one, got {show(model)}."
+            f"`model` must be a classifier or a regressor with `fit`, or a function of "
+            f"features and labels that returns a fitted one, got {show(model)}."
         )
     if unknown := sorted(set(options) - {*OPTIONS, *RUNNING}):
         raise TypeError(
@@ -179,7 +180,9 @@ def certify(
             f"function, which gets features and labels only; pass an estimator, or put "
             f"them into columns of `X`."
         )
-    candidate = model if is_estimator else SelectionProcedure(model)
+    candidate = model
+    if not is_estimator:
+        candidate = as_estimator(model, y, options.get("loss"))
     running = {name: options.pop(name) for name in RUNNING if name in options}
     plan = plan_search(
         None, [candidate], X, y, pool, certificate="nested", deploy=deploy, cv=cv,

@@ -176,8 +176,8 @@ def compare_models(
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
     seed = seed_from(random_state)
     models = {
-        "old": fitted_classifier(old, "old"),
-        "new": fitted_classifier(new, "new"),
+        "old": fitted_model(old, "old"),
+        "new": fitted_model(new, "new"),
     }
     known = _known_classes(models, classes)
     full = open_pool(pool)
@@ -241,8 +241,8 @@ def compare_models(
     )
 
 
-def fitted_classifier(model: Any, name: str) -> Any:
-    """Return a fitted classifier; a path is opened."""
+def fitted_model(model: Any, name: str, *, takes_regressors: bool = False) -> Any:
+    """Return a fitted model, by default a classifier; a path is opened."""
     if isinstance(model, (str, os.PathLike)):
         model = open_model(model)
     if isinstance(model, type) or not callable(getattr(model, "predict", None)):
@@ -251,7 +251,7 @@ def fitted_classifier(model: Any, name: str) -> Any:
             f"`open_model` opens, got {show(model)}."
         )
     if isinstance(model, BaseEstimator):
-        if is_regressor(model):
+        if is_regressor(model) and not takes_regressors:
             raise TypeError(
                 f"`{name}` must be a classifier, since wrong labels are counted, got "
                 f"{type(model).__name__}, a regressor."

@@ -38,6 +38,8 @@ class CountTable:
     spans: tuple[Span, ...]
     """Parts of the pool, one task each; empty without one."""
     n_candidates: int
+    of_numbers: bool = False
+    """Whether these are regressors."""
     chosen: tuple[int, ...] = ()
     """In the last step, the candidate that was chosen for each split."""
 
@@ -244,6 +246,10 @@ class CountTable:
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
         }
+        if self.of_numbers:  # errors, which are predictions of no number, say little
+            evidence[names.FOLD_LOSS_MEAN] = np.where(
+                shown, self.scores[..., 0], np.nan
+            )[:, :k]
         if layout.n_halvings:
             evidence[names.TRAIN_ERRORS] = train_errors[:, :k]
         if layout.full is not None:

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,10 +19,14 @@ from dsel.checks import as_array, explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import lazily
+from dsel.families.kinds import is_regressor
 from dsel.families.routing import RoutedFit
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CertifiedReport
+from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
+from dsel.results.tolerances import ToleranceReport
+from dsel.search.intervals import predict_interval
 from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 
@@ -51,16 +56,16 @@ def _best_has(method: str) -> Any:
     return check
 
 
-class SemiSupervisedSearchCV(
-    RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
-    """Choose a classifier's parameters, and say how wrong its model can be.
+class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
+    """Choose the parameters of a classifier or regressor, and say how wrong it can be.
+
+    As scikit-learn's searches it is what its estimator is, a classifier or a regressor.
 
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
-        some.
+        Unfitted scikit-learn classifier, regressor or pipeline; None where `param_grid`
+        lists some, all of one kind.
     param_grid
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
@@ -82,10 +87,13 @@ class SemiSupervisedSearchCV(
         About how many pool rows to count at most: a random part, fixed in advance.
     loss
         ``"error"``, or what ranks candidates and is certified in its place, such as
-        ``dsel.losses.recall("fraud")``; see `plan_search`.
+        ``dsel.losses.recall("fraud")``. Of regressors ``"error"`` is
+        ``dsel.losses.error_quantile(0.9)``, how far off 90% of the predictions are at
+        most; see `plan_search`.
     report
         True, or a list of classes, where recall and precision of each class shall be
-        certified, too; see `certified_report`.
+        certified, too; of regressors how far off 50, 80, 90 and 95% of the predictions
+        are, or a list of shares. See `certified_report`.
     report_by
         A column of `X`, such as ``"site"``: its name, or its position where columns
         have no names. The error is certified for each of its values, at most 100, all
@@ -126,8 +134,8 @@ class SemiSupervisedSearchCV(
     best_index_ : int
         Number of its candidate.
     best_score_ : float
-        Mean accuracy of that candidate on held-out folds: an estimate, of accuracy
-        also where a `loss` ranks.
+        Mean accuracy of that candidate on held-out folds, of regressors mean R^2: an
+        estimate, of these also where a `loss` ranks.
     results_ : xarray.Dataset
         The cube over the grid, ``fold`` and ``criterion``.
     pair_results_ : xarray.Dataset
@@ -135,13 +143,14 @@ class SemiSupervisedSearchCV(
     cv_results_ : dict
         The table that scikit-learn's searches have, made from `results_`, for
         ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of accuracies; the
-        column ``mean_loss`` has the `loss` that ranks. Times are of the fits that were
-        made, NaN where nothing was timed: nested searches time no predictions.
+        column ``mean_loss`` has the `loss` that ranks. Of regressors scores are R^2,
+        ranks those of the column ``mean_squared_error``. Times are of the fits that
+        were made, NaN where nothing was timed: nested searches time no predictions.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so a
         pickle of the search does not contain it.
     classes_ : ndarray
-        Labels.
+        Labels, of classifiers.
     n_features_in_ : int
         Columns of the labeled rows.
     frame_schema_ : FrameSchema or None
@@ -270,9 +279,12 @@ class SemiSupervisedSearchCV(
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
-        self.cv_results_ = cv_results(self.results_, plan.axes, self.pair_results_)
+        self.cv_results_ = cv_results(
+            self.results_, plan.axes, self.pair_results_, variances=plan.fold_variances
+        )
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.classes_ = plan.classes
+        if not plan.is_regression:
+            self.classes_ = plan.classes
         self.n_features_in_ = plan.labeled.n_columns
         self.frame_schema_ = getattr(plan.labeled.X, "schema", None)
         return self
@@ -287,7 +299,9 @@ class SemiSupervisedSearchCV(
         super().set_params(**params)
         return self
 
-    def certified_report(self, deploy: str | None = None) -> CertifiedReport:
+    def certified_report(
+        self, deploy: str | None = None
+    ) -> CertifiedReport | ToleranceReport:
         """Return recalls and precisions, as `Outcome.certified_report` does."""
         check_is_fitted(self, "choice_")
         return self.choice_.report(deploy)
@@ -331,12 +345,31 @@ class SemiSupervisedSearchCV(
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels with the chosen model; of a Dask array lazily.
+        """Predict labels, or numbers, with the chosen model; of a Dask array lazily.
 
         `dsel.search.predict_pool` writes those of a whole pool.
         """
         rows = self._rows(X)  # raises where nothing was fitted
         return np.asarray(self.best_estimator_.predict(rows))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of the chosen model: its accuracy, of regressors R^2.
+
+        Parameters
+        ----------
+        X, y
+            Rows and their labels, or numbers.
+        sample_weight
+            Weight of each row, shape (n_rows,); None for equal ones.
+        """
+        predicted = np.asarray(self.predict(X))
+        measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
+        return float(measure(y, predicted, sample_weight=sample_weight))
+
+    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+        """Return the ends between which targets are, as `Outcome.predict_interval`."""
+        check_is_fitted(self, "choice_")
+        return predict_interval(self.choice_, self.models_, self._rows(X))
 
     @available_if(_best_has("predict_proba"))
     @lazily
@@ -392,7 +425,12 @@ class SemiSupervisedSearchCV(
         return self._repr_mimebundle_()["text/html"]
 
     def __sklearn_tags__(self) -> Any:
-        tags = with_learner_tags(super().__sklearn_tags__(), self.estimator)
+        learner = self.estimator
+        if learner is None and is_list(self.param_grid) and len(self.param_grid):
+            learner = self.param_grid[0]
+        tags = with_learner_tags(super().__sklearn_tags__(), learner)
+        tags.estimator_type = tags.estimator_type or "classifier"
+        tags.target_tags.required = True
         if hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags.allow_nan = takes_nan([self.estimator])
         return tags

@@ -33,7 +33,7 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-from dsel.losses.base import NO_PREDICTION, Rows
+from dsel.losses.base import Rows, no_predictions
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.records import from_record, to_record
 from dsel.runtime.tasks import Inputs, Output
@@ -71,7 +71,8 @@ class JobContext:
 
     X: Any
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
-    y: NDArray[np.int64]
+    y: NDArray[Any]
+    """Class codes, or numbers."""
     schemes: tuple[tuple[Split, ...], ...]
     """Splits of the search, and of the last step of a nested one."""
     groups: tuple[Group, ...]
@@ -395,12 +396,12 @@ def count_held_out(
 
 def predict_rows(
     context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Return what each candidate predicts for labeled rows, (n_candidates, n_rows).
 
-    Where `predict` raises, or there is no model, that is `NO_PREDICTION`.
+    Where `predict` raises, or there is no model, that is what `no_predictions` gives.
     """
-    codes = np.full((len(fitted.candidates), len(rows)), NO_PREDICTION)
+    codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
             codes = fitted.predict(context.X[rows], [np.array(split)])[0]
@@ -449,14 +450,17 @@ class ChosenModels(FittedGroup):
         """Working memory for one row."""
         return max(group.row_nbytes for _, group in self.parts)
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return class codes, (len(which), 1, n_rows); each query is of one split."""
+    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+        """Return predictions, (len(which), 1, n_rows); each query is of one split."""
         queries = [int(each) for each in which]
-        codes = np.full((len(queries), 1, X.shape[0]), NO_PREDICTION)
+        predicted: dict[int, NDArray[Any]] = {}
         for splits, group in self.parts:
             places = [place for place, split in enumerate(queries) if split in splits]
-            codes[places] = group.predict(X, [which[place] for place in places])
-        return codes
+            parts = group.predict(X, [which[place] for place in places])
+            predicted |= dict(zip(places, parts, strict=True))
+        kind = next(iter(predicted.values())).dtype
+        nothing = no_predictions((1, X.shape[0]), kind)
+        return np.stack([predicted.get(n, nothing) for n in range(len(queries))])
 
 
 @dataclass(frozen=True)

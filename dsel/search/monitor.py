@@ -37,6 +37,7 @@ from dsel.data.query_rows import smallest_words
 from dsel.data.row_random import SHIFT_STREAM, row_random_at
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
+from dsel.families.kinds import is_regressor
 from dsel.losses import loss_of_text
 from dsel.losses.base import (
     FoldCounts,
@@ -135,6 +136,12 @@ def monitor_table(
     """Test the promises of a search on a table; see `Outcome.monitor`."""
     level = check_level(level)
     for model in promises.models.values():
+        if is_regressor(model):
+            raise ValueError(
+                f"`monitor` tests promises about labels, and {type(model).__name__} "
+                f"predicts numbers; compare the share of new targets between the ends "
+                f"of `predict_interval` with that of the loss."
+            )
         check_is_fitted(model)
     table = open_table(
         promises.input_format, source,

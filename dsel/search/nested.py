@@ -19,10 +19,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.families.generic import collect_warnings
-from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
+from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
@@ -74,6 +75,8 @@ class LastStep:
     """Fitted estimators by fold; that of all rows, where there is one, under k."""
     evidence: Evidence
     """What was counted on the folds, and with a model of all rows on the pool."""
+    scores: Floats
+    """The loss that ranks, of each model on its fold, (n_folds,)."""
     messages: tuple[str, ...]
     """What went wrong in a fit."""
     stopped: Mapping[int, str]
@@ -82,12 +85,18 @@ class LastStep:
     """Pool rows that are handed out to be labeled."""
 
     @property
-    def counts(self) -> dict[str, NDArray[np.int64]]:
+    def counts(self) -> dict[str, NDArray[Any]]:
         """What was counted, by the names of the cube's variables."""
-        found = {s.on_folds: each.counts for s, each in self.evidence.folds.items()}
+        found: dict[str, NDArray[Any]] = {
+            s.on_folds: each.counts for s, each in self.evidence.folds.items()
+        }
         for statistic, each in self.evidence.pool.items():
             found[statistic.on_pool] = each.counts
             found[statistic.on_duplicates] = each.duplicates
+        for statistic in self.evidence.folds:
+            for name, variable in statistic.variables.items():
+                if variable.decode is not None and name in found:
+                    found[name] = variable.decode(found[name])
         return found
 
 
@@ -123,23 +132,22 @@ def search_nested(run: Run) -> Outcome:
     for number, why in last.stopped.items():
         evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
     if plan.n_candidates == 1:  # nothing else was counted
-        evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
+        if names.OUTER_ERRORS in last.counts:
+            evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
         evidence[names.FOLD_ANSWERS] = plan.layout.fold_rows[np.newaxis]
-        loss = plan.context.losses.main
-        folds = last.evidence.folds[loss.statistic].each()
-        evidence[names.FOLD_LOSS_MEAN] = np.array([[*map(loss.estimate, folds)]])
+        evidence[names.FOLD_LOSS_MEAN] = last.scores[np.newaxis]
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         del evidence[names.FOLD_LOSS_MEAN]
     evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
     cube = run.make_cube({**evidence, **last.counts}, facts)
     for statistic in last.evidence.folds:
-        for name, (dims, meaning, given) in statistic.variables.items():
+        for name, (dims, meaning, given, _) in statistic.variables.items():
             if name in last.counts:
                 attributes = {"long_name": meaning}
                 variable = (names.FOLD, *dims), last.counts[name], attributes
+                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
                 coords = {
-                    dim: np.array(given.get(dim, statistic.labels), object)
-                    for dim in dims
+                    dim: np.array(each, object) for dim, each in labels.items() if each
                 }
                 cube = cube.assign(coords | {name: variable})
     choice, models = choose_models(plan, cube, last)
@@ -164,10 +172,13 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
     """Return what inner searches counted."""
     splits = plan.layout.splits
     seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
+    counted, values = names.FOLD_ERRORS, table.errors
+    if plan.is_regression:
+        counted, values = names.FOLD_LOSS_MEAN, table.scores
     return make_pair_cube(
         plan.axes,
         [(each.left_out[0], each.left_out[-1]) for each in splits],  # or a quarter
-        table.errors,
+        {counted: values},
         np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
         table.fit_seconds,
     )
@@ -274,13 +285,17 @@ def _sort_fitted(
         )
     counts = zip(*(each.counts for each in fitted[:k]), strict=True)
     folds = {
-        statistic: FoldCounts(np.stack(each), scheme.fold_rows)
+        statistic: FoldCounts(stack_folds(each), scheme.fold_rows)
         for statistic, each in zip(
             run.plan.context.losses.statistics, counts, strict=True
         )
     }
     evidence = Evidence(folds, {})
-    return LastStep(candidates, models, evidence, tuple(messages), stopped)
+    # Of a fit that failed there is none.
+    scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
+    return LastStep(
+        candidates, models, evidence, np.ravel(scores), tuple(messages), stopped
+    )
 
 
 def _count_chosen(
@@ -372,9 +387,8 @@ def choose_models(
             last.candidates[split],
             plan.axes.candidates[last.candidates[split]],
             certificates[name],
-            reports.get(name),
-            by_value.get(name),
-        ).name_in_reports()
+            report_by_value=by_value.get(name),
+        ).with_report(reports.get(name))
         for name, split in splits.items()
     }
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD

@@ -6,16 +6,28 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
+from dsel.arrays import check_rows
 from dsel.checks import check_choice
+from dsel.data.frames import frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
+from dsel.results.certificate import (
+    ALL_ROWS,
+    CHOICE,
+    NO_QUERIES,
+    ONE_FOLD,
+    CertifiedReport,
+)
 from dsel.results.monitoring import MonitorReport
+from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
+from dsel.search.intervals import Tolerance, predict_interval
 from dsel.search.monitor import (
     LEVEL,
     NewLabels,
@@ -175,8 +187,12 @@ class Outcome:
         results = self.results.assign_attrs({CHOICE: choice.to_json()})
         return replace(self, results=results, choice=choice)
 
-    def certified_report(self, deploy: str | None = None) -> CertifiedReport:
+    def certified_report(
+        self, deploy: str | None = None
+    ) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class with limits, and the error.
+
+        Of regressors tolerances: how far off given shares of the predictions are.
 
         Parameters
         ----------
@@ -258,7 +274,9 @@ class Outcome:
         -------
         PredictedTable
             What was written: ``label``, and ``probability_`` of each class where the
-            model has it; ``value`` of a regressor.
+            model has it. Of a regressor ``prediction``, with ``lower`` and ``upper``
+            end as `predict_interval` gives them; ``value`` where no tolerance is
+            certified.
 
         Raises
         ------
@@ -287,8 +305,12 @@ class Outcome:
         wanted = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
+        certificate, tolerance = self.certificates[wanted], None
+        if certificate.is_tolerance and certificate.certified:
+            other = self.models[ONE_FOLD] if wanted == ALL_ROWS else None
+            tolerance = Tolerance(self.certificates[ONE_FOLD].bound, other)
         deployed = Deployed(
-            self.models[wanted], self.certificates[wanted], self.input_format
+            self.models[wanted], certificate, self.input_format, tolerance
         )
         with row_progress(check_verbose(verbose)) as report:
             return predict_table(
@@ -374,6 +396,60 @@ class Outcome:
             return monitor_table(
                 promises, source, labels, level=level, client=client, on_progress=report
             )
+
+    def predict_interval(
+        self, X: Any, *, deploy: str | None = None
+    ) -> NDArray[np.float64]:
+        """Predict numbers with the ends between which targets are.
+
+        Of the model of ``one_fold`` all intervals are as wide: prediction minus and
+        plus the certified tolerance. Of that of ``all_rows`` the width of each row
+        follows how far both models are apart there.
+
+        Parameters
+        ----------
+        X
+            Rows as the models get them, shape (n_rows, n_columns).
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ndarray
+            Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite where the
+            labeled rows were too few for a tolerance.
+
+        Raises
+        ------
+        ValueError
+            Where no tolerance is certified, as of classifiers.
+
+        Notes
+        -----
+        Guarantee: with probability at least ``1 - delta`` over labeled rows, the share
+        of new rows whose target lies between the ends is at least that of the loss,
+        0.9 by default; for both models at once, and with the bounds of the search.
+        Assumes: what the certificate lists.
+        Source: :func:`dsel.bounds.tolerance_limit`; for the model of all rows the
+        triangle inequality, row by row, which needs no pool.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> from dsel import plan_search
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> plan = plan_search(Ridge(), {"alpha": [0.1, 1]}, X, y, random_state=0)
+        >>> low, high = plan.run().predict_interval(X).T
+        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
+        True
+        """
+        if deploy is not None:
+            check_choice(deploy, "deploy", tuple(self.certificates))
+        check_rows(X)
+        if self.input_format.library is None and has_named_columns(X):
+            X = frame_of(X).numbers
+        return predict_interval(self.choice, self.models, X, deploy)
 
     def __repr__(self) -> str:
         return str(self.choice)

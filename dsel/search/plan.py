@@ -43,6 +43,7 @@ from dsel.data.splits import full_split
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.families.kinds import is_classifier
 from dsel.families.routing import check_groups_reach, groups_arguments
 from dsel.losses.by_value import LossByValue, find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
@@ -146,7 +147,7 @@ class Plan:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Labels, sorted."""
+        """Labels, sorted; of a regression there are none."""
         return self.labeled.classes
 
     @property
@@ -155,9 +156,22 @@ class Plan:
         return self.method.name
 
     @property
+    def is_regression(self) -> bool:
+        """Whether candidates predict numbers."""
+        return not len(self.classes)
+
+    @property
     def n_candidates(self) -> int:
         """Candidates, N."""
         return self.axes.n_candidates
+
+    @property
+    def fold_variances(self) -> Floats | None:
+        """Variance of the targets of each fold, (n_folds,); None of classes."""
+        if not self.is_regression:
+            return None
+        rows = [split.test_rows for split in self.layout.held_out]
+        return np.array([self.labeled.y[each].var() for each in rows])
 
     @property
     def delta_shares(self) -> Floats:
@@ -343,7 +357,11 @@ class Plan:
             tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
             pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
         folds, fits = self._folds_and_fits()
-        labeled = f"{n:,} x {d}, {len(self.classes)} classes"
+        what = f"{len(self.classes)} classes"
+        if self.is_regression:
+            least, most = self.labeled.y.min(), self.labeled.y.max()
+            what = f"targets from {least:.4g} to {most:.4g}"
+        labeled = f"{n:,} x {d}, {what}"
         if self.groups is not None:
             labeled += f"; {self.groups.n_groups:,} groups, one row of each is counted"
         facts = {
@@ -412,7 +430,12 @@ class Plan:
             return f"none: {self.criterion.name} is an estimate"
         text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
         text += ", divided by `prior`" * (self.prior is not None)
-        if (losses := self.context.losses) != DeclaredLosses():
+        losses = self.context.losses
+        if self.is_regression:
+            text += f"; of {shortened(repr(losses.main))}"
+            n = len(losses.tolerances)
+            text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
+        elif losses != DeclaredLosses():
             is_error = losses.main == ERROR
             text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
             n = len(losses.reported)
@@ -590,10 +613,15 @@ def plan_search(
     X, keys = take_groups(X, groups)
     seed = seed_from(random_state)
     grid = drawn(param_grid, seed)
-    candidates = make_candidates(estimator, grid)
+    candidates = make_candidates(estimator, grid, takes_regressors=True)
+    is_regression = not is_classifier(candidates[0].estimator)
     allow_nan = takes_nan(each.estimator for each in candidates)
-    labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
+    labeled = labeled_rows(
+        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=is_regression
+    )
     check_text((each.estimator for each in candidates), labeled.X)
+    if is_regression:
+        _check_options_of_numbers(report_by, n_queries)
     column = find_column(
         report_by, labeled.X, labeled.columns, getattr(y, "name", None)
     )
@@ -620,6 +648,7 @@ def plan_search(
     options = MethodOptions(
         certificate, criterion, deploy, prune, cv, labeled.n_rows, of_rows,
         are_passed_on="groups" in params, has_pool=counted is not None,
+        is_regression=is_regression,
     )  # fmt: skip
     method = choose_method(options)
     prune_by, model = choose_pruning(prune, method), deploy or method.deploys
@@ -690,7 +719,7 @@ def plan_search(
             "prune": prune_by or "no",
             "deploy": model,
             "loss": repr(losses.main),
-            "report": repr(losses.reported or None),
+            "report": repr(losses.tolerances or losses.reported or None),
             "max_pool_rows": str(max_pool_rows),
             "fit_params": _short_hash(exact_text(params)),
             "transform_output": str(get_config()["transform_output"]),
@@ -732,7 +761,7 @@ def _check_losses(
     losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
 ) -> None:
     """Raise ValueError where a certificate bounds the error alone."""
-    if losses != DeclaredLosses() and not method.is_nested:
+    if not (losses.is_default or method.is_nested):
         options = "`loss` and `report` are"
         if losses.by_value is not None:
             options = f"`report_by` {report_by!r} is"
@@ -740,6 +769,20 @@ def _check_losses(
             f"{options} for certificate='nested' with plain random folds "
             f"and no `criterion`, got certificate={method.name or None!r}; the others "
             f"are about the error: leave one of them out."
+        )
+
+
+def _check_options_of_numbers(report_by: Any, n_queries: Any) -> None:
+    """Raise ValueError where an option is not for regressors."""
+    if report_by is not None:
+        raise ValueError(
+            f"`report_by` {report_by!r} is for classifiers; for regressors pass "
+            f"report=True, or search the rows of each value by themselves."
+        )
+    if n_queries:
+        raise ValueError(
+            f"`n_queries` {n_queries} is for classifiers: two regressors differ on "
+            f"every row; leave it out."
         )
 
 

@@ -41,7 +41,8 @@ from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, read_blocks
 from dsel.data.schema import TableSchema, schema_of
 from dsel.data.tables import is_text, iter_frames, text_source
-from dsel.results.certificate import Certificate
+from dsel.families.answers import predict_numbers
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_kept, read_outcome
@@ -51,9 +52,13 @@ from dsel.results.store import load_schema
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Job, Output, Task
+from dsel.search.intervals import Tolerance
 
 LABEL: Final = "label"
 VALUE: Final = "value"
+PREDICTION: Final = "prediction"
+ENDS: Final = ("lower", "upper")
+"""Of the interval of a regressor whose tolerance is certified."""
 PROBABILITY: Final = "probability_"
 """Beginning of the names of columns of probabilities; the class follows."""
 BLOCK_ROWS: Final = 2**16
@@ -113,6 +118,8 @@ class Deployed:
     certificate: Certificate | None
     """None of a model that `save_model` kept."""
     input_format: InputFormat
+    tolerance: Tolerance | None = None
+    """How far off numbers may be; None where nothing is certified of them."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +150,17 @@ def open_deployed(
     where = Place(place, storage_options=storage_options, name="place")
     check_kept(where)
     outcome = read_outcome(where) or {"said": {}}
-    said, certificate = outcome["said"], None
+    said, certificate, tolerance = outcome["said"], None, None
     if "choice" in said:
         # Bounds that labels of queried rows have made smaller are final, too.
         choice = read_labeled_choice(where) or Choice.from_json(said["choice"])
-        certificate = choice.certificates[deploy or choice.deploy]
+        wanted = deploy or choice.deploy
+        certificate = choice.certificates[wanted]
+        if certificate.is_tolerance and certificate.certified:
+            other = None
+            if wanted == ALL_ROWS:
+                other = open_model(place, name=ONE_FOLD, trusted=trusted, **options)
+            tolerance = Tolerance(choice.certificates[ONE_FOLD].bound, other)
     if "input_format" in said:
         input_format = InputFormat.from_record(said["input_format"])
     else:  # of dsel 0.2, or of `save_model`
@@ -158,7 +171,7 @@ def open_deployed(
     schema = load_schema(place, **options)
     if schema is not None:
         input_format = replace(input_format, schema=schema)
-    return Deployed(model, certificate, input_format)
+    return Deployed(model, certificate, input_format, tolerance)
 
 
 def predict_table(
@@ -182,7 +195,7 @@ def predict_table(
         encoding=encoding,
     )  # fmt: skip
     rows = ModelRows.of([model], deployed.input_format, table.where)
-    context = _Context(model, rows, table.ids)
+    context = _Context(model, rows, table.ids, deployed.tolerance)
     client, done = resolve_client(client), 0
     records = results_in_order(context, table.tasks(PredictJob), client)
     # What is wrong with all rows fails in the first part, before a file is begun.
@@ -256,13 +269,21 @@ class _Context:
     model: Any
     rows: ModelRows
     ids: tuple[str, ...]
+    tolerance: Tolerance | None = None
+    """How far off numbers may be; None where nothing is certified of them."""
 
     def predict(self, X: Any, rows: NDArray[np.int64]) -> pd.DataFrame:
         """Return predictions for a block of rows with these numbers."""
         carried: dict[str, Any] = {ROW: rows}
         if isinstance(X, Frame) and self.ids:
             carried = {name: X.given[name].array for name in self.ids}
-        predicted = _predictions(self.model, self.rows.prepare(X, rows))
+        prepared = self.rows.prepare(X, rows)
+        if self.tolerance is None:
+            predicted = _predictions(self.model, prepared)
+        else:
+            values = predict_numbers(self.model, prepared)
+            ends = self.tolerance.interval(prepared, values)
+            predicted = {PREDICTION: values} | dict(zip(ENDS, ends.T, strict=True))
         if taken := [name for name in carried if name in predicted]:
             raise ValueError(
                 f"`id` names {taken[0]!r}, as a column of predictions is called; "
@@ -275,6 +296,8 @@ class _Context:
         carried: dict[str, Any] = {name: [] for name in self.ids or (ROW,)}
         classes = _classes_of(self.model)
         own = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
+        if self.tolerance is not None:
+            own = {name: np.empty(0) for name in (PREDICTION, *ENDS)}
         return pd.DataFrame({**carried, **own})
 
 

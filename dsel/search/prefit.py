@@ -10,15 +10,22 @@ from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
 from dsel.data.groups import row_groups, take_groups
 from dsel.data.identity import row_hashes
-from dsel.data.labeled import check_labels, checked_features, codes_of
+from dsel.data.labeled import (
+    check_labels,
+    check_numbers,
+    checked_features,
+    codes_of,
+)
 from dsel.data.row_random import seed_from
-from dsel.families.answers import predict_codes
+from dsel.families.answers import predict_targets
+from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Rows
 from dsel.losses.declared import declare_losses
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
-from dsel.search.compare_models import fitted_classifier
+from dsel.search.compare_models import fitted_model
+from dsel.search.procedures import returned_model
 
 
 def certify_prefit(
@@ -33,16 +40,18 @@ def certify_prefit(
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
     delta = check_delta(delta)
-    model = fitted_classifier(model, "model")
+    model = fitted_model(model, "model", takes_regressors=True)
+    is_regression = is_regressor(returned_model(model))
     X, keys = take_groups(X, groups)
     features, _ = checked_features(X, as_frame=True)
-    n_rows, labels = features.shape[0], check_labels(y)
+    n_rows = features.shape[0]
+    labels = check_numbers(y) if is_regression else check_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
             f"`y` must have a label for each row of `X`, got {len(labels)} labels for "
             f"{n_rows} rows."
         )
-    classes = _all_classes(labels, model)
+    classes = np.empty(0) if is_regression else _all_classes(labels, model)
     declared = declare_losses(loss, False, classes).main
     # The model gets the rows as the caller has them: it was fitted on such ones.
     rows = X.compute() if hasattr(X, "compute") else X
@@ -52,8 +61,9 @@ def certify_prefit(
         drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
         rows, features = _safe_indexing(rows, drawn), features[drawn]
         labels, n_rows = labels[drawn], len(drawn)
-    codes = predict_codes(model, rows, classes)
-    counts = declared.statistic.count(Rows(rows, codes_of(labels, classes)), codes)
+    targets = labels if is_regression else codes_of(labels, classes)
+    predicted = predict_targets(model, rows, classes)
+    counts = declared.statistic.count(Rows(rows, targets), predicted)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))
     [limit] = declared.limits(fold, delta)

@@ -1,28 +1,31 @@
-"""Functions that select a model, as classifiers that a search can fit."""
+"""Functions that select a model, as estimators that a search can fit."""
 
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.checks import show
 from dsel.results import Choice
 
 
-class SelectionProcedure(ClassifierMixin, BaseEstimator):
-    """A function of features and labels as a classifier: `fit` calls it."""
+class Procedure(BaseEstimator):
+    """A function of features and labels as an estimator: `fit` calls it."""
+
+    kind: ClassVar[str]
+    """What the model that it returns must be."""
 
     def __init__(self, procedure: Callable[..., Any]) -> None:
         self.procedure = procedure
 
-    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> "SelectionProcedure":
-        """Call the function; raise where what it returns is no fitted classifier.
+    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> Self:
+        """Call the function; raise where what it returns is no fitted model.
 
         It gets the groups of its rows where it has a parameter of this name.
         """
@@ -33,17 +36,16 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         model = self.procedure(X, y, **given)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
-                f"the function passed as `model` must return a fitted classifier, got "
+                f"the function passed as `model` must return a fitted {self.kind}, got "
                 f"{show(model)}, which has no `predict`."
             )
         if isinstance(model, BaseEstimator):
             check_is_fitted(
                 model,
-                msg="the function passed as `model` must return a fitted classifier, "
+                msg=f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
             )
         self.model_ = model
-        self.classes_ = np.unique(y)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -53,13 +55,47 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         return tags
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that the model gives."""
+        """Return what the model predicts."""
         return np.asarray(self.model_.predict(X))
+
+
+class SelectionProcedure(ClassifierMixin, Procedure):
+    """A function that returns a classifier."""
+
+    kind = "classifier"
+
+    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> Self:
+        """Call the function."""
+        super().fit(X, y, groups)
+        self.classes_ = np.unique(y)
+        return self
+
+
+class RegressionProcedure(RegressorMixin, Procedure):
+    """A function that returns a regressor."""
+
+    kind = "regressor"
+
+
+def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
+    """Return a function as an estimator: of numbers, or of labels.
+
+    What it returns is not known before it is called. A loss of numbers tells, and so do
+    targets with fractions, which are no labels.
+    """
+    is_of_numbers = getattr(loss, "of_numbers", False)
+    if loss is None or isinstance(loss, str):
+        with suppress(TypeError, ValueError):
+            values = np.asarray(y)
+            if values.dtype.kind == "f":
+                is_of_numbers = bool((values != np.rint(values)).any())
+                is_of_numbers &= bool(np.isfinite(values).all())
+    return (RegressionProcedure if is_of_numbers else SelectionProcedure)(procedure)
 
 
 def returned_model(model: Any) -> Any:
     """Return the model that a procedure returned; any other model as it is."""
-    return model.model_ if isinstance(model, SelectionProcedure) else model
+    return model.model_ if isinstance(model, Procedure) else model
 
 
 def name_procedure(

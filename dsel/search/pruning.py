@@ -28,13 +28,20 @@ from dsel.search.folds import Layout
 from dsel.search.jobs import FitStatus
 
 ROUNDING: Final = 1e-9
-"""A lower bound must exceed the best estimate by more than this to prune."""
+"""A lower bound must exceed the best estimate by more than this to prune; where that is
+above 1, as mean squares are, by so many times of it."""
 
 TIE: Final = 1e-12
-"""Scores that differ by less are equal: they are means of the same rates, summed in
-another order. Rates of n and n + 1 rows differ by 1 / n^2 or more."""
+"""Scores that differ by less are equal, relative to the larger one: they are means of
+the same rates, or squares, summed in another order. Rates of n and n + 1 rows differ by
+1 / n^2 or more."""
 
 Flags = NDArray[np.bool_]
+
+
+def margin_above(best: Any) -> Any:
+    """Return what a lower bound must exceed, where this is the best estimate."""
+    return best + ROUNDING * np.maximum(best, 1.0)
 
 
 def n_kept(n_candidates: int) -> int:
@@ -68,7 +75,7 @@ class ExactPruner:
         evidence = table.evidence() | self.fixed
         lower = self.criterion.lower_bound(evidence, self.settings)
         if self.best_first:
-            table.pruned |= table.active & (lower > self._best(evidence) + ROUNDING)
+            table.pruned |= table.active & (lower > margin_above(self._best(evidence)))
         return np.asarray(lower)
 
     def _best(self, evidence: dict[str, NDArray[Any]]) -> float:
@@ -89,7 +96,7 @@ class ExactPruner:
                 evidence |= self.fixed | {names.STATUS: np.zeros_like(status)}
                 lower = self.criterion.lower_bound(evidence, self.settings)
                 undecided &= ~failed[:, :n_splits].any(axis=1)
-                beaten = undecided & (lower > best + ROUNDING)
+                beaten = undecided & (lower > margin_above(best))
                 shown[beaten] &= first
                 scored[beaten] = False
                 status[beaten] = names.STATUS_PRUNED
@@ -111,7 +118,8 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     order = np.argsort(scores, axis=-1, kind="stable")
     ascending = np.take_along_axis(scores, order, -1)
     with np.errstate(invalid="ignore"):  # of two infinite ones
-        is_larger = np.diff(ascending, axis=-1, prepend=ascending[..., :1]) > TIE
+        differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
+        is_larger = (differences > TIE * ascending) | (differences == np.inf)
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
     return ranks
@@ -179,7 +187,7 @@ class NestedPruner:
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == "exact":
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
-            table.pruned |= table.active & (lower > best + ROUNDING).all(axis=0)
+            table.pruned |= table.active & (lower > margin_above(best)).all(axis=0)
         return np.asarray(lower.min(axis=0))
 
     def survivors(self, table: CountTable) -> Flags:
@@ -245,7 +253,7 @@ class NestedPruner:
             for n_splits in range(shown.shape[1] + 1):
                 first = np.arange(shown.shape[1]) < n_splits
                 lower, _ = self.scores(table, shown & first)
-                beaten = undecided & (lower > best + ROUNDING).all(axis=0)
+                beaten = undecided & (lower > margin_above(best)).all(axis=0)
                 shown[beaten] &= first
                 undecided &= ~beaten
         status = np.full(n, names.STATUS_PRUNED, np.int8)

@@ -145,6 +145,7 @@ class Run:
         table = CountTable(
             plan.layout, plan.context.groups, comparisons,
             plan.spans if comparisons else (), plan.n_candidates,
+            of_numbers=plan.is_regression,
         )  # fmt: skip
         self.replay(table)
         engine = Engine(executor, self.store, table, plan.pool)
@@ -194,11 +195,15 @@ class Run:
             splits = {names.REPEAT: layout.n_halvings, names.HALF: 2}
         versions = installed_versions().items()
         # Ready, since errors of a nested search are of more answers than rows.
-        errors = evidence[names.FOLD_ERRORS]
-        answers = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
-        is_known = (errors >= 0) & (answers > 0)
-        rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
-        evidence = {**evidence, names.ERROR: rates}
+        if plan.is_regression:  # of numbers none is wrong
+            left_out = names.FOLD_ERRORS, names.TRAIN_ERRORS
+            evidence = {k: v for k, v in evidence.items() if k not in left_out}
+        else:
+            errors = evidence[names.FOLD_ERRORS]
+            answers = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
+            is_known = (errors >= 0) & (answers > 0)
+            rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
+            evidence = {**evidence, names.ERROR: rates}
         cube = make_cube(
             plan.axes, splits, evidence, assumptions=assumptions,
             attributes={

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import floor, isnan, nan
+from math import floor, inf, isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -168,6 +168,11 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
         fields["estimate"] = float(own.estimate[number])
+    if rule.name == "mean_squared_error":
+        fields = {
+            "loss": rule.name, "says": "Mean squared error at most", "largest": inf,
+            "estimate": float(own.estimate[number]),
+        }  # fmt: skip
     found = certificate_of(
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
@@ -266,6 +271,13 @@ def terms_of(
             f"plan_search(..., {kind}={rule.name!r}), with an `out` of its own."
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
+    is_regression = names.N_CLASSES in counts and not counts[names.N_CLASSES]
+    if is_regression != (rule.name == "mean_squared_error"):
+        has = "numbers" if is_regression else "classes"
+        rank = "'mean_squared_error' ranks regressors"
+        if is_regression:
+            rank += f", and {rule.name!r} is for classifiers"
+        raise ValueError(f"`results` are of a search whose `y` holds {has}: {rank}.")
     if rule.name == "mean_loss" and names.FOLD_LOSS_MEAN not in counts:
         raise ValueError(
             f"{rule.name!r} is that of a declared loss, and `results` are of a search "
@@ -328,7 +340,7 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
     """
     counts = evidence(cube)
     settings = _settings(counts, delta)
-    free = [get_criterion("cv_error")]
+    free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
     if names.HALF in cube.dims:
         of_halves = [each for each in CRITERIA.values() if each.by_halves]
         free = [*of_halves, get_criterion("loo_error")]

@@ -13,6 +13,7 @@ from dsel.bounds.tolerance import (
     allowed_exceedances,
     count_deviations,
     deviation_edges,
+    expected_tolerance,
     rows_needed,
     shared_levels,
 )
@@ -140,14 +141,24 @@ def test_deviation_edges__rise_whatever_the_scale_is(scale):
 def test_count_deviations__puts_what_is_no_number_above_all_edges():
     edges = deviation_edges(1.0)
     counts = count_deviations(np.array([0.0, np.nan, np.inf, 10.0]), edges)
-    assert counts.sum() == 4
-    assert counts[[0, -2, -1]].tolist() == [1, 1, 2]
+    assert counts.sum() == 3  # 0 is in no bin
+    assert counts[[-2, -1]].tolist() == [1, 2]
 
 
 @given(st.floats(0, 1e300), st.floats(0, 1e300), st.floats(0, 1e300))
 def test_add_tolerances__covers_what_rounding_adds(y, f, g):
     # |y - g| and |g - f| as tolerances: |y - f| must not be above their sum.
     assert abs(y - f) <= add_tolerances(abs(y - g), abs(g - f))
+
+
+def test_expected_tolerance__is_the_mean_of_tolerances(rng):
+    residuals = np.abs(rng.standard_cauchy(200))
+    drawn = rng.choice(residuals, (4_000, 60))
+    limits = [tolerance_limit(each, level=0.2, delta=0.05) for each in drawn]
+    expected = expected_tolerance(residuals, 60, level=0.2, delta=0.05)
+    error = np.std(limits) / np.sqrt(len(limits))
+    assert abs(np.mean(limits) - expected) < 5 * error
+    assert np.isinf(expected_tolerance(residuals, 60, level=0.01, delta=0.05))
 
 
 @pytest.mark.parametrize("residuals", [[], [[1.0]], [-0.5, 1.0]])
@@ -157,5 +168,5 @@ def test_tolerance_limit__refuses_what_is_no_residual(residuals):
 
 
 def test_deviation_limit__refuses_counts_of_other_bins():
-    with pytest.raises(ValueError, match="one number more than the 2 `edges`"):
-        deviation_limit([1, 2], [0.0, 1.0], 3, level=0.1, delta=0.05)
+    with pytest.raises(ValueError, match="one number for each of the 2 `edges`"):
+        deviation_limit([1], [0.0, 1.0], 3, level=0.1, delta=0.05)

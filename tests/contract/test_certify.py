@@ -156,7 +156,11 @@ REFUSED = [
     (lambda: prefit(random_state=0), TypeError, "`random_state` cv='prefit'"),
     (lambda: prefit(deploy="all_rows"), TypeError, "`deploy` cv='prefit'"),
     (lambda: prefit(SVC()), Exception, "SVC not fitted"),
-    (lambda: prefit(LinearRegression().fit(X, Y)), TypeError, "`model` classifier"),
+    (
+        lambda: prefit(LinearRegression().fit(X, Y), loss=dsel.losses.recall(1)),
+        ValueError,
+        "`loss` regressors",
+    ),
     (lambda: prefit(lambda X, y: FITTED), TypeError, "`model` fitted `predict`"),
     (lambda: prefit(labels=NEW_Y[1:]), ValueError, "`y` 796 797"),
     (lambda: prefit(labels=NEW_Y.astype(str)), TypeError, "`y` `model` convert"),

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -162,13 +163,16 @@ PLANS = [
     ({"report": [[1]]}, TypeError, "`report` label [1]"),
     ({"estimator": 3}, TypeError, "`estimator` unfitted 3"),
     ({"estimator": LogisticRegression}, TypeError, "unfitted LogisticRegression"),
-    ({"estimator": SVR()}, TypeError, "`estimator` classifier SVR wrong labels"),
+    ({"estimator": KMeans()}, TypeError,
+     "`estimator` classifier regressor KMeans wrong labels"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svc__c": [1]}},
      ValueError, "'svc__c' SVC C gamma"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svm__C": [1]}},
      ValueError, "'svm__C' Pipeline standardscaler svc"),
-    ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVR()]}}, TypeError,
+    ({"estimator": make_pipeline(SVC()), "grid": {"svc": [KMeans()]}}, TypeError,
      "`estimator` classifier Pipeline"),
+    ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVC(), SVR()]}}, TypeError,
+     "`param_grid` both Pipeline labels numbers"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid":
       {"svc": [LogisticRegression()], "svc__gamma": [1]}}, ValueError,
      "'svc__gamma' LogisticRegression C max_iter"),

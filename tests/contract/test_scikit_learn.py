@@ -33,7 +33,7 @@ from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -59,7 +59,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import SVC, LinearSVC, NuSVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
@@ -316,6 +316,12 @@ ESTIMATORS = [
     dsel.SemiSupervisedSearchCV(SVC(), GRID, cv=2, certificate="holdout"),
     dsel.SemiSupervisedSearchCV(NEAREST, {"n_neighbors": [1, 3]}, cv=2),
     dsel.SemiSupervisedSearchCV(MultinomialNB(), {"alpha": [0.1, 1.0]}, cv=2),
+    dsel.SemiSupervisedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
+    dsel.SemiSupervisedSearchCV(
+        make_pipeline(StandardScaler(), DecisionTreeRegressor()),
+        {"decisiontreeregressor__max_depth": [1, 3]},
+        cv=2,
+    ),
     NonconformityClassifier(LOGISTIC, GRID),
     NonconformityClassifier(SVC(), GRID),
     NonconformityClassifier(MultinomialNB(), {"alpha": [0.1, 1.0]}),

@@ -23,6 +23,13 @@ def test_check_loss__takes_what_a_search_takes(loss):
     check_loss(declare_losses(loss, None, np.array([0, 1])).main)
 
 
+@pytest.mark.parametrize(
+    "loss", [losses.error_quantile(0.9), losses.error_quantile(0.5), losses.beyond(0.5)]
+)
+def test_check_loss__takes_losses_of_numbers(loss):
+    check_loss(loss)
+
+
 def changed(name, function, *, of_statistic=False):
     """Return a loss of which one member does something else."""
     loss = ERROR

@@ -56,6 +56,7 @@ class ErrorWhere:
     label: str = "Error where positive"
     largest: float = 1.0
     criterion: str = "mean_loss"
+    of_numbers: bool = False
 
     @property
     def statistic(self):

@@ -17,6 +17,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from dsel import names
 from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
@@ -51,7 +52,11 @@ def test_store__keeps_records_cube_pairs_and_outcome(where, cube, axes):
     record = {"errors": np.array([3, 4]), "seconds": np.float64(0.1), "token": "t"}
     kept = {"fit/0": {"errors": [3, 4], "seconds": 0.1, "token": "t"}}
     pairs = make_pair_cube(
-        axes, [(0, 1)], np.ones((6, 1, 2), int), [[5, 5]], [[1.0]] * 6
+        axes,
+        [(0, 1)],
+        {names.FOLD_ERRORS: np.ones((6, 1, 2), int)},
+        [[5, 5]],
+        [[1.0]] * 6,
     )
     with open_plan(*where) as store:
         store.append("fit/0", record)

@@ -1,0 +1,416 @@
+"""Losses of regressors: how far off predictions are, or how many are far off.
+
+`y` and predictions are numbers. A prediction that is no finite number is infinitely far
+off. Candidates are ranked by the mean squared error whatever is bounded: any rule may
+rank them, and squares tell models apart by all rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.bounds.binomial import binomial_tail_inversion
+from dsel.bounds.cross_validation import BoundTerms, fold_limits
+from dsel.bounds.holdout import expected_holdout_bound
+from dsel.bounds.shares import fold_shares
+from dsel.bounds.tolerance import (
+    SUM_ROUNDING,
+    add_tolerances,
+    allowed_exceedances,
+    count_deviations,
+    deviation_edges,
+    deviation_limit,
+    expected_tolerance,
+    rows_needed,
+    shared_levels,
+    tolerance_limit,
+)
+from dsel.losses.base import (
+    CubeVariable,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Predictions,
+    Rows,
+    Shares,
+    smallest_sum,
+)
+
+APART: Final = 0.2
+"""Part of a fixed tolerance that two models may be apart. Fixed before the data."""
+LARGEST_SQUARE: Final = 1e300
+"""Counts for the square of an infinite residual, so that a mean stays a number."""
+
+
+def absolute_residuals(y: NDArray[Any], predictions: Predictions) -> Floats:
+    """Return how far off predictions are, (n_rows,); infinite for no finite number."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        residuals = np.abs(
+            np.asarray(y, np.float64) - np.asarray(predictions, np.float64)
+        )
+    return np.where(np.isfinite(residuals), residuals, np.inf)
+
+
+def mean_squared_error(y: NDArray[Any], predictions: Predictions) -> float:
+    """Return the mean of squared residuals; of no rows the largest number there is."""
+    residuals = absolute_residuals(y, predictions)
+    with np.errstate(over="ignore"):
+        squares = np.minimum(residuals**2, LARGEST_SQUARE)
+    return float(np.mean(squares)) if len(squares) else LARGEST_SQUARE
+
+
+def to_ordered(numbers: Floats) -> Integers:
+    """Return numbers >= 0 as integers in the same order: the bits of float64.
+
+    Examples
+    --------
+    >>> from_ordered(to_ordered(np.array([0.0, 0.1, np.inf]))).tolist()
+    [0.0, 0.1, inf]
+    >>> bool((np.diff(to_ordered(np.array([0.0, 5e-324, 0.1, np.inf]))) > 0).all())
+    True
+    """
+    # Of -0.0 the bits are those of the smallest integer.
+    return np.asarray(np.asarray(numbers, np.float64) + 0.0).view(np.int64)
+
+
+def from_ordered(integers: Integers) -> Floats:
+    """Return the numbers that `to_ordered` was given; NaN of `NO_COUNT`."""
+    return np.ascontiguousarray(integers, np.int64).view(np.float64)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Sorted absolute residuals, and pool rows by how far two models are apart.
+
+    Residuals are kept as integers in their order (`to_ordered`). Deviations are counted
+    in bins whose edges are multiples of one residual of the fold.
+    """
+
+    level: float
+    """Share of the rows whose residuals are above the one that scales the bins."""
+    on_folds: str = names.OUTER_RESIDUALS
+    on_pool: str = names.OUTER_DEVIATIONS
+    on_duplicates: str = names.OUTER_DUPLICATE_DEVIATIONS
+    labels: tuple[str, ...] = ()
+    counts_differences: bool = True
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """Residuals, and the counts of both kinds of pool rows."""
+        bins = (names.DEVIATION_BIN,)
+        return {
+            self.on_folds: CubeVariable(
+                (names.RANK,),
+                "absolute residuals on the fold of its model, sorted",
+                decode=from_ordered,
+            ),
+            self.on_pool: CubeVariable(
+                bins, "pool rows by how far its model and the full one are apart"
+            ),
+            self.on_duplicates: CubeVariable(
+                bins, "of these, the pool rows that equal labeled rows"
+            ),
+        }
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Return the sorted residuals as integers, shape (n_rows,)."""
+        assert rows.y is not None  # else nobody knows residuals
+        return to_ordered(np.sort(absolute_residuals(rows.y, predictions)))
+
+    def count_errors(self, n_errors: int) -> None:
+        """Return None: errors do not show how far off they are."""
+
+    def edges(self, fold: Integers) -> Floats:
+        """Return the edges of the bins, which the residuals of a fold fix."""
+        residuals = from_ordered(fold)
+        known = residuals[np.isfinite(residuals)]  # without what pads folds
+        positive = known[known > 0.0]
+        if not len(positive):
+            return deviation_edges(1.0)
+        scale = float(np.quantile(known, 1.0 - self.level, method="higher"))
+        return deviation_edges(scale if scale > 0.0 else float(positive[0]))
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Count rows by how far both models are apart, shape (n_edges,)."""
+        return count_deviations(
+            absolute_residuals(fold_model, all_rows), self.edges(fold)
+        )
+
+
+class RegressionLoss:
+    """What losses of regressors share."""
+
+    of_numbers: bool = True
+    criterion: str = "mean_squared_error"
+
+    @property
+    def parts(self) -> Sequence[Loss]:
+        """The loss itself."""
+        return (cast(Loss, self),)
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return none."""
+        return ()
+
+    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
+        """Return the loss."""
+        return cast(Loss, self)
+
+    def score_errors(self, n_errors: int, n_rows: int) -> None:
+        """Return None: it depends on how far off predictions are."""
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return the mean squared error."""
+        assert rows.y is not None
+        return mean_squared_error(rows.y, predictions)
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorQuantile(RegressionLoss):
+    """The tolerance that a share of predictions keeps, in the units of the target.
+
+    Notes
+    -----
+    Guarantee: `limits` and `all_rows` hold at once with probability at least
+    ``1 - delta``: at most ``1 - share`` of new rows are off by more.
+    Assumes: what the certificate of the search lists; nothing about the target.
+    Source: :func:`dsel.bounds.tolerance_limit` for each fold at its share of delta. A
+    row is off by more than :math:`t + u` only if the fold's model is off by more than
+    :math:`t`, or both models are more than :math:`u` apart:
+    :func:`dsel.bounds.deviation_limit`, at levels that add up.
+    """
+
+    share: float
+    """Share of the predictions that keep the tolerance, in (0, 1)."""
+    largest: float = np.inf
+    counted: Residuals | None = field(default=None, compare=False)
+    """What a plan counts for several such losses; None counts for this one."""
+
+    def __repr__(self) -> str:
+        return f"error_quantile({self.share!r})"
+
+    @property
+    def level(self) -> float:
+        """Share of the predictions that may be off by more."""
+        return 1.0 - self.share
+
+    @property
+    def label(self) -> str:
+        """What is bounded, in words."""
+        return f"{100 * self.share:.6g}% of predictions are off by"
+
+    @property
+    def statistic(self) -> Residuals:
+        """Residuals, and deviations of models."""
+        return self.counted or Residuals(self.level)
+
+    def _each(self, folds: FoldCounts) -> list[Floats]:
+        """Return the residuals of each fold, without what pads it."""
+        pairs = zip(folds.counts, folds.n_rows, strict=True)
+        return [from_ordered(counts[:n]) for counts, n in pairs]
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the quantile of all residuals."""
+        residuals = np.concatenate(self._each(folds))
+        return float(np.quantile(residuals, self.share, method="inverted_cdf"))
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return the tolerance of each fold, at its share of delta."""
+        each = self._each(folds)
+        shares = delta * fold_shares(len(each))
+        return np.array([
+            tolerance_limit(residuals, level=self.level, delta=share)
+            for residuals, share in zip(each, shares.tolist(), strict=True)
+        ])  # fmt: skip
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Return the smallest sum of a fold's tolerance and a deviation from it."""
+        each, k = self._each(folds), len(folds.n_rows)
+        of_folds = shares.labels * fold_shares(k)
+        of_residuals, of_deviations = shared_levels(
+            folds.n_rows, level=self.level, delta=of_folds
+        )
+        tolerances, deviations = np.full((2, k), np.inf)
+        for fold in np.flatnonzero(~np.isnan(of_residuals)).tolist():
+            tolerances[fold] = tolerance_limit(
+                each[fold], level=of_residuals[fold], delta=float(of_folds[fold])
+            )
+            stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
+            deviations[fold] = deviation_limit(
+                pool.counts[fold], self.statistic.edges(folds.counts[fold]),
+                pool.upper_rows(stale), level=float(of_deviations[fold]),
+                delta=shares.pool / k,
+            )  # fmt: skip
+        return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the average tolerance of a fifth of the rows; NaN where infinite."""
+        residuals = np.concatenate(self._each(folds))
+        n_rows = max(1, len(residuals) // 5)
+        expected = expected_tolerance(residuals, n_rows, level=self.level, delta=delta)
+        return expected if np.isfinite(expected) else np.nan
+
+    def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
+        """Say how many rows are needed where those of the first fold are too few."""
+        share = delta * float(fold_shares(n_folds)[0])
+        n_rows = -(-len(y) // n_folds)  # of the first fold, whose share is the largest
+        if allowed_exceedances(n_rows, level=self.level, delta=share) >= 0:
+            return []
+        needed = n_folds * (rows_needed(level=self.level, delta=share) - 1) + 1
+        return [
+            f"{len(y):,} labeled rows are too few for a tolerance of "
+            f"{100 * self.share:.6g}% of the predictions: its bound will be infinite; "
+            f"it needs {needed:,} rows, or fewer folds"
+        ]
+
+
+@dataclass(frozen=True)
+class ExceedanceCount:
+    """Rows that are off by more than a tolerance, and by more than 4/5 of it.
+
+    On the pool, rows on which two models are further apart than the other fifth.
+    """
+
+    tolerance: float
+    on_folds: str = names.OUTER_EXCEEDANCES
+    on_pool: str = names.OUTER_APART
+    on_duplicates: str = names.OUTER_DUPLICATE_APART
+    labels: tuple[str, ...] = ("tolerance", "4/5 of it")
+    counts_differences: bool = True
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """Two numbers of a fold, and one of the pool."""
+        return {
+            self.on_folds: CubeVariable(
+                (names.EXCEEDED,), "rows of the fold that are off by more, of its model"
+            ),
+            self.on_pool: CubeVariable(
+                (), "pool rows on which its model and the full one are 1/5 of it apart"
+            ),
+            self.on_duplicates: CubeVariable(
+                (), "of these, the pool rows that equal labeled rows"
+            ),
+        }
+
+    @property
+    def _parts(self) -> tuple[float, float]:
+        """Return 4/5 and 1/5 of the tolerance, rounded down: the sum is no larger."""
+        whole = self.tolerance * (1.0 - SUM_ROUNDING)
+        return whole * (1.0 - APART), whole * APART
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Count the rows that are off by more, shape (2,)."""
+        assert rows.y is not None
+        residuals = absolute_residuals(rows.y, predictions)
+        near, _ = self._parts
+        return np.array([np.sum(residuals > self.tolerance), np.sum(residuals > near)])
+
+    def count_errors(self, n_errors: int) -> None:
+        """Return None: errors do not show how far off they are."""
+
+    def count_pair(
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+    ) -> Integers:
+        """Count the rows on which both models are further apart, shape ()."""
+        _, apart = self._parts
+        return np.asarray(np.sum(absolute_residuals(fold_model, all_rows) > apart))
+
+
+@dataclass(frozen=True, repr=False)
+class Beyond(RegressionLoss):
+    """The share of predictions that are off by more than a tolerance.
+
+    Notes
+    -----
+    Guarantee: `limits` and `all_rows` hold at once with probability at least
+    ``1 - delta``.
+    Assumes: what the certificate of the search lists; a tolerance that is fixed before
+    the labels are looked at.
+    Source: being off by more is a 0/1 loss, bounded as an error is. The model of all
+    rows is off by more than :math:`t` only if the fold's model is off by more than
+    :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both shares add up,
+    and divide the pool's part of delta.
+    """
+
+    tolerance: float
+    """In the units of the target, > 0."""
+    largest: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"beyond({self.tolerance!r})"
+
+    @property
+    def label(self) -> str:
+        """What is bounded, in words."""
+        return f"Share of predictions off by more than {self.tolerance:.12g}"
+
+    @property
+    def statistic(self) -> ExceedanceCount:
+        """Rows that are off by more."""
+        return ExceedanceCount(self.tolerance)
+
+    def estimate(self, folds: FoldCounts) -> float:
+        """Return the share of all folds together."""
+        return float(folds.counts[:, 0].sum() / folds.n_rows.sum())
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return binomial limits, at the shares of the folds."""
+        return fold_limits(folds.counts[:, 0], folds.n_rows, np.array(delta))
+
+    def all_rows(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> BoundTerms:
+        """Return the smallest sum of a fold's limit and that of being apart."""
+        half, k = shares.pool / 2, len(folds.n_rows)
+        limits = fold_limits(folds.counts[:, 1], folds.n_rows, np.array(half))
+        apart = binomial_tail_inversion(
+            pool.counts, pool.upper_rows(pool.duplicates), delta=half / k
+        )
+        return smallest_sum(limits, limits + apart)
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the average of the limits that a fifth of the rows might get."""
+        n_rows = max(1, int(folds.n_rows.sum() // 5))
+        return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
+
+    def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
+        """Return none: small folds are told of for every loss."""
+        return []
+
+
+DEFAULT: Final = ErrorQuantile(0.9)
+"""What is bounded of regressors where nothing else is asked for."""
+
+
+@dataclass(frozen=True, repr=False)
+class HoldoutLoss:
+    """A loss whose scores are its limits on held-out rows, at one share of delta.
+
+    It ranks the candidates of ``certificate="holdout"``, and bounds them all.
+    """
+
+    loss: Loss
+    share: float
+    """Of delta, for each candidate."""
+
+    def __repr__(self) -> str:
+        return f"{self.loss!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loss, name)
+
+    def score(self, rows: Rows, predictions: Predictions) -> float:
+        """Return the limit of a model on rows that it has not seen."""
+        counts = self.loss.statistic.count(rows, predictions)
+        folds = FoldCounts(counts[np.newaxis], np.array([len(predictions)]))
+        return float(self.loss.limits(folds, self.share)[0])

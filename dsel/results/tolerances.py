@@ -1,0 +1,101 @@
+"""How far off predictions are: tolerances for several shares of them, all at once."""
+
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+
+import pandas as pd
+
+from dsel.results.caveats import Caveat, LimitsWithCaveats
+from dsel.results.texts import at_most, confidence
+from dsel.results.told import Fact, Told
+
+DIGITS = 3
+
+
+def amount_at_most(limit: float) -> str:
+    """Return a limit in units of the target with three digits, never below it.
+
+    Examples
+    --------
+    >>> amount_at_most(3.1201), amount_at_most(0.0451), amount_at_most(123401.0)
+    ('3.13', '0.0451', '124000')
+    """
+    if not isfinite(limit) or not limit:
+        return f"{limit:g}"
+    return at_most(limit, decimals=DIGITS - 1 - floor(log10(abs(limit))))
+
+
+def amount_about(value: float) -> str:
+    """Return what is no limit with as many digits.
+
+    Examples
+    --------
+    >>> amount_about(3.1201), amount_about(123401.0), amount_about(1.0)
+    ('3.12', '123000', '1.00')
+    """
+    if not isfinite(value) or not value:
+        return f"{value:g}"
+    decimals = DIGITS - 1 - floor(log10(abs(value)))
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+@dataclass(frozen=True, eq=False)
+class ToleranceReport(LimitsWithCaveats, Told):
+    """How far off given shares of the predictions of one model are, with limits.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` all tolerances hold at once,
+    those of the other deployment among them.
+    Assumes: what the certificate of the search lists.
+    Source: :func:`dsel.bounds.tolerance_limit` and
+    :func:`dsel.bounds.deviation_limit` at equal parts of delta, and the union bound.
+
+    Examples
+    --------
+    >>> made = ToleranceReport(
+    ...     0.05, "model trained on all labels", (0.5, 0.95), (1.02, 3.9), (1.31, 6.02))
+    >>> print(made)
+    Tolerances (95% confidence, all at once): model trained on all labels
+    share of predictions  off by about  off by at most
+    50%                           1.02            1.31
+    95%                           3.90            6.02
+    >>> float(made.to_dataframe().off_by_at_most[0.95])
+    6.02
+    """
+
+    delta: float
+    """Probability with which any of the tolerances may fail."""
+    model: str
+    """The model that it is about, in words."""
+    shares: tuple[float, ...]
+    """Shares of the predictions."""
+    off_by: tuple[float, ...]
+    """Estimates, of the models of all folds, in units of the target."""
+    off_by_at_most: tuple[float, ...]
+    """Tolerances that so many predictions keep; infinite where rows are too few."""
+    caveats: tuple[Caveat, ...] = ()
+    """Those of the certificate of the model; `remarks` are those that void limits."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a frame with a row for each share, in units of the target."""
+        columns = {"off_by": self.off_by, "off_by_at_most": self.off_by_at_most}
+        return pd.DataFrame(columns, index=pd.Index(self.shares, name="share"))
+
+    def facts(self) -> list[Fact]:
+        """Return the line above the table, the table, and the lines below it."""
+        sure = f"{confidence(self.delta)}% confidence, all at once"
+        head = f"Tolerances ({sure}): {self.model}"
+        if self.remarks:
+            head = f"No guarantee, since {self.remarks[0]}: {self.model}"
+        rows = [
+            (f"{100 * share:.6g}%", amount_about(seen), amount_at_most(limit))
+            for share, seen, limit in zip(
+                self.shares, self.off_by, self.off_by_at_most, strict=True
+            )
+        ]
+        below = [f"No guarantee: {why}" for why in self.remarks[1:]]
+        if not all(map(isfinite, self.off_by_at_most)):
+            below.insert(0, "inf: too few labeled rows for so large a share")
+        heads = ("share of predictions", "off by about", "off by at most")
+        return [("", head), heads, *rows, *(("", line) for line in below)]

@@ -1,0 +1,76 @@
+"""Predictions of regressors with the tolerance that is certified for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.arrays import Floats
+from dsel.bounds.tolerance import add_tolerances
+from dsel.families.answers import predict_numbers
+from dsel.results import Choice
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+
+
+def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
+    """Return the deployment whose tolerance is asked for.
+
+    Raises ValueError where none is certified.
+    """
+    wanted = deploy or choice.deploy
+    certificate = choice.certificates[wanted]
+    if not certificate.is_tolerance or ONE_FOLD not in choice.certificates:
+        raise ValueError(
+            f"a tolerance is certified of regressors with "
+            f"loss=dsel.losses.error_quantile(0.9), got loss={certificate.loss}; "
+            f"search with this loss."
+        )
+    if not certificate.certified:
+        raise ValueError(
+            f"no tolerance is certified, since {certificate.reasons[0]}; mend that, "
+            f"and search in another `out`."
+        )
+    return wanted
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far off the predictions of a model may be."""
+
+    bound: float
+    """What is certified of the model of one fold."""
+    fold_model: Any = None
+    """That model, where the predictions are those of the model of all rows.
+
+    Then how far both are apart on a row is added. That holds for the same share of the
+    rows, whatever the pool is: a row is off by more only if the fold's model is off by
+    more than its tolerance.
+    """
+
+    def interval(self, X: Any, predicted: Floats) -> NDArray[np.float64]:
+        """Return prediction minus and plus tolerance, (n_rows, 2), rounded outward."""
+        tolerances = np.full(len(predicted), self.bound)
+        if self.fold_model is not None:
+            with np.errstate(invalid="ignore"):
+                apart = np.abs(predicted - predict_numbers(self.fold_model, X))
+            tolerances = add_tolerances(tolerances, apart)
+        # A prediction that is no finite number may be off by anything.
+        is_known = np.isfinite(predicted) & np.isfinite(tolerances)
+        center = np.where(is_known, predicted, 0.0)
+        width = np.where(is_known, tolerances, np.inf)
+        low = np.nextafter(center - width, -np.inf)
+        return np.column_stack((low, np.nextafter(center + width, np.inf)))
+
+
+def predict_interval(
+    choice: Choice, models: Mapping[str, Any], X: Any, deploy: str | None = None
+) -> NDArray[np.float64]:
+    """Return the ends between which targets are, (n_rows, 2)."""
+    wanted = check_tolerance(choice, deploy)
+    tolerance = Tolerance(
+        choice.certificates[ONE_FOLD].bound,
+        models[ONE_FOLD] if wanted == ALL_ROWS else None,
+    )
+    return tolerance.interval(X, predict_numbers(models[wanted], X))

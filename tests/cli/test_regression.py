@@ -1,0 +1,166 @@
+"""`dsel select` and `dsel predict` of a table whose target is a number."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import make_friedman1
+
+from dsel.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def houses(n_rows=700, seed=0):
+    X, y = make_friedman1(n_rows, noise=1.0, random_state=seed)
+    frame = pd.DataFrame(X[:, :6]).add_prefix("size_").round(3)
+    frame["town"] = np.where(X[:, 6] > 0.5, "Ulm", "Bonn")
+    return frame.assign(price=(100 * y).round(2))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("houses")
+    frame = houses()
+    frame[:400].to_csv(folder / "t.csv", index=False)
+    frame[:400].to_parquet(folder / "t.parquet", index=False)
+    frame[400:].drop(columns="price").to_csv(folder / "pool.csv", index=False)
+    frame[400:].to_csv(folder / "new.csv", index=False)
+    frame[:400].assign(price=(frame.price[:400]).round()).to_csv(
+        folder / "whole.csv", index=False, float_format="%g"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    made = run(
+        *("select", folder / "t.csv", "--target", "price", "--model", "ridge"),
+        *("--grid", "alpha=0.1,1", "--pool", folder / "pool.csv"),
+        *("--out", folder / "results", "--loss", "report"),
+    )
+    assert made.exit_code == 0, made.output
+    return made.output
+
+
+def test_select__of_numbers_with_fractions_says_how_far_off_they_are(results):
+    assert "Chosen: model__alpha=" in results
+    assert re.search(
+        r"90% of predictions are off by at most \d+ \(95% confidence\), model trained "
+        r"on 80% of the labels", results
+    )  # fmt: skip
+    assert "Tolerances (95% confidence, all at once)" in results
+
+
+@pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
+def test_predict__writes_the_ends_between_which_targets_are(folder, results, deploy):
+    out = folder / f"{deploy}.csv"
+    made = run("predict", folder / "results", folder / "new.csv", "--out", out,
+               "--deploy", deploy)  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert "90% of predictions are off by at most" in made.output
+    table = pd.read_csv(out)
+    assert table.columns.tolist() == ["row", "prediction", "lower", "upper"]
+    true = houses().price[400:].to_numpy()
+    assert ((table.lower <= true) & (true <= table.upper)).mean() >= 0.9
+    widths = (table.upper - table.lower).round(6)
+    assert (widths.nunique() == 1) == (deploy == "one_fold")
+
+
+@pytest.mark.parametrize(
+    ("model", "grid"),
+    [("svm", "C=1,4"), ("forest", "max_features=0.5"),
+     ("boosting", "learning_rate=0.1"), (None, "max_leaf_nodes=7")],
+)  # fmt: skip
+def test_select__has_models_of_numbers(folder, model, grid):
+    named = () if model is None else ("--model", model)
+    made = run("select", folder / "t.parquet", "--target", "price", *named,
+               "--grid", grid, "--cv", 3, "--quiet")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert "90% of predictions are off by at most" in made.output
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [("error_quantile=0.8", "80% of predictions are off by at most"),
+     ("beyond=400", "Share of predictions off by more than 400 at most")],
+)  # fmt: skip
+def test_select__takes_losses_of_numbers(folder, loss, words):
+    made = run("select", folder / "t.csv", "--target", "price", "--model", "ridge",
+               "--grid", "alpha=1", "--loss", loss, "--quiet")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert words in made.output
+
+
+def test_select__asks_what_many_whole_numbers_are(folder):
+    asked = ("select", folder / "whole.csv", "--target", "price", "--quiet")
+    made = run(*asked)
+    assert made.exit_code != 0
+    assert "--task classification or --task regression" in " ".join(made.output.split())
+    ridge = ("--model", "ridge", "--grid", "alpha=1")
+    made = run(*asked, "--task", "regression", *ridge)
+    assert made.exit_code == 0, made.output
+    assert "90% of predictions" in made.output
+
+
+def test_select__takes_few_whole_numbers_for_classes_unless_told(folder):
+    frame = houses()[:400]
+    codes = pd.cut(frame.price, 4, labels=False)
+    frame.assign(price=codes).to_csv(folder / "few.csv", index=False)
+    asked = ("select", folder / "few.csv", "--target", "price", "--quiet")
+    made = run(*asked, "--model", "logistic", "--grid", "C=1")
+    assert made.exit_code == 0, made.output
+    assert "Error at most" in made.output
+    made = run(*asked, "--task", "regression", "--model", "ridge", "--grid", "alpha=1")
+    assert "90% of predictions" in made.output
+
+
+def test_select__takes_rows_without_a_number_for_the_pool(folder):
+    frame = houses()
+    frame.loc[400:, "price"] = np.nan
+    frame.to_csv(folder / "gaps.csv", index=False)
+    made = run("select", folder / "gaps.csv", "--target", "price", "--model", "ridge",
+               "--grid", "alpha=1", "--quiet")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert "model trained on all labels" in made.output
+
+
+def test_select__says_before_the_run_how_many_rows_a_tolerance_needs(folder):
+    houses()[:90].to_csv(folder / "short.csv", index=False)
+    made = run("select", folder / "short.csv", "--target", "price", "--model", "ridge",
+               "--grid", "alpha=1", "--quiet")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert re.search(r"it needs \d+ rows", " ".join(made.output.split()))
+
+
+REFUSED = [
+    (("t.csv", "--model", "logistic"), "logistic ridge of numbers"),
+    (("t.csv", "--task", "classification", "--model", "ridge"), "ridge of classes"),
+    (("t.csv", "--loss", "recall:1"), "--loss class"),
+    (("t.csv", "--loss", "error_quantile=x"), "error_quantile needs a number 'x'"),
+    (("t.csv", "--certificate", "cv_bound", "--pool", "pool.csv"), "for classifiers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_select__refuses_in_one_line(folder, options, words):
+    given = [folder / each if each.endswith(".csv") else each for each in options]
+    made = run("select", *given, "--target", "price")
+    assert made.exit_code != 0
+    text = " ".join(made.output.split())
+    assert [word for word in words.split() if word not in text] == []
+    assert "Traceback" not in text
+
+
+def test_select__of_texts_as_a_regression_names_the_value(folder):
+    frame = houses()[:100].astype({"price": str})
+    frame.loc[7, "price"] = "much"
+    frame.to_csv(folder / "texts.csv", index=False)
+    made = run("select", folder / "texts.csv", "--target", "price", "--task",
+               "regression")  # fmt: skip
+    assert made.exit_code != 0
+    assert "'much' in row 7" in " ".join(made.output.split())

@@ -1,0 +1,395 @@
+"""Regressors: how far off predictions can be, from `fit` to an interval of each row."""
+
+import re
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier, is_regressor
+from sklearn.datasets import make_friedman1
+from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import dsel
+from dsel.bounds import fold_shares, tolerance_limit
+
+pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
+
+FEATURES, TARGETS = make_friedman1(2_400, noise=1.0, random_state=0)
+X, Y, POOL, TRUE = FEATURES[:400], TARGETS[:400], FEATURES[400:], TARGETS[400:]
+GRID = {"alpha": [0.1, 1.0, 100.0]}
+
+
+def search(learner=None, grid=GRID, X=X, y=Y, pool=None, fit=None, **options):
+    learner = Ridge() if learner is None else learner
+    made = dsel.SemiSupervisedSearchCV(learner, grid, **{"random_state": 0} | options)
+    return made.fit(X, y, pool=pool, **(fit or {}))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search(pool=POOL)
+
+
+class NoNumber(RegressorMixin, BaseEstimator):
+    """Predicts no finite number where a feature is small."""
+
+    def __init__(self, below=0.02, number=np.nan):
+        self.below = below
+        self.number = number
+
+    def fit(self, X, y):
+        self.model_ = Ridge().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return np.where(X[:, 0] < self.below, self.number, self.model_.predict(X))
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    """Knows by heart what it saw, and else answers with the mean."""
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def fit(self, X, y):
+        rows = map(bytes, np.ascontiguousarray(X))
+        self.known_ = dict(zip(rows, y, strict=True))
+        self.mean_ = np.mean(y) + self.shift
+        return self
+
+    def predict(self, X):
+        rows = map(bytes, np.ascontiguousarray(X))
+        return np.array([self.known_.get(row, self.mean_) for row in rows])
+
+
+def test_choice__says_how_far_off_predictions_can_be(found):
+    lines = str(found.choice_).splitlines()
+    assert re.fullmatch(r"Chosen: alpha=[\d.]+", lines[0])
+    number = r"90% of predictions are off by at most \d\.\d\d \(95% confidence"
+    assert re.fullmatch(rf"{number}\), model trained on 80% of the labels", lines[1])
+    jointly = ", jointly with the line above"
+    assert re.fullmatch(
+        rf"{number}{jointly}\), model trained on all labels.*", lines[2]
+    )
+    fifth = r"For comparison: a 20% hold-out set would give about \d\.\d\d on average"
+    assert re.fullmatch(fifth, lines[3])
+    assert found.certificate_.certified
+    assert found.certificate_.loss == "error_quantile(0.9)"
+
+
+def test_bound__is_the_smallest_order_statistic_of_the_folds(found):
+    residuals = found.results_.outer_residuals.values
+    shares = 0.95 * 0.05 * fold_shares(5)
+    limits = [
+        tolerance_limit(each, level=0.1, delta=share)
+        for each, share in zip(residuals, shares, strict=True)
+    ]
+    assert found.certificate_.bound == min(limits)
+    assert found.certificate_.fold == np.argmin(limits)
+    fold = found.plan_.layout.last.splits[found.certificate_.fold].test_rows
+    model = found.models_["one_fold"]
+    own = np.sort(np.abs(Y[fold] - model.predict(X[fold])))
+    np.testing.assert_array_equal(own, residuals[found.certificate_.fold])
+
+
+def test_bounds__hold_for_both_models(found):
+    for deploy, certificate in found.certificates_.items():
+        off = np.abs(TRUE - found.models_[deploy].predict(POOL))
+        assert (off > certificate.bound).mean() <= 0.1
+        assert certificate.bound >= found.certificates_["one_fold"].bound
+
+
+def test_predict_interval__is_the_prediction_and_its_tolerance(found):
+    low, high = found.predict_interval(POOL).T
+    np.testing.assert_allclose((low + high) / 2, found.predict(POOL))
+    np.testing.assert_allclose((high - low) / 2, found.certificate_.bound)
+    assert ((low <= TRUE) & (high >= TRUE)).mean() >= 0.9
+
+
+def test_predict_interval__of_all_rows_follows_how_far_both_models_are_apart():
+    made = search(KNeighborsRegressor(), {"n_neighbors": [3, 9]}, pool=POOL,
+                  deploy="all_rows")  # fmt: skip
+    low, high = made.predict_interval(POOL).T
+    one, every = (made.models_[name].predict(POOL) for name in ("one_fold", "all_rows"))
+    wanted = made.certificates_["one_fold"].bound + np.abs(one - every)
+    np.testing.assert_allclose((high - low) / 2, wanted)
+    assert ((high - low) / 2 >= wanted * (1 - 1e-12)).all()
+    assert ((low <= TRUE) & (high >= TRUE)).mean() >= 0.9
+
+
+def test_search__ranks_by_the_mean_squared_error(found):
+    table = pd.DataFrame(found.cv_results_)
+    assert table.rank_test_score.idxmin() == table.mean_squared_error.idxmin()
+    assert dsel.select(found.results_).params == found.best_params_
+    chosen = table.iloc[found.best_index_]
+    variance = Y.var()
+    assert chosen.mean_test_score == pytest.approx(
+        1 - chosen.mean_squared_error / variance, abs=0.05
+    )
+    assert found.best_score_ == chosen.mean_test_score
+    assert found.score(POOL, TRUE) == found.best_estimator_.score(POOL, TRUE)
+
+
+def test_search__is_what_its_estimator_is():
+    SEARCH = dsel.SemiSupervisedSearchCV
+    assert is_regressor(SEARCH(Ridge(), GRID))
+    assert not is_classifier(SEARCH(make_pipeline(StandardScaler(), Ridge()), GRID))
+    assert is_classifier(SEARCH(LogisticRegression(), {"C": [1]}))
+    assert is_regressor(SEARCH(None, [Ridge(), Lasso()]))
+    assert not hasattr(search(), "classes_")
+
+
+def test_search__of_several_learners_chooses_one():
+    learners = [Ridge(), DecisionTreeRegressor(max_depth=1)]
+    made = dsel.SemiSupervisedSearchCV(None, learners, random_state=0).fit(X, Y)
+    assert isinstance(made.best_estimator_, Ridge)
+
+
+@pytest.mark.parametrize("loss", [dsel.losses.beyond(5.0), dsel.losses.beyond(6)])
+def test_beyond__bounds_the_share_that_is_off_by_more(loss):
+    made = search(pool=POOL, loss=loss)
+    assert "Share of predictions off by more than" in str(made.choice_)
+    for deploy, certificate in made.certificates_.items():
+        off = np.abs(TRUE - made.models_[deploy].predict(POOL)) > loss.tolerance
+        assert off.mean() <= certificate.bound <= 1
+    assert made.certificates_["all_rows"].bound < 1
+
+
+def test_report__has_four_tolerances_at_once_and_names_those_that_cannot_be_had():
+    made = search(pool=POOL, report=True)
+    for deploy in ("one_fold", "all_rows"):
+        table = made.certified_report(deploy).to_dataframe()
+        assert table.index.tolist() == [0.5, 0.8, 0.9, 0.95]
+        off = np.abs(TRUE - made.models_[deploy].predict(POOL))
+        for share, limit in table.off_by_at_most.items():
+            assert (off > limit).mean() <= 1 - share
+        assert (table.off_by_at_most > table.off_by).all()
+        assert table.off_by_at_most.is_monotonic_increasing
+    assert made.choice_.tolerances["one_fold"].off_by_at_most[2] == (
+        made.certificates_["one_fold"].bound
+    )
+    few = dsel.plan_search(Ridge(), GRID, X[:200], Y[:200], report=True, random_state=0)
+    assert "too few for a tolerance of 95%" in " ".join(str(few).split())
+    assert "too few for a tolerance of 50%" not in " ".join(str(few).split())
+    own = search(report=[0.75]).certified_report().to_dataframe()
+    assert own.index.tolist() == [0.75]
+
+
+@pytest.mark.parametrize("n_rows", [100, 170])
+def test_too_few_rows__are_told_of_before_the_run_with_how_many_are_needed(n_rows):
+    plan = dsel.plan_search(Ridge(), GRID, X[:n_rows], Y[:n_rows], random_state=0)
+    told = re.search(r"it needs ([\d,]+) rows", " ".join(str(plan).split()))
+    assert told
+    choice = plan.run().choice
+    assert np.isinf(choice.bound)
+    assert "No finite bound of how far 90% of predictions are off" in str(choice)
+    assert np.isinf(plan.run().predict_interval(POOL)).all()
+    needed = int(told[1].replace(",", ""))
+    enough, fewer = (
+        dsel.plan_search(Ridge(), GRID, X[:n], Y[:n], random_state=0)
+        for n in (needed, needed - 1)
+    )
+    assert "it needs" not in str(enough)
+    assert "it needs" in str(fewer)
+    assert np.isfinite(enough.run().choice.bound)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_predictions_that_are_no_finite_numbers__are_infinitely_far_off(number):
+    some = search(NoNumber(number=number), {"below": [0.02]}, pool=POOL)
+    assert np.isfinite(some.certificate_.bound)
+    off = np.abs(TRUE - some.predict(POOL))
+    is_kept = off <= some.certificate_.bound  # NaN is not
+    assert is_kept.mean() >= 0.9
+    assert np.isinf(some.results_.outer_residuals.values).any()
+    low, high = some.predict_interval(POOL).T
+    is_none = ~np.isfinite(some.predict(POOL))
+    assert np.isinf(low[is_none]).all()
+    assert np.isinf(high[is_none]).all()
+    many = search(NoNumber(number=number), {"below": [0.3]}, pool=POOL)
+    assert np.isinf(many.certificate_.bound)
+    assert np.isinf(many.certificates_["all_rows"].bound)
+
+
+def test_pool_rows_that_equal_labeled_rows__do_not_make_a_bound_smaller():
+    fresh = search(Constant(), {"shift": [0.0]}, pool=POOL)
+    stale = search(Constant(), {"shift": [0.0]}, pool=np.vstack([POOL, X, X]))
+    limits = [each.certificates_["all_rows"].bound for each in (fresh, stale)]
+    assert limits[1] >= limits[0]
+    assert stale.results_.outer_duplicate_deviations.values.sum() > 0
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_units__change_the_bound_and_nothing_else(found, unit):
+    other = search(y=unit * Y, pool=POOL)
+    assert other.best_params_ == found.best_params_
+    for deploy in found.certificates_:
+        bound = other.certificates_[deploy].bound
+        assert bound == pytest.approx(unit * found.certificates_[deploy].bound)
+
+
+@pytest.mark.parametrize("prune", ["exact", False])
+def test_pruning__chooses_what_the_exhaustive_search_does(found, prune):
+    made = search(pool=POOL, prune=prune)
+    assert made.best_params_ == found.best_params_
+    assert made.certificate_.bound == found.certificate_.bound
+
+
+def test_search__does_not_depend_on_chunks_or_slices(found):
+    chunked = search(pool=da.from_array(POOL, chunks=(137, -1)))
+    for name in ("outer_residuals", "outer_deviations"):
+        np.testing.assert_array_equal(chunked.results_[name], found.results_[name])
+    assert chunked.certificates_ == found.certificates_
+
+
+def test_out__resumes_and_is_read(tmp_path):
+    options = {"random_state": 0, "report": True, "prune": False}
+    plan = dsel.plan_search(Ridge(), GRID, X, Y, POOL, **options)
+    first = plan.run(out=tmp_path / "run")
+    again = dsel.plan_search(Ridge(), GRID, X, Y, POOL, **options).run(
+        out=tmp_path / "run"
+    )
+    assert again.choice == first.choice
+    np.testing.assert_array_equal(again.model.predict(POOL), first.model.predict(POOL))
+    np.testing.assert_array_equal(
+        again.predict_interval(POOL), first.predict_interval(POOL)
+    )
+    cube = dsel.open_results(tmp_path / "run")
+    assert dsel.select(cube) == first.choice
+    dsel.save_results(first.results, tmp_path / "kept.zarr")
+    kept = dsel.open_results(tmp_path / "kept.zarr")
+    assert dsel.select(kept) == first.choice
+    np.testing.assert_array_equal(kept.outer_residuals, first.results.outer_residuals)
+    estimate = dsel.select(kept, "mean_squared_error").certificate
+    assert not estimate.certified
+    with pytest.raises(ValueError, match="for classifiers"):
+        dsel.select(kept, "cv_error")
+
+
+def test_certify__bounds_any_regressor_search_or_function():
+    inner = GridSearchCV(Ridge(), GRID, cv=3)
+    outcome = dsel.certify(inner, X, Y, POOL, random_state=0)
+    assert type(outcome.model).__name__ == "GridSearchCV"
+    assert outcome.certificate.certified
+    assert outcome.choice.procedure == "GridSearchCV"
+
+    def fit(features, targets):
+        return Ridge().fit(features, targets)
+
+    made = dsel.certify(fit, X, Y, random_state=0, loss=dsel.losses.error_quantile(0.8))
+    assert isinstance(made.model, Ridge)
+    assert "80% of predictions are off by at most" in str(made.choice)
+
+
+def test_certify_prefit__bounds_a_fitted_regressor():
+    model = Ridge().fit(X[:200], Y[:200])
+    made = dsel.certify(model, X[200:], Y[200:], cv="prefit")
+    residuals = np.abs(Y[200:] - model.predict(X[200:]))
+    assert made.bound == tolerance_limit(residuals, level=0.1, delta=0.05)
+    assert re.fullmatch(
+        r"90% of predictions are off by at most [\d.]+ \(95% confidence\), model as "
+        r"given, 200 rows it has not seen", made.headline()
+    )  # fmt: skip
+    few = dsel.certify(model, X[200:220], Y[200:220], cv="prefit")
+    assert "No finite bound" in few.headline()
+    share = dsel.certify(
+        model, X[200:], Y[200:], cv="prefit", loss=dsel.losses.beyond(4.0)
+    )
+    assert 0 < share.bound < 1
+
+
+def test_certify__refuses_a_function_that_returns_the_other_kind_of_model():
+    with pytest.raises(dsel.errors.AllFitsFailedError, match="a fitted regressor"):
+        dsel.certify(lambda X, y: None, X, Y, random_state=0)
+
+
+def test_frames__reach_the_model_with_their_texts():
+    frame = pd.DataFrame(X).add_prefix("x")
+    made = search(X=frame, pool=pd.DataFrame(POOL).add_prefix("x"))
+    assert made.predict_interval(frame).shape == (400, 2)
+    assert made.feature_names_in_.tolist() == frame.columns.tolist()
+
+
+def test_y_of_one_column__is_raveled_with_a_warning(found):
+    with pytest.warns(DataConversionWarning):
+        made = search(y=Y[:, np.newaxis], pool=POOL)
+    assert made.certificates_ == found.certificates_
+
+
+def test_folds_of_groups__give_estimates():
+    keys = np.arange(400) // 4
+    plan = dsel.plan_search(
+        Ridge(), GRID, X, Y, cv=GroupKFold(4), groups=keys, random_state=0
+    )
+    choice = plan.run().choice
+    assert choice.criterion == "mean_squared_error"
+    assert not choice.certificate.certified
+    assert "No guarantee" in str(choice)
+
+
+def test_groups__are_certified_by_one_row_of_each():
+    keys = np.arange(400) // 2
+    made = search(fit={"groups": keys})
+    assert "on a random row of a new group" in str(made.choice_)
+    assert made.certificate_.certified
+
+
+def plan(learner=None, grid=GRID, X=X, y=Y, pool=None, **options):
+    learner = Ridge() if learner is None else learner
+    return dsel.plan_search(learner, grid, X, y, pool, random_state=0, **options)
+
+
+TEXTS = np.where(Y > 14, "high", "low")
+GAPS = np.where(np.arange(400) == 7, np.nan, Y)
+REFUSED = [
+    (lambda: plan(y=np.column_stack([Y, Y])), "`y` one column (400, 2)"),
+    (lambda: plan(y=GAPS), "`y` finite row 7 nan"),
+    (lambda: plan(y=np.where(np.isnan(GAPS), np.inf, Y)), "`y` finite row 7 inf"),
+    (lambda: plan(y=[None, *Y[1:]]), "`y` row 0 None"),
+    (lambda: plan(y=TEXTS), "`y` numbers classifiers"),
+    (lambda: plan(y=TEXTS.astype(object)), "`y` numbers classifiers"),
+    (lambda: plan(y=np.arange(400).astype("M8[D]")), "`y` numbers Timestamp"),
+    (lambda: plan(y=Y[:50]), "`y` 50 400"),
+    (lambda: plan(y=None), "`y`"),
+    (lambda: plan(y=Y + 1j), "`y` numbers complex"),
+    (lambda: dsel.plan_search(None, [Ridge(), LogisticRegression()], X, Y),
+     "`param_grid` both LogisticRegression Ridge"),
+    (lambda: plan(certificate="cv_bound", pool=POOL), "'cv_bound' for classifiers"),
+    (lambda: plan(certificate="best_fold", pool=POOL), "'best_fold' for classifiers"),
+    (lambda: plan(n_queries=20, pool=POOL), "`n_queries` 20 for classifiers"),
+    (lambda: plan(loss=dsel.losses.recall("a")), "`loss` regressors error_quantile"),
+    (lambda: plan(LogisticRegression(), {"C": [1]}, y=TEXTS,
+                  loss=dsel.losses.error_quantile()), "`loss` classifiers recall"),
+    (lambda: plan(criterion="cv_error"), "`criterion` 'mean_squared_error'"),
+    (lambda: plan(criterion="loo_error"), "`criterion` 'mean_squared_error'"),
+    (lambda: plan(LogisticRegression(), {"C": [1]}, y=TEXTS,
+                  criterion="mean_squared_error"), "`criterion` regressors"),
+    (lambda: plan(report=["a"]), "`report` a number in (0, 1) 'a'"),
+    (lambda: plan(report="price"), "`report` shares"),
+    (lambda: plan(report=[1.5]), "`report` between 0 and 1"),
+    (lambda: plan(report_by=0), "`report_by` 0 classifiers"),
+    (lambda: dsel.losses.error_quantile(90), "`share` between 0 and 1"),
+    (lambda: dsel.losses.beyond(0), "`tolerance`"),
+    (lambda: dsel.losses.beyond(np.inf), "`tolerance`"),
+    (lambda: search(loss=dsel.losses.beyond(2.0)).predict_interval(X),
+     "tolerance error_quantile(0.9) beyond(2.0)"),
+    (lambda: plan().run().monitor(POOL), "`monitor` Ridge predict_interval"),
+    (lambda: dsel.compare_models(Ridge().fit(X, Y), Ridge(2).fit(X, Y), POOL),
+     "regressor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[each[1] for each in REFUSED])
+def test_wrong_input__is_refused_in_one_line(call, words):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    message = str(caught.value)
+    assert [word for word in words.split() if word not in message] == []
+    assert "\n" not in message
