@@ -70,6 +70,17 @@ def test_fit__certificate_holds_before_the_optimum(rng):
     assert found.contrast_lower_ >= 0.0
 
 
+@pytest.mark.filterwarnings("ignore::dsel.errors.GuaranteeWarning")
+@pytest.mark.parametrize("seed", [1, 3, 6, 8])
+def test_fit__proves_no_gap_below_its_rounding(seed):
+    # At the optimum the computed gain is rounding, of either sign: no gap of 0.
+    rng = np.random.default_rng(seed)
+    for sizes in ({}, {"n": 40, "m": 300, "d": 4}):
+        found = fit(*make_rows(rng, **sizes), tol=1e-300, max_passes=200)
+        assert found.duality_gap_ > 1e-18
+        assert found.solver_status_ != "converged"
+
+
 def test_fit__is_affine_invariant(rng):
     X, y, U = make_rows(rng, n=30, m=200, d=3, n_classes=3)
     A, shift = rng.normal(size=(3, 3)) * [[1.0], [100.0], [1e-3]], [9, -5, 0.2]
