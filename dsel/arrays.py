@@ -85,10 +85,17 @@ def check_rows(X: Any, what: str = "`X`") -> None:
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     is_other |= isinstance(X, pd.Index) or (isinstance(kind, str) and kind == "V")
     is_other |= isinstance(X, Mapping) and not sparse.issparse(X)
-    if is_other or is_lazy or not (
-        isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
-        or hasattr(X, "__dataframe__") or hasattr(X, "compute")
-    ):  # fmt: skip
+    if (
+        is_other
+        or is_lazy
+        or not (
+            isinstance(X, Sequence)
+            or hasattr(X, "shape")
+            or hasattr(X, "__array__")
+            or hasattr(X, "__dataframe__")
+            or hasattr(X, "compute")
+        )
+    ):
         way = "call its collect()" if is_lazy else "make a data frame or an array of it"
         raise TypeError(
             f"{what} must hold rows of features, got {type(X).__name__}; {way}."

@@ -216,13 +216,19 @@ def _start_here(workers: int | None, memory: Any, stack: ExitStack) -> Any:
         # Starting Python's resource tracker unblocks SIGINT, so it is started first.
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        return stack.enter_context(LocalCluster(
-            n_workers=workers or count_threads(), threads_per_worker=1,
-            memory_limit=memory, host="127.0.0.1",
-            # Every account on this machine can connect to loopback.
-            security=Security.temporary(), silence_logs=logging.CRITICAL,
-            dashboard_address=LOOPBACK_HTTP, worker_dashboard_address=LOOPBACK_HTTP,
-        ))  # fmt: skip
+        return stack.enter_context(
+            LocalCluster(
+                n_workers=workers or count_threads(),
+                threads_per_worker=1,
+                memory_limit=memory,
+                host="127.0.0.1",
+                # Every account on this machine can connect to loopback.
+                security=Security.temporary(),
+                silence_logs=logging.CRITICAL,
+                dashboard_address=LOOPBACK_HTTP,
+                worker_dashboard_address=LOOPBACK_HTTP,
+            )
+        )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

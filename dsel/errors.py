@@ -13,8 +13,14 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 STORAGE_LIBRARIES: Final = (
-    "adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google",
-)  # fmt: skip
+    "adlfs",
+    "aiobotocore",
+    "aiohttp",
+    "azure",
+    "botocore",
+    "gcsfs",
+    "google",
+)
 """Packages that reach object stores, each with exceptions of its own."""
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Numbers of errors of a place that has no room."""

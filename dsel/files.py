@@ -20,8 +20,12 @@ from dsel.errors import writing
 PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
 """Names of files that dsel or zarr is writing, or whose writer was killed."""
 NO_HARD_LINKS: Final = (
-    errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP,
-)  # fmt: skip
+    errno.EPERM,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+)
 """What file systems say that have no hard links."""
 TRIES: Final = 5
 """How often a file is written whose temporary file another run has removed."""

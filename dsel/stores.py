@@ -29,8 +29,13 @@ HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
 
 BAD_HEADER: Final = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What zarr raises at a header that is not as its format asks."""
 
 # fmt: off

@@ -323,7 +323,11 @@ def queried_all_rows(
     """
     share = checks.check_probability(delta, "delta")
     more = queried_difference(
-        mean_limit, n_differ, n_unlabeled, delta=QUERY_SHARES.pool * share,
-        n_duplicates=n_duplicates, n_duplicates_differ=n_duplicates_differ,
-    )  # fmt: skip
+        mean_limit,
+        n_differ,
+        n_unlabeled,
+        delta=QUERY_SHARES.pool * share,
+        n_duplicates=n_duplicates,
+        n_duplicates_differ=n_duplicates_differ,
+    )
     return float(np.nextafter(fold_limit + float(more), np.inf))

@@ -275,9 +275,15 @@ class _Labeling:
         X, y = native(self.X), np.array(self.y)
         others = self.pool.excluding(self.rows)
         results = covalidate(
-            self.estimator, None, X, y, others, random_state=self.seed, picked=True,
+            self.estimator,
+            None,
+            X,
+            y,
+            others,
+            random_state=self.seed,
+            picked=True,
             **options,
-        )  # fmt: skip
+        )
         return ActiveStep(self.rows, X, y, results)
 
 

@@ -104,9 +104,16 @@ def covalidate(
     (5, ('gamma', 'repeat'))
     """
     plan = plan_covalidation(
-        estimator, param_grid, X, y, pool, repeats=repeats, criterion=criterion,
-        random_state=random_state, **options,
-    )  # fmt: skip
+        estimator,
+        param_grid,
+        X,
+        y,
+        pool,
+        repeats=repeats,
+        criterion=criterion,
+        random_state=random_state,
+        **options,
+    )
     return plan.run(client, out=out, storage_options=storage_options).results
 
 
@@ -162,14 +169,23 @@ def plan_covalidation(
     if param_grid is None:
         estimator, param_grid = None, [estimator]
     for name, flag in (
-        ("leave_one_out", leave_one_out), ("picked", picked), ("prune", prune),
-    ):  # fmt: skip
+        ("leave_one_out", leave_one_out),
+        ("picked", picked),
+        ("prune", prune),
+    ):
         check_truth(flag, name)
     plan = plan_search(
-        estimator, param_grid, X, y, pool, criterion=criterion,
+        estimator,
+        param_grid,
+        X,
+        y,
+        pool,
+        criterion=criterion,
         cv=check_integer(repeats, "repeats", at_least=1),
-        prune="exact" if prune else False, random_state=random_state, **options,
-    )  # fmt: skip
+        prune="exact" if prune else False,
+        random_state=random_state,
+        **options,
+    )
     if leave_one_out:
         plan = plan.with_leave_one_out()
     if not picked:

@@ -67,10 +67,14 @@ def write_row_disagreement(
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
     opened = matching_pool(open_pool(pool), labeled)
     [(family, fitted)], failures = train_grid(
-        candidates, labeled.X, labeled.y,
-        block_splits(n_rows, n_models, seed=seed), classes=labeled.classes, seed=seed,
+        candidates,
+        labeled.X,
+        labeled.y,
+        block_splits(n_rows, n_models, seed=seed),
+        classes=labeled.classes,
+        seed=seed,
         client=client,
-    )  # fmt: skip
+    )
     if failures:
         raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
     models = family.join(fitted)
@@ -92,11 +96,15 @@ def write_row_disagreement(
         return {"disagreement": rates, "variance": np.asarray(rates / 2, np.float32)}
 
     write_rows(
-        opened, path, rates_of,
+        opened,
+        path,
+        rates_of,
         dict.fromkeys(("disagreement", "variance"), ((), "float32", np.nan)),
         block_rows=int(np.clip(BLOCK_NBYTES // row_nbytes, 64, 65_536)),
-        attributes=attributes, client=client, allow_nan=allow_nan,
-    )  # fmt: skip
+        attributes=attributes,
+        client=client,
+        allow_nan=allow_nan,
+    )
 
 
 def most_disputed(

@@ -28,11 +28,19 @@ NOTHING: Final = "nothing but missing values"
 NUMERIC: Final = "buif"
 """Kinds of numpy's types of numbers and truth values."""
 _KINDS: Final = {
-    "string": TEXT, "empty": NOTHING, "boolean": TRUTH, "decimal": NUMBER,
-    "integer": NUMBER, "floating": NUMBER, "mixed-integer-float": NUMBER,
-    "datetime64": "time", "datetime": "time", "timedelta64": "duration",
-    "timedelta": "duration", "time": "time of day",
-}  # fmt: skip
+    "string": TEXT,
+    "empty": NOTHING,
+    "boolean": TRUTH,
+    "decimal": NUMBER,
+    "integer": NUMBER,
+    "floating": NUMBER,
+    "mixed-integer-float": NUMBER,
+    "datetime64": "time",
+    "datetime": "time",
+    "timedelta64": "duration",
+    "timedelta": "duration",
+    "time": "time of day",
+}
 """Of what pandas infers from values; any other kind has pandas' own name."""
 _ARE_DEEP: Final = int(pd.__version__.split(".")[0]) < 3
 """Whether a copy that may be written to copies values; pandas 3 does so on a write."""

@@ -32,10 +32,16 @@ _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
 _HASH_SEED: Final = 0x64_73_65_6C
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-_OF_CLASSES: Final = frozenset({
-    "__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__",
-    "__slotnames__",
-})  # fmt: skip
+_OF_CLASSES: Final = frozenset(
+    {
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "_abc_impl",
+        "__firstlineno__",
+        "__slotnames__",
+    }
+)
 """Entries of a class that say nothing of what it does; pickling adds the last one."""
 _OF_CODE: Final = (
     *("code", "consts", "names", "varnames", "freevars", "cellvars", "argcount"),
@@ -139,9 +145,12 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
         held = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
         return f"class {told}", (value.__bases__, held)
     return "function", (
-        value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__,
+        value.__code__,
+        value.__defaults__,
+        value.__kwdefaults__,
+        value.__closure__,
         _globals_of(value.__code__, value.__globals__),
-    )  # fmt: skip
+    )
 
 
 def _globals_of(code: CodeType, known: dict[str, Any]) -> dict[str, Any]:

@@ -15,13 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 GAP_WORDS: Final = (
-    "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", ".", "#N/A",
-)  # fmt: skip
+    "NA",
+    "N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "null",
+    "NULL",
+    "None",
+    "?",
+    "-",
+    ".",
+    "#N/A",
+)
 """What stands for a gap in columns of numbers, truth values and dates, as the empty
 cell does. In columns of text these are values."""
-TRUTH_PAIRS: Final = (
-    ("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"),
-)  # fmt: skip
+TRUTH_PAIRS: Final = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"))
 """Words of truth values in any case, the true one first."""
 LARGEST_EXACT: Final = 2**53
 """Beyond it float64 does not hold every whole number."""

@@ -248,9 +248,12 @@ def _converted(
 
 
 def _block_like(
-    schema: TableSchema, written: Mapping[str, Kind], where: str, first: int,
+    schema: TableSchema,
+    written: Mapping[str, Kind],
+    where: str,
+    first: int,
     rows: pd.DataFrame,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return the rows of a block in the kinds of the labeled table."""
     texts = {
         column.name: _written_text(rows[column.name], written[column.name])

@@ -67,11 +67,13 @@ def from_parquet(
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
     of_objects = {  # which pandas holds of these types
-        "date": pa.types.is_date, "time of day": pa.types.is_time,
-        NUMBER: pa.types.is_decimal, "bytes": pa.types.is_binary,
+        "date": pa.types.is_date,
+        "time of day": pa.types.is_time,
+        NUMBER: pa.types.is_decimal,
+        "bytes": pa.types.is_binary,
         TEXT: lambda of: pa.types.is_string(of) or pa.types.is_large_string(of),
         "lists or structs": pa.types.is_nested,
-    }  # fmt: skip
+    }
     empty, known = schema.empty_table().to_pandas(), []
     for field, column in zip(schema, columns_of(empty), strict=True):
         kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))

@@ -70,9 +70,12 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
         return [as_shown(X[places], numbers[places], pool.columns)]
 
     parts = pool.with_schema(pool.frames).reduce(
-        pick, lambda before, after: before + after, client=client, allow_nan=True,
+        pick,
+        lambda before, after: before + after,
+        client=client,
+        allow_nan=True,
         spans=spans,
-    )  # fmt: skip
+    )
     return pd.concat(parts).loc[wanted]
 
 

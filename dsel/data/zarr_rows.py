@@ -33,14 +33,26 @@ FILL_VALUE: Final = "_FillValue"
 DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
 """Attribute of what xarray wrote in zarr format 2."""
 MEANINGS: Final = (
-    FILL_VALUE, "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype",
-    "units", "calendar",
-)  # fmt: skip
+    FILL_VALUE,
+    "missing_value",
+    "scale_factor",
+    "add_offset",
+    "_Unsigned",
+    "dtype",
+    "units",
+    "calendar",
+)
 """Attributes by which xarray, as netCDF, takes stored numbers for others."""
 _STAMPS: Final = (
-    "ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified",
+    "ETag",
+    "etag",
+    "md5Hash",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "modified",
     "created",
-)  # fmt: skip
+)
 """How file systems call what changes when a file is written, the best first."""
 
 

@@ -79,9 +79,13 @@ def check_family(
 
 
 def _compare(
-    family: Family, alone: FittedGroup, together: FittedGroup, place: int, column: int,
+    family: Family,
+    alone: FittedGroup,
+    together: FittedGroup,
+    place: int,
+    column: int,
     X: NDArray[Any],
-) -> None:  # fmt: skip
+) -> None:
     """Raise where a model counts or predicts otherwise than in company."""
     counts = [
         (each.counts.test_errors[at], each.counts.status[at])
@@ -103,9 +107,13 @@ def _compare(
 
 
 def _check_model(
-    family: Family, fitted: FittedGroup, number: int, split: Any, X: NDArray[Any],
+    family: Family,
+    fitted: FittedGroup,
+    number: int,
+    split: Any,
+    X: NDArray[Any],
     codes: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     """Raise where errors or the estimator are not those of the predictions."""
     name, rows = type(family).__name__, split.test_rows
     predicted = fitted.predict(X, [np.array(split.number)])[0, 0]

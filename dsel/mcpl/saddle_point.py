@@ -71,16 +71,26 @@ def fit_contrast(
         )
         # The sample's solution is a start only: more digits of it are of no use.
         start = _solve(
-            contrast_with(weighted), functions, start, origin, n_rows,
+            contrast_with(weighted),
+            functions,
+            start,
+            origin,
+            n_rows,
             lambda count: weight * count(sample, np.arange(n_rows)),
-            tol=max(tol, _SAMPLE_TOL), max_passes=max_passes,
-        ).hull  # fmt: skip
+            tol=max(tol, _SAMPLE_TOL),
+            max_passes=max_passes,
+        ).hull
     contrast = contrast_with(moments)
     found = _solve(
-        contrast, functions, start, origin, int(pool.boundaries[-1]),
+        contrast,
+        functions,
+        start,
+        origin,
+        int(pool.boundaries[-1]),
         partial(pool.reduce, combine=add, keep=True, name="responsibilities"),
-        tol=tol, max_passes=max_passes,
-    )  # fmt: skip
+        tol=tol,
+        max_passes=max_passes,
+    )
     # Two reads before the solver's: moments, and the labelings to start from.
     n_passes = found.n_passes + 2
     # No gain is certified: the supervised estimate, whose contrast is 0 by definition.

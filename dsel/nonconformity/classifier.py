@@ -175,11 +175,15 @@ class NonconformityClassifier(
         grid = drawn(self.param_grid, self.seed_)
         candidates = make_candidates(self.estimator, grid)
         trained, failures = train_grid(
-            candidates, X, codes, [split],
-            classes=self.classes_, seed=self.seed_,
+            candidates,
+            X,
+            codes,
+            [split],
+            classes=self.classes_,
+            seed=self.seed_,
             fit_params=self.routed_fit_params(fit_params),
             client=client,
-        )  # fmt: skip
+        )
         fitted = candidates, trained, failures, self.classes_
         axes = grid_axes(grid)
         is_dense = not issparse(X)
@@ -394,9 +398,14 @@ class NonconformityClassifier(
         n_errors = int(is_wrong.sum())
         bound = float(holdout_bound(n_errors, n_rows, delta=delta)) if n_rows else 1.0
         return Certificate(
-            bound, delta, "holdout", "all_rows", full_list(has_pool=False),
-            n_labeled=n, equal_rows=n_equal,
-        )  # fmt: skip
+            bound,
+            delta,
+            "holdout",
+            "all_rows",
+            full_list(has_pool=False),
+            n_labeled=n,
+            equal_rows=n_equal,
+        )
 
     def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
         """Predict every row of a pool, chunk by chunk, and write the result as zarr.

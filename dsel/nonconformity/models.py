@@ -104,16 +104,21 @@ def train_grid(
     Also returned is why a candidate failed, by its number.
     """
     assignments = assign_families(
-        candidates, X, classes=classes, seed=seed,
+        candidates,
+        X,
+        classes=classes,
+        seed=seed,
         fit_params=checked_params(fit_params, len(y)),
-    )  # fmt: skip
+    )
     groups = [(each.family, group) for each in assignments for group in each.groups]
     tasks = [
-        Task(f"fit-{group_label(group, number)}-{split.label}-{number}",
-             FitJob(family, group, split))
+        Task(
+            f"fit-{group_label(group, number)}-{split.label}-{number}",
+            FitJob(family, group, split),
+        )
         for number, (family, group) in enumerate(groups)
         for split in splits
-    ]  # fmt: skip
+    ]
     client = resolve_client(client)
     if client is None and any(each.family.holds_interpreter for each in assignments):
         # Two threads fit no faster then, and would take each other's warnings.

@@ -81,17 +81,25 @@ class ClusterExecutor:
             where = {"workers": [address], "allow_other_workers": True}
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
             whole = result = self._client.submit(
-                _run_on_worker, self._contexts[task.context or self._first], task.job,
+                _run_on_worker,
+                self._contexts[task.context or self._first],
+                task.job,
                 [self._futures[name][0] for name in task.inputs],
-                task.read_sources(self._client), task.keeps_output,
+                task.read_sources(self._client),
+                task.keeps_output,
                 key=f"{task.key}-{self._run_id}-{next(self._serial)}",
-                priority=task.priority, pure=False, **where,
-            )  # fmt: skip
+                priority=task.priority,
+                pure=False,
+                **where,
+            )
         if task.keeps_output:
             result = self._client.submit(
-                attrgetter("result"), whole, key=f"result-{whole.key}",
-                priority=task.priority + 1, pure=False,
-            )  # fmt: skip
+                attrgetter("result"),
+                whole,
+                key=f"result-{whole.key}",
+                priority=task.priority + 1,
+                pure=False,
+            )
         self._futures[task.key] = (whole, result)
         result.add_done_callback(lambda _: self._ended.put(task.key))
 
@@ -151,9 +159,12 @@ class ClusterExecutor:
 
 
 def _run_on_worker(
-    sent: tuple[Packed, Any], job: Job, wholes: list[Output], sources: list[Any],
+    sent: tuple[Packed, Any],
+    job: Job,
+    wholes: list[Output],
+    sources: list[Any],
     keeps: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     packed, versions = sent
     check_here(versions)
     inputs = Inputs(tuple(each.kept for each in wholes), sources)

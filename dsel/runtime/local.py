@@ -211,9 +211,12 @@ def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
     """Start a call in one of `n` processes; those that have ended begin again."""
     is_first = not _pools
     if (pool := _pools.get(n)) is None:
-        pool = _pools.setdefault(n, ProcessPoolExecutor(
-            n, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),)
-        ))  # fmt: skip
+        pool = _pools.setdefault(
+            n,
+            ProcessPoolExecutor(
+                n, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),)
+            ),
+        )
     try:
         future: Future[Any] = pool.submit(function, *arguments)
     except BrokenExecutor:

@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PACKAGES: Final = (
-    "dsel", "numpy", "scipy", "scikit-learn", "dask", "distributed", "xarray", "zarr",
+    "dsel",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "dask",
+    "distributed",
+    "xarray",
+    "zarr",
     "numba",
-)  # fmt: skip
+)
 """What must be the same on client and workers for counts to be the same."""
 CODE: Final = "code of dsel"
 """What two checkouts of one version may differ in; compared, but never stored."""

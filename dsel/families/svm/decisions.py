@@ -139,9 +139,13 @@ def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
                 axis=1,
             )
             pair.append(
-                Layout(into.columns[:end], weights[:end], begins,
-                       bounds.reshape(len(i), 5 * LANES))
-            )  # fmt: skip
+                Layout(
+                    into.columns[:end],
+                    weights[:end],
+                    begins,
+                    bounds.reshape(len(i), 5 * LANES),
+                )
+            )
         layouts.append((pair[0], pair[1]))
     return DecisionWeights(machines, columns, tuple(layouts))
 
@@ -171,9 +175,15 @@ def decide(
     codes[models] = -1
     for k, layouts in enumerate(duals.layouts):
         votes.settle(
-            values, places, layouts[block.less_one], peaks, block.errors, guess,
-            present, codes[k * LANES : (k + 1) * LANES],
-        )  # fmt: skip
+            values,
+            places,
+            layouts[block.less_one],
+            peaks,
+            block.errors,
+            guess,
+            present,
+            codes[k * LANES : (k + 1) * LANES],
+        )
     if codes.min(initial=0) == 0:
         return codes
     pairs = np.triu_indices(len(present), 1)
@@ -208,9 +218,15 @@ def cell_decisions(
     terms, limits = np.zeros((2, n_present, n_present - 1, len(rows)))
     values, models = np.ascontiguousarray(values), np.ascontiguousarray(models)
     votes.add_terms(
-        values, duals.columns, machines.coefs, machines.starts, rows, models, terms,
+        values,
+        duals.columns,
+        machines.coefs,
+        machines.starts,
+        rows,
+        models,
+        terms,
         limits,
-    )  # fmt: skip
+    )
     i, j = np.triu_indices(n_present, 1)
     offsets = machines.offsets[:, models]
     changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)

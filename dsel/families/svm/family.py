@@ -48,14 +48,17 @@ class KernelSVMFamily(Family):
         others = set(self.fit_params) - {f"{prefix}sample_weight"}
         reasons = {
             "the kernel is a function that only SVC can call": callable(svc.kernel),
-            f"the kernel {svc.kernel!r} is fitted by scikit-learn alone":
-                not callable(svc.kernel) and svc.kernel not in KERNELS,
+            f"the kernel {svc.kernel!r} is fitted by scikit-learn alone": not callable(
+                svc.kernel
+            )
+            and svc.kernel not in KERNELS,
             "probability=True needs libsvm's own fit": svc.probability is True,
             "break_ties=True predicts by confidences, not by votes": svc.break_ties,
-            "a precomputed kernel inside a pipeline is changed by its other steps":
-                svc.kernel == "precomputed" and type(estimator) is Pipeline,
+            "a precomputed kernel inside a pipeline is changed by its other steps": svc.kernel
+            == "precomputed"
+            and type(estimator) is Pipeline,
             f"the fit parameter {min(others, default='')!r} is not for the SVC": others,
-        }  # fmt: skip
+        }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
     def rows_of(self, estimator: Any, X: Any) -> Any:

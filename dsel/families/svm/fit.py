@@ -29,9 +29,13 @@ class GroupFit:
     """The fits of one group: what they share."""
 
     def __init__(
-        self, family: Family, group: Sequence[Candidate], X: Any, y: Integers,
+        self,
+        family: Family,
+        group: Sequence[Candidate],
+        X: Any,
+        y: Integers,
         budget: Cache,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.family, self.X, self.y, self.budget = family, X, y, budget
         self.classes = family.classes
         C_values = np.array([float(opened(each.estimator)[2].C) for each in group])
@@ -51,11 +55,18 @@ class GroupFit:
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
             origin = f"{'values' if n_values else 'rows'}-{content_hash(X, y)}"
-            self.as_given = budget.get(f"svm-{origin}", lambda: rows_by_class(
-                y, len(self.classes), np.arange(len(y)),
-                as_floats(X[:, np.argsort(y, kind="stable")] if n_values else X),
-                origin=origin, steps=(), n_values=n_values,
-            ))  # fmt: skip
+            self.as_given = budget.get(
+                f"svm-{origin}",
+                lambda: rows_by_class(
+                    y,
+                    len(self.classes),
+                    np.arange(len(y)),
+                    as_floats(X[:, np.argsort(y, kind="stable")] if n_values else X),
+                    origin=origin,
+                    steps=(),
+                    n_values=n_values,
+                ),
+            )
 
     def fit(
         self, split: Split, counts: FitCounts, column: int
@@ -72,13 +83,23 @@ class GroupFit:
         labeled, tests = self.as_given, tuple[Any, ...]()
         if labeled is None:
             origin, steps, rows, tests = fitted_prefix(
-                Pipeline(self.steps), self.X, self.y, self.classes, split,
-                seed=self.family.seed, cache=self.budget,
-            )  # fmt: skip
+                Pipeline(self.steps),
+                self.X,
+                self.y,
+                self.classes,
+                split,
+                seed=self.family.seed,
+                cache=self.budget,
+            )
             labeled = rows_by_class(
-                self.y[train], len(self.classes), train, usable(rows, svc.kernel),
-                origin=origin, steps=steps, takes_frames=isinstance(self.X, Frame),
-            )  # fmt: skip
+                self.y[train],
+                len(self.classes),
+                train,
+                usable(rows, svc.kernel),
+                origin=origin,
+                steps=steps,
+                takes_frames=isinstance(self.X, Frame),
+            )
         places = labeled.places_of(train)
         by_place = np.argsort(places)
         kernel = resolve_kernel(svc, labeled.rows[places[by_place]])
@@ -169,9 +190,15 @@ class GroupFit:
         present, firsts = np.unique(self.y[numbers], return_index=True)
         starts = np.append(firsts, len(places))
         coefs, offsets, steps, gaps = smo.solve_pairs(
-            self.gram, places, starts, weights, self.diagonal[places],
-            self.C_values, float(self.svc.tol), int(self.svc.max_iter),
-        )  # fmt: skip
+            self.gram,
+            places,
+            starts,
+            weights,
+            self.diagonal[places],
+            self.C_values,
+            float(self.svc.tol),
+            int(self.svc.max_iter),
+        )
         is_new = np.ones(len(self.candidates), dtype=np.bool_)
         is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)

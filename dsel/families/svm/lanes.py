@@ -37,9 +37,11 @@ def compiled(
     With `fast` comparisons may assume what `FAST` says.
     """
     options: dict[str, Any] = {
-        "nogil": True, "error_model": "numpy", "inline": inline,
+        "nogil": True,
+        "error_model": "numpy",
+        "inline": inline,
         "fastmath": set(FAST) if fast else False,
-    }  # fmt: skip
+    }
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
@@ -151,9 +153,15 @@ class Lanes:
 
 
 def _add_products(
-    typing_context: Any, values: Any, rows: Any, columns: Any, begin: Any, end: Any,
-    weights: Any, out: Any,
-) -> Any:  # fmt: skip
+    typing_context: Any,
+    values: Any,
+    rows: Any,
+    columns: Any,
+    begin: Any,
+    end: Any,
+    weights: Any,
+    out: Any,
+) -> Any:
     """Write sums over t of values[r, columns[t]] * weights[t, m] for ROWS rows r.
 
     `weights` is (n_terms, LANES) and `out` (ROWS * LANES,), both of the type of the
@@ -199,10 +207,20 @@ def _add_products(
 
 
 def _compare_lanes(
-    typing_context: Any, first: Any, second: Any, bound: Any, sizes: Any, sign: Any,
-    other: Any, few: Any, most: Any, few_other: Any, most_other: Any, rivals: Any,
+    typing_context: Any,
+    first: Any,
+    second: Any,
+    bound: Any,
+    sizes: Any,
+    sign: Any,
+    other: Any,
+    few: Any,
+    most: Any,
+    few_other: Any,
+    most_other: Any,
+    rivals: Any,
     lowest: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Enter the decisions between two classes i < j into what is known of both.
 
     `first` and `second` are what the support vectors of either add to the decisions,
@@ -232,9 +250,11 @@ def _compare_lanes(
         lost = builder.fcmp_ordered("<", ahead, builder.fneg(error))
         won, lost = builder.zext(won, whole), builder.zext(lost, whole)
         for place, change, by in (
-            (6, builder.add, won), (7, builder.sub, lost),
-            (8, builder.add, lost), (9, builder.sub, won),
-        ):  # fmt: skip
+            (6, builder.add, won),
+            (7, builder.sub, lost),
+            (8, builder.add, lost),
+            (9, builder.sub, won),
+        ):
             start = lanes.start(place)
             lanes.store(change(lanes.load(start), by), start)
         least, rivals = lanes.start(11), lanes.start(10)
@@ -244,15 +264,32 @@ def _compare_lanes(
         lanes.store(builder.select(lower, number, lanes.load(rivals)), rivals)
         return context.get_dummy_value()
 
-    kinds = (first, second, bound, sizes, types.float64, types.intp, few, most,
-             few_other, most_other, rivals, lowest)  # fmt: skip
+    kinds = (
+        first,
+        second,
+        bound,
+        sizes,
+        types.float64,
+        types.intp,
+        few,
+        most,
+        few_other,
+        most_other,
+        rivals,
+        lowest,
+    )
     return types.void(*kinds), emit
 
 
 def _best_partner(
-    typing_context: Any, best: Any, own: Any, row: Any, diagonal: Any, residual: Any,
+    typing_context: Any,
+    best: Any,
+    own: Any,
+    row: Any,
+    diagonal: Any,
+    residual: Any,
     fall: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the last row that gains most if paired with the first one, and the gap.
 
     `best` and `own` are the first row's residual and its kernel with itself, `row` is
@@ -291,9 +328,14 @@ def _best_partner(
 
 
 def _subtract_rows(
-    typing_context: Any, up: Any, first: Any, down: Any, second: Any, residual: Any,
+    typing_context: Any,
+    up: Any,
+    first: Any,
+    down: Any,
+    second: Any,
+    residual: Any,
     rise: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Subtract kernel rows times changes; return the last row of largest residual.
 
     `rise` is 0 or, for rows that are not to be returned, -inf.

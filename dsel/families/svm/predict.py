@@ -82,9 +82,13 @@ class ScoringPlan:
                     np.multiply(base, -kernel.gamma, out=values, casting="same_kind")
                 np.exp(values, out=values)
             yield kernel_block(
-                kernel, self.reference[kernel.base], seen, values, starts,
+                kernel,
+                self.reference[kernel.base],
+                seen,
+                values,
+                starts,
                 less_one=less_one,
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,11 @@ class PackedSVMs(FittedGroup):
         for machines in self.machines:
             if machines.split == split and candidate in machines.candidates:
                 return svc_of(
-                    machines, self.row_sets[machines.rows_of], self.train_rows[split],
-                    self.estimators[candidate], candidate, self.classes,
-                )  # fmt: skip
+                    machines,
+                    self.row_sets[machines.rows_of],
+                    self.train_rows[split],
+                    self.estimators[candidate],
+                    candidate,
+                    self.classes,
+                )
         raise KeyError(f"candidate {candidate} has no model of split {split}")

@@ -100,7 +100,13 @@ def packed_rows(
         rows = stack(tables) if len(tables) > 1 else tables[0]
         rows = rows.tocsr() if sparse.issparse(rows) else rows
         packed[origin] = rows_by_class(
-            codes[places], n_classes, numbers[places], rows[places], origin=origin,
-            steps=first.steps, n_values=first.n_values, takes_frames=first.takes_frames,
-        )  # fmt: skip
+            codes[places],
+            n_classes,
+            numbers[places],
+            rows[places],
+            origin=origin,
+            steps=first.steps,
+            n_values=first.n_values,
+            takes_frames=first.takes_frames,
+        )
     return packed

@@ -169,9 +169,14 @@ def constant_of(own: Any) -> Any:
 
 @compiled()
 def solve_pair(
-    gram: Any, own: Any, limits: Any, n_first: Any, C_values: Any, stops: Any,
+    gram: Any,
+    own: Any,
+    limits: Any,
+    n_first: Any,
+    C_values: Any,
+    stops: Any,
     found: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Solve one `Machine` for every C, whose first `n_first` rows are of one class.
 
     `limits` are factors of C of each row, 0 for those that fill the last block; `stops`
@@ -209,9 +214,15 @@ def solve_pair(
 
 @compiled()
 def solve_pairs(
-    gram: Any, members: Any, starts: Any, weights: Any, diagonal: Any, C_values: Any,
-    tol: Any, max_iter: Any,
-) -> Any:  # fmt: skip
+    gram: Any,
+    members: Any,
+    starts: Any,
+    weights: Any,
+    diagonal: Any,
+    C_values: Any,
+    tol: Any,
+    max_iter: Any,
+) -> Any:
     """Return the `Paths` of the machines of all pairs of classes along C.
 
     `gram` is the kernel of all rows, float32 in C order, as libsvm keeps it. Of the
@@ -223,9 +234,11 @@ def solve_pairs(
     n_C, n_classes = len(C_values), len(starts) - 1
     n_pairs = n_classes * (n_classes - 1) // 2
     paths = Paths(
-        np.zeros((len(members), n_classes - 1, n_C)), np.zeros((n_pairs, n_C)),
-        np.zeros((n_pairs, n_C), np.int64), np.zeros((n_pairs, n_C)),
-    )  # fmt: skip
+        np.zeros((len(members), n_classes - 1, n_C)),
+        np.zeros((n_pairs, n_C)),
+        np.zeros((n_pairs, n_C), np.int64),
+        np.zeros((n_pairs, n_C)),
+    )
     sizes = np.sort(starts[1:] - starts[:-1])
     widest = (sizes[-2:].sum() + WIDTH - 1) // WIDTH * WIDTH
     kernel = np.empty(widest * widest if n_pairs else 0, np.float32)
@@ -238,10 +251,17 @@ def solve_pairs(
             n = n_first + starts[j + 1] - starts[j]
             width = (n + WIDTH - 1) // WIDTH * WIDTH
             own = Machine(
-                kernel, is_copied[:n], places[:n], room[0, :width], room[1, :width],
-                room[2, :width], room[3, :width], room[4, :width], room[5, :width],
+                kernel,
+                is_copied[:n],
+                places[:n],
+                room[0, :width],
+                room[1, :width],
+                room[2, :width],
+                room[3, :width],
+                room[4, :width],
+                room[5, :width],
                 room[6, :width],
-            )  # fmt: skip
+            )
             limits = room[7, :width]
             own.diagonal[:], limits[:] = 0.0, 0.0
             for t in range(n):

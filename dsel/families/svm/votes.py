@@ -110,9 +110,15 @@ def write_layout(
 
 @compiled()
 def settle(
-    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any,
-    present: Any, codes: Any,
-) -> Any:  # fmt: skip
+    values: Any,
+    rows: Any,
+    layout: Any,
+    peaks: Any,
+    errors: Any,
+    guess: Any,
+    present: Any,
+    codes: Any,
+) -> Any:
     """Find winners of rows and of up to LANES models as far as nothing can change them.
 
     Each row's guess is compared with all other classes; who wins all its pairs beyond
@@ -162,9 +168,15 @@ def settle(
 
 @compiled(inline="always")
 def compare(
-    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, winner: Any,
-    mine: Any, room: Any,
-) -> Any:  # fmt: skip
+    values: Any,
+    rows: Any,
+    layout: Any,
+    peaks: Any,
+    errors: Any,
+    winner: Any,
+    mine: Any,
+    room: Any,
+) -> Any:
     """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
 
     `mine` says which of the rows asked, (ROWS,); the last may repeat.
@@ -199,10 +211,19 @@ def compare(
             sizes[0], sizes[1] = peaks[i, places[u]], peaks[j, places[u]]
             sizes[2] = errors[places[u]]
             compare_lanes(
-                terms[0, u * LANES :], terms[1, u * LANES :], bound, sizes, sign, other,
-                fewest[row, winner], most[row, winner],
-                fewest[row, other], most[row, other], rivals[u], leads[u],
-            )  # fmt: skip
+                terms[0, u * LANES :],
+                terms[1, u * LANES :],
+                bound,
+                sizes,
+                sign,
+                other,
+                fewest[row, winner],
+                most[row, winner],
+                fewest[row, other],
+                most[row, other],
+                rivals[u],
+                leads[u],
+            )
 
 
 @compiled(inline="always")
@@ -249,9 +270,15 @@ def known_winner(fewest: Any, most: Any, n_classes: Any, row: Any, m: Any) -> An
 
 @compiled()
 def add_terms(
-    values: Any, columns: Any, coefs: Any, starts: Any, rows: Any, models: Any,
-    terms: Any, limits: Any,
-) -> Any:  # fmt: skip
+    values: Any,
+    columns: Any,
+    coefs: Any,
+    starts: Any,
+    rows: Any,
+    models: Any,
+    terms: Any,
+    limits: Any,
+) -> Any:
     """Add each class's terms of cells in the order of the class's support vectors.
 
     `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` as `write_layout`
