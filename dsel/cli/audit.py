@@ -39,9 +39,12 @@ def command(
     an hour or more at 500 draws. The exit status is 1 where a bound fails too often.
     """
     report = audit(
-        settings or None, delta=numbers(delta, float, "--delta"), n_draws=draws,
-        random_state=seed, n_jobs=jobs,
-    )  # fmt: skip
+        settings or None,
+        delta=numbers(delta, float, "--delta"),
+        n_draws=draws,
+        random_state=seed,
+        n_jobs=jobs,
+    )
     held = is_sound(report)
     verdict = (
         "Every certificate held"

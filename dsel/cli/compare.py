@@ -103,9 +103,15 @@ def command(
     known = None if seen is None else seen_table(seen, deployed, text)
     with connected(scheduler, workers) as client:
         comparison = compare_models(
-            deployed[0].model, deployed[1].model, rows, n_queries=queries,
-            X_seen=known, delta=delta, random_state=seed, client=client,
-        )  # fmt: skip
+            deployed[0].model,
+            deployed[1].model,
+            rows,
+            n_queries=queries,
+            X_seen=known,
+            delta=delta,
+            random_state=seed,
+            client=client,
+        )
     file = write_comparison(out, comparison, target=target)
     if as_json:
         print_json("compare", comparison=comparison, results=out, query_rows=file)
@@ -113,10 +119,12 @@ def command(
     click.echo(comparison.headline() if quiet else str(comparison))
     if file is not None and not quiet:
         click.echo()
-        click.echo(wrapped(
-            f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
-            f"{target!r}, then run: dsel label {out} {file}"
-        ))  # fmt: skip
+        click.echo(
+            wrapped(
+                f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
+                f"{target!r}, then run: dsel label {out} {file}"
+            )
+        )
     if queries and file is None:
         notes(["the models differ on no row that may be labeled"])
 

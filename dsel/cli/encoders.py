@@ -87,9 +87,10 @@ def encoders(
 def leave_out(column: str) -> ColumnTransformer:
     """Return a step that takes a column out of a data frame, and keeps the others."""
     step = ColumnTransformer(
-        [("left out", "drop", [column])], remainder="passthrough",
+        [("left out", "drop", [column])],
+        remainder="passthrough",
         verbose_feature_names_out=False,
-    )  # fmt: skip
+    )
     return step.set_output(transform="pandas")
 
 

@@ -28,8 +28,13 @@ COMMANDS: Final = {
 
 # ImportError: of an extra that is not installed.
 FORESEEN: Final = (
-    ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
-)  # fmt: skip
+    ImportError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 TRACEBACK: Final = "--traceback"
 SHOWS: Final = "Print the full traceback of an error before its message."
 INTERRUPTED: Final = 130

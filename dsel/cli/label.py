@@ -69,9 +69,12 @@ def command(
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
     given = read_labels(
-        labels, choice.queries.rows, choice.queries.classes, target=target or column,
+        labels,
+        choice.queries.rows,
+        choice.queries.classes,
+        target=target or column,
         **text,
-    )  # fmt: skip
+    )
     labeled = keep_choice(place, choice.certify_with_labels(given))
     if as_json:
         print_json("label", **choice_content(labeled))

@@ -62,16 +62,21 @@ def command(
 ) -> None:
     """Print the expected bound of each certificate for these numbers of rows."""
     plan = plan_bound(
-        n_labeled, n_unlabeled, n_candidates=candidates,
-        cv=numbers(folds, int, "--folds"), **assumed,
-    )  # fmt: skip
+        n_labeled,
+        n_unlabeled,
+        n_candidates=candidates,
+        cv=numbers(folds, int, "--folds"),
+        **assumed,
+    )
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
-    click.echo(wrapped(
-        f"Bound on the {what} ({confidence(float(plan[names.DELTA]))}% confidence), "
-        f"on average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
-        f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
-    ))  # fmt: skip
+    click.echo(
+        wrapped(
+            f"Bound on the {what} ({confidence(float(plan[names.DELTA]))}% confidence), "
+            f"on average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
+            f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
+        )
+    )
     bounds = _table(
         plan[names.BOUND], lambda n: "-" if n != n else f"{100 * min(1.0, n):.1f}%"
     )

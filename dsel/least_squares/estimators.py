@@ -234,9 +234,15 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         check_unmasked(y)
         check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
-            y_numeric=True, ensure_min_samples=1 + bool(self.fit_intercept),
-        )  # fmt: skip
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=1 + bool(self.fit_intercept),
+        )
         self._fit_targets(X, np.asarray(y, np.float64))
         return self
 
@@ -296,9 +302,13 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         """
         check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
-            self, X, check_labels(y), accept_sparse="csr", dtype=np.float64,
+            self,
+            X,
+            check_labels(y),
+            accept_sparse="csr",
+            dtype=np.float64,
             ensure_min_samples=1 + bool(self.fit_intercept),
-        )  # fmt: skip
+        )
         self.classes_, codes = np.unique(y, return_inverse=True)
         targets = np.where(codes == 1, 1.0, -1.0)
         if len(self.classes_) > 2:

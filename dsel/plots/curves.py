@@ -37,9 +37,8 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     'bound on the error, on average'
     """
     check_dataset(
-        plan, "plan", "`dsel.plan_bound`",
-        names.BOUND, names.CERTIFICATE, names.N_FOLDS,
-    )  # fmt: skip
+        plan, "plan", "`dsel.plan_bound`", names.BOUND, names.CERTIFICATE, names.N_FOLDS
+    )
     bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
     order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
     bounds = bounds.isel({names.CERTIFICATE: order})
@@ -115,9 +114,12 @@ def plot_loss_curves(
     for number, each in enumerate(finite):
         # Estimates often agree: later curves are thinner and leave the others visible.
         ax.plot(
-            cube[names.REGULARIZATION], each, color=COLORS[number % len(COLORS)],
-            label=each[names.CRITERION].item(), lw=3.2 - 0.5 * number,
-        )  # fmt: skip
+            cube[names.REGULARIZATION],
+            each,
+            color=COLORS[number % len(COLORS)],
+            label=each[names.CRITERION].item(),
+            lw=3.2 - 0.5 * number,
+        )
     chosen = choice.params["regularization"]
     if chosen > 0:
         ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":")
@@ -155,15 +157,27 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
         places, allowed, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"
     )
     ax.errorbar(
-        shares, places, xerr=[shares - lower, upper - shares], fmt="o", ms=4, lw=1.4,
-        capsize=2, color=INK, label="failed, with 95% interval",
-    )  # fmt: skip
+        shares,
+        places,
+        xerr=[shares - lower, upper - shares],
+        fmt="o",
+        ms=4,
+        lw=1.4,
+        capsize=2,
+        color=INK,
+        label="failed, with 95% interval",
+    )
     above = lower > allowed
     if above.any():
         ax.plot(
-            shares[above], places[above], "D", ms=6, color=ACCENT, zorder=3,
+            shares[above],
+            places[above],
+            "D",
+            ms=6,
+            color=ACCENT,
+            zorder=3,
             label="more than chance allows",
-        )  # fmt: skip
+        )
     labels = [
         f"{name}   {delta:g}" if delta == deltas[0] else f"{delta:g}"
         for name in settings

@@ -186,10 +186,15 @@ def _draw_map(
             elif is_known:
                 text = f"{value:.3f}"
             ax.text(
-                column, row, text.removesuffix(" %"), ha="center", va="center",
-                fontsize=7, color="white" if is_dark else ON_PALE,
+                column,
+                row,
+                text.removesuffix(" %"),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if is_dark else ON_PALE,
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
-            )  # fmt: skip
+            )
     if chosen[0] is not None:
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
@@ -217,9 +222,13 @@ def _draw_points(
     ):
         if shown.any():
             ax.plot(
-                places[shown], values[shown], mark, color=BLUE, fillstyle=style,
+                places[shown],
+                values[shown],
+                mark,
+                color=BLUE,
+                fillstyle=style,
                 label=said,
-            )  # fmt: skip
+            )
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
     ax.set_ylim(0, 1.25 * values[known].max(initial=0.01))

@@ -108,9 +108,11 @@ def report_html(results: xr.Dataset) -> str:
         height = 1.2 + 0.45 * len(by_value.values)
         figures["by_value"] = _svg(plot_report_by_value, by_value, height=height)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     return environment.get_template("report.html.j2").render(
         style=(FOLDER / "report.css").read_text(encoding="utf-8"),
         choice=choice,

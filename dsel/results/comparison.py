@@ -269,26 +269,32 @@ class ModelComparison(Told):
                 facts.append(("Labels", f"{queried}; none is known yet"))
             else:
                 new_wrong, old_wrong = self._wrong_alone
-                facts.append((
-                    "Labels",
-                    f"of {len(self.rows):,} rows on which they differ the new model "
-                    f"alone is right on {old_wrong:,}, the old one alone on "
-                    f"{new_wrong:,}",
-                ))  # fmt: skip
+                facts.append(
+                    (
+                        "Labels",
+                        f"of {len(self.rows):,} rows on which they differ the new model "
+                        f"alone is right on {old_wrong:,}, the old one alone on "
+                        f"{new_wrong:,}",
+                    )
+                )
         if self.labels is not None and self.unusable_labels:
-            facts.append((
-                "Note",
-                f"{self.unusable_labels:,} rows have no label, or one that is no "
-                f"class: they count against whatever is proved",
-            ))  # fmt: skip
+            facts.append(
+                (
+                    "Note",
+                    f"{self.unusable_labels:,} rows have no label, or one that is no "
+                    f"class: they count against whatever is proved",
+                )
+            )
         if self.n_queries > len(self.rows) and self.rows:
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:
-            facts.append((
-                "Note",
-                f"{self.n_duplicates:,} pool rows equal rows of `X_seen`: they are "
-                f"never handed out, and the limits allow for them",
-            ))  # fmt: skip
+            facts.append(
+                (
+                    "Note",
+                    f"{self.n_duplicates:,} pool rows equal rows of `X_seen`: they are "
+                    f"never handed out, and the limits allow for them",
+                )
+            )
         return facts + [("Assumes", str(each)) for each in self.assumptions]
 
     def __repr__(self) -> str:
@@ -302,10 +308,12 @@ class ModelComparison(Told):
             if each.name != "pool_rows"
         }
         limits = {
-            "lower": self.lower, "upper": self.upper, "disagreement": self.disagreement,
+            "lower": self.lower,
+            "upper": self.upper,
+            "disagreement": self.disagreement,
             "certified": self.certified,
             "assumptions": [vars(each) for each in self.assumptions],
-        }  # fmt: skip
+        }
         return json.dumps({"kind": KIND, "version": VERSION, **own, **limits})
 
     @classmethod

@@ -108,9 +108,9 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
 
     def append(rows: pd.DataFrame) -> None:
         nonlocal start
-        block = xr.Dataset({
-            str(name): (ROW, _zarr_values(values)) for name, values in rows.items()
-        })  # fmt: skip
+        block = xr.Dataset(
+            {str(name): (ROW, _zarr_values(values)) for name, values in rows.items()}
+        )
         mode: dict[str, Any] = {"append_dim": ROW}
         if not start:
             mode = {

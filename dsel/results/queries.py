@@ -103,10 +103,14 @@ class Queries:
         else:
             mean = mean_difference_limit(n_against, n_rows, delta=delta)
         return queried_all_rows(
-            self.fold_limit, float(mean), self.n_differ, self.n_unlabeled,
-            delta=self.delta, n_duplicates=self.n_duplicates,
+            self.fold_limit,
+            float(mean),
+            self.n_differ,
+            self.n_unlabeled,
+            delta=self.delta,
+            n_duplicates=self.n_duplicates,
             n_duplicates_differ=self.n_duplicates_differ,
-        )  # fmt: skip
+        )
 
     def with_labels(self, labels: Any) -> "Queries":
         """Return the record with labels; see `Outcome.certify_with_labels`."""
@@ -120,10 +124,13 @@ class Queries:
         given = labels_by_row(labels, self.rows)
         check_label_type(given, self.classes)
         codes = {label: code for code, label in enumerate(self.classes)}
-        return replace(self, labels=tuple(
-            codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
-            for label in given
-        ))  # fmt: skip
+        return replace(
+            self,
+            labels=tuple(
+                codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
+                for label in given
+            ),
+        )
 
     @property
     def why_no_rows(self) -> str:
@@ -145,13 +152,15 @@ class Queries:
                 ("Queries", "none: both models differ on no row that may be queried")
             ]
         if self.labels is None:
-            return [(
-                "Queries",
-                f"{n:,} pool rows on which both models differ wait for labels. With "
-                f"them the bound of the model trained on all labels would be about "
-                f"{_upper(self.expected)} (an estimate, if each model is right on half "
-                f"of them; {_upper(self.pool_only)} from the pool alone)",
-            )]  # fmt: skip
+            return [
+                (
+                    "Queries",
+                    f"{n:,} pool rows on which both models differ wait for labels. With "
+                    f"them the bound of the model trained on all labels would be about "
+                    f"{_upper(self.expected)} (an estimate, if each model is right on half "
+                    f"of them; {_upper(self.pool_only)} from the pool alone)",
+                )
+            ]
         one_fold, all_rows = self.right_alone
         lines = [
             (
@@ -168,11 +177,13 @@ class Queries:
             ),
         ]
         if self.n_unusable:
-            lines.append((
-                "Note",
-                f"{self.n_unusable:,} queried rows have no label, or one that is no "
-                f"class: they count as errors of the model trained on all labels",
-            ))  # fmt: skip
+            lines.append(
+                (
+                    "Note",
+                    f"{self.n_unusable:,} queried rows have no label, or one that is no "
+                    f"class: they count as errors of the model trained on all labels",
+                )
+            )
         return lines
 
 

@@ -199,11 +199,14 @@ class RowsJob:
 
     def run(self, context: RowTask, inputs: Inputs) -> Output:
         """Return row numbers and values by name; the context computes them."""
-        rows, found = zip(*(
-            (block.rows, context(block.X, block.rows))
-            for block in read_blocks(
-                inputs.sources, self.block_rows, allow_nan=self.allow_nan
-            )
-        ), strict=True)  # fmt: skip
+        rows, found = zip(
+            *(
+                (block.rows, context(block.X, block.rows))
+                for block in read_blocks(
+                    inputs.sources, self.block_rows, allow_nan=self.allow_nan
+                )
+            ),
+            strict=True,
+        )
         values = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
         return Output((np.concatenate(rows), values))

@@ -297,10 +297,12 @@ def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
         for name, each in dataset.variables.items()
         if each.dtype.kind in "OUT"
     }
-    return dataset.assign({
-        name: dataset.variables[name].copy(data=np.where(pd.isna(each), "", each))
-        for name, each in texts.items()
-    })  # fmt: skip
+    return dataset.assign(
+        {
+            name: dataset.variables[name].copy(data=np.where(pd.isna(each), "", each))
+            for name, each in texts.items()
+        }
+    )
 
 
 def read_query_rows(place: Place) -> pd.DataFrame | None:

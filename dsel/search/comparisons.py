@@ -184,8 +184,9 @@ class EachFold(Comparison):
             if len(stale):
                 stale = stale[self.find_duplicates(block.X[stale])]
         parts = (
-            (Rows(block.X), predicted), (Rows(block.X[stale]), predicted[:, stale])
-        )  # fmt: skip
+            (Rows(block.X), predicted),
+            (Rows(block.X[stale]), predicted[:, stale]),
+        )
         found = [
             statistic.count_pair(rows, given[fold], given[-1], counted)
             for statistic, folds in self.folds.items()
@@ -201,9 +202,12 @@ class EachFold(Comparison):
             np.flatnonzero(one_fold != all_rows), stale, assume_unique=True
         )
         return counts, DrawnRows.draw(
-            self.seed, block.rows[fresh], one_fold[fresh], all_rows[fresh],
+            self.seed,
+            block.rows[fresh],
+            one_fold[fresh],
+            all_rows[fresh],
             self.n_queries,
-        )  # fmt: skip
+        )
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows, which are the same for all bins, shape (1,)."""

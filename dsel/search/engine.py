@@ -127,8 +127,10 @@ class Engine:
                 f"count-rows={jobs[0].start}-{next(self.serial)}",
                 CountBatch(tuple(jobs), comparisons, cached),
                 lambda client: [pool.sources(table.spans[n], client) for n in spans],
-                inputs=inputs, context=context, priority=10,
-            )  # fmt: skip
+                inputs=inputs,
+                context=context,
+                priority=10,
+            )
 
         with pool.unchanged():
             for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
@@ -139,9 +141,12 @@ class Engine:
         """Write what was counted into the table and the store."""
         job = counted.job
         logger.info(
-            "span rows=%d-%d candidates=%s seconds=%.6f", job.start, job.stop,
-            job.members, sum(each.seconds for each in counted.results),
-        )  # fmt: skip
+            "span rows=%d-%d candidates=%s seconds=%.6f",
+            job.start,
+            job.stop,
+            job.members,
+            sum(each.seconds for each in counted.results),
+        )
         for number, result in zip(job.members, counted.results, strict=True):
             # Of a model that was made again on the way, and is another one than was
             # counted, nothing is kept.

@@ -33,9 +33,16 @@ CHANGED_POOL: Final = "pool/changed"
 
 
 def execute(
-    plan: "Plan", client: Any, *, out: Any, storage_options: Any, on_failure: str,
-    on_progress: Any, verbose: Any, n_jobs: int | None,
-) -> Outcome:  # fmt: skip
+    plan: "Plan",
+    client: Any,
+    *,
+    out: Any,
+    storage_options: Any,
+    on_failure: str,
+    on_progress: Any,
+    verbose: Any,
+    n_jobs: int | None,
+) -> Outcome:
     """Run a plan; see `Plan.run`."""
     check_choice(on_failure, "on_failure", ("record", "raise"))
     # Refused before the pool is read.
@@ -53,9 +60,11 @@ def execute(
         store = None
         if out is not None:
             identity = {**plan.identity, **run.tokens_of_rows()}
-            store = stack.enter_context(Store(
-                out, kind="search", plan=identity, storage_options=storage_options
-            ))  # fmt: skip
+            store = stack.enter_context(
+                Store(
+                    out, kind="search", plan=identity, storage_options=storage_options
+                )
+            )
             if CHANGED_POOL in store.records:
                 raise ValueError(
                     f"`out` {store.place} holds counts of a pool that was written "
@@ -64,9 +73,10 @@ def execute(
             cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
                 return replace(
-                    open_finished(run, store, cube), input_format=run.input_format,
+                    open_finished(run, store, cube),
+                    input_format=run.input_format,
                     labeled=plan.labeled,
-                )  # fmt: skip
+                )
             run.not_kept = check_estimators(run.estimators, store.place)
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
@@ -93,12 +103,14 @@ def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
         store.save_rows(outcome.pool_rows)
     # A model that cannot be kept is fitted again when it is asked for.
     reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
-    said = store.save_outcome({
-        "choice": outcome.choice.to_json(),
-        "deploy": outcome.choice.deploy,
-        "not_kept": reasons,
-        "input_format": vars(run.input_format),
-    })  # fmt: skip
+    said = store.save_outcome(
+        {
+            "choice": outcome.choice.to_json(),
+            "deploy": outcome.choice.deploy,
+            "not_kept": reasons,
+            "input_format": vars(run.input_format),
+        }
+    )
     final = Choice.from_json(said["choice"])
     if final.certificates == outcome.choice.certificates:
         return outcome

@@ -265,9 +265,11 @@ class Fitting:
             self.batch_size.seconds.append(seconds)
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
-                job.candidates, table.layout.splits[job.split].name, seconds,
+                job.candidates,
+                table.layout.splits[job.split].name,
+                seconds,
                 len(failed),
-            )  # fmt: skip
+            )
             if self.raise_failures and failed:
                 raise RuntimeError(failed[0])
             for number, result in zip(job.candidates, results, strict=True):

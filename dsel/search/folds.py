@@ -219,10 +219,13 @@ def nested_layout(
             tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return Layout(
-        tuple(found), n_folds, True, last=Layout(folds, n_folds, True),
+        tuple(found),
+        n_folds,
+        True,
+        last=Layout(folds, n_folds, True),
         inner_tests=tuple(tests),
         first=tuple(range(min(n_first, len(found)))),
-    )  # fmt: skip
+    )
 
 
 def halves_layout(n_rows: int, repeats: int, seed: int) -> Layout:
