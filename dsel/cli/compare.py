@@ -118,13 +118,11 @@ def command(
         return
     click.echo(comparison.headline() if quiet else str(comparison))
     if file is not None and not quiet:
-        click.echo()
-        click.echo(
-            wrapped(
-                f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
-                f"{target!r}, then run: dsel label {out} {file}"
-            )
+        way = (
+            f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
+            f"{target!r}, then run: dsel label {out} {file}"
         )
+        click.echo(f"\n{wrapped(way)}")
     if queries and file is None:
         notes(["the models differ on no row that may be labeled"])
 

@@ -70,13 +70,12 @@ def command(
     )
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
-    click.echo(
-        wrapped(
-            f"Bound on the {what} ({confidence(float(plan[names.DELTA]))}% confidence), "
-            f"on average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
-            f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
-        )
+    head = (
+        f"Bound on the {what} ({confidence(float(plan[names.DELTA]))}% confidence), on "
+        f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
+        f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
     )
+    click.echo(wrapped(head))
     bounds = _table(
         plan[names.BOUND], lambda n: "-" if n != n else f"{100 * min(1.0, n):.1f}%"
     )

@@ -269,32 +269,26 @@ class ModelComparison(Told):
                 facts.append(("Labels", f"{queried}; none is known yet"))
             else:
                 new_wrong, old_wrong = self._wrong_alone
-                facts.append(
-                    (
-                        "Labels",
-                        f"of {len(self.rows):,} rows on which they differ the new model "
-                        f"alone is right on {old_wrong:,}, the old one alone on "
-                        f"{new_wrong:,}",
-                    )
+                text = (
+                    f"of {len(self.rows):,} rows on which they differ the new model "
+                    f"alone is right on {old_wrong:,}, the old one alone on "
+                    f"{new_wrong:,}"
                 )
+                facts.append(("Labels", text))
         if self.labels is not None and self.unusable_labels:
-            facts.append(
-                (
-                    "Note",
-                    f"{self.unusable_labels:,} rows have no label, or one that is no "
-                    f"class: they count against whatever is proved",
-                )
+            text = (
+                f"{self.unusable_labels:,} rows have no label, or one that is no "
+                f"class: they count against whatever is proved"
             )
+            facts.append(("Note", text))
         if self.n_queries > len(self.rows) and self.rows:
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:
-            facts.append(
-                (
-                    "Note",
-                    f"{self.n_duplicates:,} pool rows equal rows of `X_seen`: they are "
-                    f"never handed out, and the limits allow for them",
-                )
+            text = (
+                f"{self.n_duplicates:,} pool rows equal rows of `X_seen`: they are "
+                f"never handed out, and the limits allow for them"
             )
+            facts.append(("Note", text))
         return facts + [("Assumes", str(each)) for each in self.assumptions]
 
     def __repr__(self) -> str:

@@ -132,14 +132,12 @@ class MonitorReport(Told):
         lines = [self.headline(), *(test.line for test in self.tests)]
         facts: list[Fact] = [("", line) for line in lines]
         if self.n_duplicates:
-            facts.append(
-                (
-                    "Note",
-                    f"{self.n_duplicates:,} of {self.n_rows:,} new rows equal labeled rows "
-                    f"and may be the same records: errors and differences on them are not "
-                    f"counted",
-                )
+            text = (
+                f"{self.n_duplicates:,} of {self.n_rows:,} new rows equal labeled rows "
+                f"and may be the same records: errors and differences on them are not "
+                f"counted"
             )
+            facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
         if any(test.result != UNTESTED for test in self.tests):
             facts.append(("", MEANS.format(level=self._level)))

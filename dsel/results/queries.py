@@ -152,15 +152,13 @@ class Queries:
                 ("Queries", "none: both models differ on no row that may be queried")
             ]
         if self.labels is None:
-            return [
-                (
-                    "Queries",
-                    f"{n:,} pool rows on which both models differ wait for labels. With "
-                    f"them the bound of the model trained on all labels would be about "
-                    f"{_upper(self.expected)} (an estimate, if each model is right on half "
-                    f"of them; {_upper(self.pool_only)} from the pool alone)",
-                )
-            ]
+            text = (
+                f"{n:,} pool rows on which both models differ wait for labels. With "
+                f"them the bound of the model trained on all labels would be about "
+                f"{_upper(self.expected)} (an estimate, if each model is right on half "
+                f"of them; {_upper(self.pool_only)} from the pool alone)"
+            )
+            return [("Queries", text)]
         one_fold, all_rows = self.right_alone
         lines = [
             (
@@ -177,13 +175,11 @@ class Queries:
             ),
         ]
         if self.n_unusable:
-            lines.append(
-                (
-                    "Note",
-                    f"{self.n_unusable:,} queried rows have no label, or one that is no "
-                    f"class: they count as errors of the model trained on all labels",
-                )
+            text = (
+                f"{self.n_unusable:,} queried rows have no label, or one that is no "
+                f"class: they count as errors of the model trained on all labels"
             )
+            lines.append(("Note", text))
         return lines
 
 

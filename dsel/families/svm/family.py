@@ -46,17 +46,17 @@ class KernelSVMFamily(Family):
         if type(svc) is not SVC:
             return ""
         others = set(self.fit_params) - {f"{prefix}sample_weight"}
+        is_own = callable(svc.kernel)
+        is_known = is_own or svc.kernel in KERNELS
+        is_inside = type(estimator) is Pipeline
         reasons = {
-            "the kernel is a function that only SVC can call": callable(svc.kernel),
-            f"the kernel {svc.kernel!r} is fitted by scikit-learn alone": not callable(
-                svc.kernel
-            )
-            and svc.kernel not in KERNELS,
+            "the kernel is a function that only SVC can call": is_own,
+            f"the kernel {svc.kernel!r} is fitted by scikit-learn alone": not is_known,
             "probability=True needs libsvm's own fit": svc.probability is True,
             "break_ties=True predicts by confidences, not by votes": svc.break_ties,
-            "a precomputed kernel inside a pipeline is changed by its other steps": svc.kernel
-            == "precomputed"
-            and type(estimator) is Pipeline,
+            "a precomputed kernel inside a pipeline is changed by its other steps": (
+                is_inside and not is_own and svc.kernel == "precomputed"
+            ),
             f"the fit parameter {min(others, default='')!r} is not for the SVC": others,
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
