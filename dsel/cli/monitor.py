@@ -17,6 +17,7 @@ from dsel.cli.running import (
 )
 from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
 from dsel.results.texts import wrapped
+from dsel.results.told import as_lines
 from dsel.runtime.progress import row_progress
 from dsel.search.monitor import (
     LEVEL,
@@ -92,7 +93,7 @@ def command(
     elif quiet:
         click.echo(wrapped(report.headline()))
     else:
-        for line in str(report).splitlines():
+        for line in as_lines(report.facts()).splitlines():
             click.echo(wrapped(line, 9 if line.startswith("Note ") else 2))
     click.get_current_context().exit(REFUTED if report.is_refuted else 0)
 

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from dsel.arrays import fill_masked
+from dsel.cards import as_card
+from dsel.checks import listed
 from dsel.data.cache import process_cache
 from dsel.data.frames import (
     Frame,
@@ -282,15 +284,31 @@ class Pool:
         return f"rows-{tokenize(head, words.tolist())}"
 
     def __repr__(self) -> str:
-        n_stored = self.boundaries[-1]
-        left = "" if self.n_rows == n_stored else f" of {n_stored:,} stored"
-        kind = "CSR " if self.stored_schema.is_sparse else ""
-        dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
-            f"<Pool: {self.n_rows:,} rows{left} x {self.n_columns} columns, "
-            f"{kind}{dtype}, {len(self.blocks.keys):,} chunks, "
+            f"<Pool: {self._size}, {self._kind}, {len(self.blocks.keys):,} chunks, "
             f"{self.nbytes / 2**20:,.1f} MiB>"
         )
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("", "Pool of unlabeled rows"), ("rows", self._size), ("of", self._kind),
+            ("chunks", f"{len(self.blocks.keys):,}"),
+            ("size", f"{self.nbytes / 2**20:,.1f} MiB"),
+        ]  # fmt: skip
+        if self.columns:
+            facts.append(("columns", listed(list(self.columns), 10)))
+        return as_card(facts)
+
+    @property
+    def _size(self) -> str:
+        n_stored = self.boundaries[-1]
+        left = "" if self.n_rows == n_stored else f" of {n_stored:,} stored"
+        return f"{self.n_rows:,} rows{left} x {self.n_columns} columns"
+
+    @property
+    def _kind(self) -> str:
+        dtype = "data frames" if self.dtype.kind == "O" else self.dtype
+        return f"{'CSR ' if self.stored_schema.is_sparse else ''}{dtype}"
 
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from math import isnan
 from typing import Any, Final
 
 import pandas as pd
 
+from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.texts import about_percent, confidence, in_percent
-from dsel.results.told import Fact, Told
+from dsel.results.told import Told
 
 GAP: Final = "(missing)"
 """How a gap is written in tables."""
@@ -118,20 +118,3 @@ class ReportByValue(LimitsWithCaveats, Told):
         """Return the line above the table, the table, and the lines below it."""
         lines = [("", line) for line in self.notes()]
         return [("", self.headline()), self.heads, *self.cells(), *lines]
-
-    def _repr_html_(self) -> str:
-        def row(cells: Sequence[str], tag: str) -> str:
-            sides = ["left"] + ["right"] * (len(cells) - 1)
-            shown = (
-                f'<{tag} style="padding: 0 8px; text-align: {side}">'
-                f"{escape(cell)}</{tag}>"
-                for side, cell in zip(sides, cells, strict=True)
-            )
-            return f"<tr>{''.join(shown)}</tr>"
-
-        body = "".join(row(cells, "td") for cells in self.cells())
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.notes())
-        return (
-            f"<div><p><b>{escape(self.headline())}</b></p><table><thead>"
-            f"{row(self.heads, 'th')}</thead><tbody>{body}</tbody></table>{lines}</div>"
-        )

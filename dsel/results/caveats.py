@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from dsel.results.told import Fact
+from dsel.cards import Fact
 
 
 class Effect(Enum):

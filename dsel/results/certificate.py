@@ -14,6 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from dsel import names
+from dsel.cards import Fact
 from dsel.errors import NewerRecordError
 from dsel.results import records
 from dsel.results.caveats import (
@@ -33,7 +34,7 @@ from dsel.results.texts import (
     floor_percent,
     in_percent,
 )
-from dsel.results.told import Fact, Told
+from dsel.results.told import Told
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
 

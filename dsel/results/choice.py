@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
+from dsel.cards import Fact
 from dsel.checks import check_choice
 from dsel.results import records
 from dsel.results.by_value import ReportByValue
@@ -25,7 +26,7 @@ from dsel.results.certificate import (
     params_text,
 )
 from dsel.results.queries import Queries
-from dsel.results.told import Fact, Told
+from dsel.results.told import Told
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 
@@ -135,6 +136,8 @@ class Choice(Told):
     For comparison: a 20% hold-out set would give about 16.4% on average
     """
 
+    n_heads: ClassVar[int] = 2
+    """What was chosen, and the bound of the deployed model."""
     criterion: str
     """Name of the criterion that chose."""
     estimate: float

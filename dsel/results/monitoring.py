@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import nan
 from typing import Final
 
-from dsel.results.told import Fact, Told
+from dsel.cards import Fact
+from dsel.results.told import Told
 
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"

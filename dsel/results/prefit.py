@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dsel.cards import Fact
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
 from dsel.results.certificate import Assumption, Certificate
 from dsel.results.texts import confidence
-from dsel.results.told import Fact
 
 AS_GIVEN: Final = "as_given"
 """The deployment of a model that dsel has not fitted."""

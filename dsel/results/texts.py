@@ -1,10 +1,14 @@
 """Numbers as text, rounded so that what is shown holds, too: limits up, others down."""
 
+import shutil
+import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isfinite
 from textwrap import fill, shorten
 from typing import Final
 
+PLAIN_WIDTH: Final = 80
+"""Columns of lines that no terminal shows."""
 EXACT: Final = Context(prec=800)
 """Holds every float and its percentage."""
 
@@ -62,11 +66,20 @@ def confidence(delta: float) -> str:
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
 
 
-def wrapped(line: str, indent: int = 0) -> str:
-    """Return a line as lines of 80 columns, as all but the verdict; no word breaks."""
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that standard output is; None if it is none.
+
+    What a file or a pipe gets has one line for each statement, which tools can search.
+    """
+    is_terminal = getattr(sys.stdout, "isatty", bool)()
+    return shutil.get_terminal_size().columns if is_terminal else None
+
+
+def wrapped(line: str, indent: int = 0, width: int | None = None) -> str:
+    """Return a line wrapped at words: at a width, the terminal's, or 80 columns."""
     return fill(
-        line, 80, subsequent_indent=" " * indent, break_long_words=False,
-        break_on_hyphens=False,
+        line, width or terminal_width() or PLAIN_WIDTH,
+        subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
 

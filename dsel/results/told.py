@@ -1,17 +1,18 @@
 """What is told by facts, which are rows of texts: as lines, as HTML and as JSON."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
-from typing import Self
+from typing import ClassVar, Self
 
+from dsel.cards import Fact, as_card
 from dsel.results import records
-
-Fact = tuple[str, ...]
-"""A name, which may be empty, and a text; or a row of a table."""
+from dsel.results.texts import terminal_width, wrapped
 
 
 class Told:
     """What is told by facts in several renderings; equal where its JSON is."""
+
+    n_heads: ClassVar[int] = 1
+    """Lines of a card that are in bold."""
 
     def facts(self) -> Sequence[Fact]:
         """Return the rows of texts that all renderings show."""
@@ -34,17 +35,20 @@ class Told:
         return hash(self.to_json())
 
     def __str__(self) -> str:
-        return as_lines(self.facts())
+        return as_lines(self.facts(), terminal_width())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        return as_card(self.facts(), n_heads=self.n_heads)
 
 
-def as_lines(facts: Iterable[Fact]) -> str:
-    """Return facts as lines: texts behind their names, tables in columns."""
+def as_lines(facts: Iterable[Fact], width: int | None = None) -> str:
+    """Return facts as lines: texts behind their names, tables in columns.
+
+    Lines are wrapped at `width` columns; a table stays as it is.
+    """
     facts = list(facts)
     table = [row for row in facts if len(row) > 2]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -54,5 +58,6 @@ def as_lines(facts: Iterable[Fact]) -> str:
             cells = map(str.rjust, texts, widths[1:])
             lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
         else:
-            lines.append(f"{name:8} {texts[0]}" if name else texts[0])
+            line, indent = (f"{name:8} {texts[0]}", 9) if name else (texts[0], 2)
+            lines.append(line if width is None else wrapped(line, indent, width))
     return "\n".join(lines)

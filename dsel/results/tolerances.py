@@ -5,9 +5,10 @@ from math import floor, isfinite, log10
 
 import pandas as pd
 
+from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.texts import at_most, confidence
-from dsel.results.told import Fact, Told
+from dsel.results.told import Told
 
 DIGITS = 3
 

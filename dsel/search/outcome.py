@@ -453,3 +453,6 @@ class Outcome:
 
     def __repr__(self) -> str:
         return str(self.choice)
+
+    def _repr_html_(self) -> str:
+        return self.choice._repr_html_()

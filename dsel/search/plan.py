@@ -28,6 +28,7 @@ from dsel.candidates import (
     remarks_on_parameters,
     takes_nan,
 )
+from dsel.cards import Fact, as_card
 from dsel.checks import check_delta, check_integer, listed
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
@@ -350,6 +351,19 @@ class Plan:
                 yield number, fitted.model(number, split.number) if is_done else None
 
     def __repr__(self) -> str:
+        (_, title), *facts = self.facts()
+        paragraphs = [
+            (title, 4),
+            *((f"  {name:<14} {text}", 17) for name, text in facts if name),
+            *((f"  {text}", 4) for name, text in facts if not name),
+        ]
+        return "\n".join(wrapped(text, indent) for text, indent in paragraphs)
+
+    def _repr_html_(self) -> str:
+        return as_card(self.facts())
+
+    def facts(self) -> list[Fact]:
+        """Return what is planned: a title, names and texts, and caveats."""
         n, d = self.labeled.X.shape
         pool = "none"
         if self.pool is not None:
@@ -376,15 +390,14 @@ class Plan:
         violated = [each.reason for each in self.assumptions if each.is_violated]
         caveats = collect_caveats(self.caveats, make_caveats(Effect.VOIDS, violated))
         candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
-        paragraphs = [
-            (f"Plan of {candidates} over ({', '.join(self.axes.sizes)})", 4),
-            *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
+        return [
+            ("", f"Plan of {candidates} over ({', '.join(self.axes.sizes)})"),
+            *facts.items(),
             *(
-                (f"  {'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}", 4)
+                ("", f"{'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}")
                 for each in caveats
             ),
         ]
-        return "\n".join(wrapped(text, indent) for text, indent in paragraphs)
 
     def _folds_and_fits(self) -> tuple[str, str]:
         layout, n, last = self.layout, self.n_candidates, 0

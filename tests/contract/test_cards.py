@@ -1,0 +1,101 @@
+"""What notebooks show: cards with all that is printed, escaped, without a script."""
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+import dsel
+
+pytestmark = pytest.mark.contract
+
+X, Y = make_classification(700, 5, random_state=0)
+NAMES = np.array(["<b>no</b>", "yes"])[Y]
+
+
+class Text(HTMLParser):
+    """Collects the text of a page, and refuses what is not closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.found = [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "b")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1] != "style":
+            self.found.append(data)
+
+
+def text_of(page):
+    return " ".join(" ".join(Text(page).found).split())
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Everything that has a card, by name."""
+    plan = dsel.plan_search(
+        LogisticRegression(), {"C": [0.1, 1.0]}, X[:300], NAMES[:300], X[300:600],
+        random_state=0, report=True,
+    )  # fmt: skip
+    outcome = plan.run()
+    models = outcome.models
+    return {
+        "plan": plan,
+        "pool": plan.pool,
+        "outcome": outcome,
+        "choice": outcome.choice,
+        "certificate": outcome.certificate,
+        "report": outcome.certified_report(),
+        "comparison": dsel.compare_models(
+            models["one_fold"], models["all_rows"], X[600:]
+        ),
+        "monitor": outcome.monitor(X[600:]),
+    }
+
+
+CARDS = ["plan", "pool", "outcome", "choice", "certificate", "report", "comparison"]
+
+
+@pytest.mark.parametrize("name", [*CARDS, "monitor"])
+def test_card__is_html_without_script_that_says_what_is_printed(shown, name):
+    text = text_of(shown[name]._repr_html_())
+    printed = str(shown[name])
+    assert {*re.findall(r"[\d,.]+%", printed)} <= {*re.findall(r"[\d,.]+%", text)}
+    for word in re.findall(r"[a-z]{5,}", printed):
+        assert name == "pool" or word in text
+
+
+class Terminal:
+    """Standard output as a terminal of 50 columns."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+    def isatty(self):
+        return True
+
+
+def test_lines__are_wrapped_at_the_width_of_a_terminal(shown, monkeypatch):
+    whole = str(shown["choice"])
+    monkeypatch.setenv("COLUMNS", "50")
+    assert str(shown["choice"]) == whole  # a pipe gets a line for each statement
+    monkeypatch.setattr(sys, "stdout", Terminal(sys.stdout))
+    lines = str(shown["choice"]).splitlines()
+    assert max(map(len, lines)) <= 50
+    assert len(lines) > len(whole.splitlines())
+    assert " ".join(" ".join(lines).split()) == " ".join(whole.split())
