@@ -114,7 +114,7 @@ class PoolProblem:
 
 
 def _named(folder: str | Path | None) -> str | None:
-    """Return the folder that was named by the argument or the environment."""
+    """Return the folder that the argument or the environment names."""
     if folder is None:
         return os.environ.get(FOLDER_VARIABLE) or None
     return check_path(folder, "folder")
@@ -144,7 +144,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def check_files(wanted: Collection[str], *, folder: str | Path | None = None) -> None:
-    """Raise FileNotFoundError, which has public names, where sets are not in a folder.
+    """Raise FileNotFoundError with the public names of sets that a folder lacks.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ OPTIONS: Final = ("repeats", "leave_one_out", "client")
 
 @dataclass(frozen=True)
 class ActiveStep:
-    """The rows labeled so far, and estimates of the error of a model of them."""
+    """The rows labeled so far, and error estimates of a model trained on them."""
 
     rows: NDArray[np.int64]
     """Row numbers in the pool, in the order in which they were picked."""
@@ -154,7 +154,7 @@ def sample_uncertain(
     batch: int = 1,
     random_state: Any = 0,
 ) -> NDArray[np.int64]:
-    """Pick rows to label as `learn_actively` does, with its errors and no estimate.
+    """Pick rows to label as `learn_actively` does, without estimates.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def sample_uncertain(
 
 
 class _Labeling:
-    """The rows labeled so far, and how the next ones are found."""
+    """The rows labeled so far, and the search for the next ones."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class _Labeling:
         check_integer(batch, "batch", at_least=1)
 
     def grow(self, due: Sequence[int], n_start: int, batch: int) -> Iterator[int]:
-        """Label rows, and yield each number of them that is due."""
+        """Label rows, and yield each number of rows at which an estimate is due."""
         self.add(n_start)
         for number in due:
             while (done := len(self.y)) < number:
@@ -307,7 +307,7 @@ def first(parts: Iterable[Any], n_rows: int) -> Picks:
 
 
 def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
-    """Return the gap of the two best scores: how sure a classifier is of each row.
+    """Return the gap between the two best scores of each row: the classifier's margin.
 
     Gaps are >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
     """

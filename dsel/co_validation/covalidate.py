@@ -1,4 +1,4 @@
-"""Co-validation: evaluate candidates by how often half models differ on the pool."""
+"""Co-validation: rank candidates by the disagreement of half-data models."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -198,7 +198,7 @@ def plan_covalidation(
 
 
 def check_options(given: Iterable[str], known: tuple[str, ...], taker: str) -> None:
-    """Raise TypeError where there is no such option."""
+    """Raise TypeError for an unknown option."""
     if unknown := sorted(set(given) - set(known)):
         raise TypeError(
             f"{taker} has no option `{unknown[0]}`: labeled rows are halved at random, "

@@ -1,4 +1,4 @@
-"""Disagreement row by row: on which pool rows models of the same data differ."""
+"""Disagreement of models, row by row over the pool."""
 
 from typing import Any, Final
 

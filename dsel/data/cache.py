@@ -25,7 +25,7 @@ class _Entry(NamedTuple):
 
 
 class ByteCache:
-    """Keeps values until room is needed, the oldest use goes first, or for a while."""
+    """A cache that drops the values that were not used for longest, or for a while."""
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
         self.limit = limit  # of bytes, of a task's own work arrays, too
@@ -56,7 +56,7 @@ class ByteCache:
         return entry.value
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop the values of some keys, as far as they are there."""
+        """Drop the values of these keys, where the cache has them."""
         with self._lock:
             self._drop(keys)
 
@@ -78,7 +78,7 @@ class ByteCache:
                 self.held -= self._entries.pop(key).nbytes
 
     def _watch(self) -> None:
-        """Look again after a while, as long as anything is kept."""
+        """Start a timer that drops unused values, as long as the cache holds any."""
         if self._idle_seconds is not None and self._entries and not self._is_watched:
             timer = threading.Timer(self._idle_seconds, self._drop_idle)
             timer.daemon = True
@@ -94,7 +94,7 @@ class ByteCache:
 
 
 class LastUse:
-    """A cache for the last fits of groups, which notes what can be forgotten then."""
+    """A cache that drops the values of a group of fits after the last of them."""
 
     def __init__(self, cache: ByteCache) -> None:
         self.cache, self.limit = cache, cache.limit
@@ -108,7 +108,7 @@ class LastUse:
 
 
 def nbytes_of(value: Any) -> int:
-    """Return the bytes of arrays in containers and objects, each counted once."""
+    """Return the bytes of all arrays in containers and objects; each counts once."""
     seen: set[int] = set()
     total, waiting = 0, [value]
     while waiting:

@@ -1,4 +1,4 @@
-"""Rows that equal other rows: which they are, and random numbers that they share.
+"""Duplicate rows: how they are found, and random numbers that equal rows share.
 
 Pool rows that equal a labeled row are counted in one pass. They may be the same records
 or others that look alike: bounds read the pool's counts such that they are valid for
@@ -73,7 +73,7 @@ def compared_type(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def known_hashes(X: Any) -> dict[str, NDArray[np.uint64]]:
-    """Return the sorted hashes of rows by the types in which others may have them.
+    """Return the sorted hashes of rows, for each type that other rows may have.
 
     With them `find_equal` finds equal rows, and the rows themselves need not be kept.
     """
@@ -84,7 +84,7 @@ def known_hashes(X: Any) -> dict[str, NDArray[np.uint64]]:
 
 
 def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.bool_]:
-    """Return which rows equal one of those that `known_hashes` was given."""
+    """Return a mask of the rows that equal one of the rows of `known_hashes`."""
     widest = np.dtype(max(known))  # "float64", unless they were float32
     dtype = compared_type(X.dtype, widest) if X.dtype.kind == "f" else widest
     dtype = max(dtype, np.dtype(np.float32), key=lambda each: each.itemsize)
@@ -94,7 +94,7 @@ def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.bo
 
 
 def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
-    """Return 64 random bits of each row, which its values, seed and stream decide.
+    """Return 64 random bits for each row, a function of its values, seed and stream.
 
     Equal rows share them, wherever they stand, dense or sparse, of any type of numbers.
     """
@@ -103,7 +103,7 @@ def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
 
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
-    """Return rows such that equal rows have equal bytes."""
+    """Return rows in a form in which equal rows have equal bytes."""
     X = encoded(X)
     if sparse.issparse(X):
         matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)

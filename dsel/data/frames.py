@@ -1,4 +1,4 @@
-"""Rows in memory: arrays, CSR, and data frames, which are pandas' inside.
+"""Rows in memory: arrays, CSR matrices, and data frames (held as pandas frames).
 
 Labeled rows decide in which library, names and types an estimator gets rows. Blocks of
 a pool are cut first and converted then, where they are needed.
@@ -93,7 +93,7 @@ class FrameSchema:
 
     @property
     def text(self) -> str:
-        """What tells this schema from others, categories included."""
+        """A text that identifies this schema, with its categories."""
         return f"{type(self.empty).__module__} {self.columns}"
 
     @property
@@ -103,7 +103,7 @@ class FrameSchema:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What holds the values of all columns: objects, if not all are numbers."""
+        """The common type of all columns: object unless all are numeric."""
         if not self.is_numeric or not self.columns:
             return np.dtype(object)
         with suppress(TypeError):  # of pandas' own types
@@ -114,7 +114,7 @@ class FrameSchema:
 
     @property
     def row_nbytes(self) -> int:
-        """Bytes of a row, about: a text is taken to have some dozen letters."""
+        """About how many bytes a row takes; a text counts as some dozen letters."""
         return sum(8 if each.is_number else 32 for each in self.columns)
 
     def with_columns(self, names: Sequence[str]) -> "FrameSchema":
@@ -126,7 +126,7 @@ class FrameSchema:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Rows that are to be a data frame like another one, with an array's indexing."""
+    """Rows of a data frame of any library, with the indexing of an array."""
 
     given: pd.DataFrame
     schema: FrameSchema
@@ -157,7 +157,7 @@ class Frame:
 
     @cached_property
     def native(self) -> Any:
-        """The rows as a frame of the library that they are like."""
+        """The rows as a frame of the original library."""
         like = self.schema.empty
         if isinstance(like, pd.DataFrame):
             return self.given
@@ -185,7 +185,7 @@ class Frame:
 
     @cached_property
     def numbers(self) -> NDArray[Any]:
-        """The rows as an array; TypeError where a column is no number."""
+        """The rows as an array; TypeError where a column is not numeric."""
         for column in columns_of(self.given):
             if not column.is_number:
                 known = self.given[column.name].dropna()
@@ -208,7 +208,7 @@ class Frame:
 
     @cached_property
     def encoded(self) -> NDArray[np.float64]:
-        """The rows as float64: what is no number or time is a hash in [0, 1)."""
+        """The rows as float64; values that are not numeric are hashes in [0, 1)."""
         # As an estimator gets them, rounded and in its units of time.
         given = nw.from_native(self.native, eager_only=True).to_pandas()
         found = [
@@ -241,7 +241,7 @@ def frame_of(rows: Any) -> Frame:
 
 
 def frame_like(rows: Any, schema: FrameSchema) -> Frame:
-    """Return a frame of pandas, or numbers, with the names and types of another frame.
+    """Return a pandas frame, or numbers, with the names and types of another frame.
 
     A number goes into another type only where that holds it (floats round to floats), a
     value that is no declared category becomes a missing one.
@@ -259,12 +259,12 @@ def frame_like(rows: Any, schema: FrameSchema) -> Frame:
 
 
 def native(rows: Any) -> Any:
-    """Return rows as estimators get them: a frame as that of its library."""
+    """Return rows as estimators get them: a frame in its own library."""
     return rows.native if isinstance(rows, Frame) else rows
 
 
 def unchangeable(rows: Any) -> Any:
-    """Return rows as estimators get them that others read, too: read-only."""
+    """Return rows as estimators get them, read-only where other tasks share them."""
     # One that works in place, as StandardScaler(copy=False), makes a copy or fails.
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
@@ -295,7 +295,7 @@ def encoded(rows: Any) -> Any:
 
 
 def taken(rows: Any, which: Any) -> Any:
-    """Return some rows of a table: a slice, their numbers, or a mask."""
+    """Return the rows of a table that a slice, row numbers or a mask select."""
     if isinstance(rows, pd.DataFrame):
         # All rows in their order are no copy in pandas 3, and an estimator that works
         # in place would write into the caller's frame.
@@ -305,14 +305,14 @@ def taken(rows: Any, which: Any) -> Any:
 
 
 def copy_rows(rows: Any) -> Any:
-    """Return rows whose memory nobody else has."""
+    """Return a copy of rows that shares no memory with them."""
     if isinstance(rows, Frame):
         return Frame(rows.given.copy(deep=True), rows.schema)
     return rows.copy() if sparse.issparse(rows) else np.array(rows, order="K")
 
 
 def table_nbytes(rows: Any) -> int:
-    """Return the bytes of rows in memory, about."""
+    """Return about how many bytes rows take in memory."""
     if isinstance(rows, pd.DataFrame):
         return int(rows.memory_usage(index=False).sum())
     parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
@@ -320,7 +320,7 @@ def table_nbytes(rows: Any) -> int:
 
 
 def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -> None:
-    """Raise ValueError where columns have other names than one each, all distinct."""
+    """Raise ValueError unless every column has one name and all names differ."""
     if len(names) != n_columns:
         raise ValueError(
             f"{what} must name each of the {n_columns} columns, got {len(names)} names."
@@ -333,7 +333,7 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
 
 
 def check_numeric(frames: FrameSchema | None, where: str) -> None:
-    """Raise TypeError where a column of a pool's data frames is no number."""
+    """Raise TypeError where a column of the pool's data frames is not numeric."""
     for column in frames.columns if frames else ():
         if not column.is_number:
             raise TypeError(
@@ -345,13 +345,13 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
 
 
 def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a frame or column of numbers as an array of one layout."""
+    """Return a numeric frame or column as a C-ordered array."""
     missing = {"na_value": np.nan} if dtype.kind == "f" else {}
     return np.ascontiguousarray(rows.to_numpy(dtype=dtype, **missing))
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Return blocks of rows as one: CSR where any of them is sparse."""
+    """Concatenate blocks of rows; the result is CSR where any block is sparse."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -365,7 +365,7 @@ def stacked(parts: Sequence[Any]) -> Any:
 
 
 def summed(rows: Any) -> Any:
-    """Return rows as they are; sparse ones as CSR with one entry for each place."""
+    """Return rows unchanged, sparse ones as CSR without duplicate entries."""
     if not sparse.issparse(rows):
         return rows
     matrix = rows.tocsr()
@@ -387,7 +387,7 @@ def check_finite(
     names: Sequence[str] | None,
     allow_nan: bool,
 ) -> None:
-    """Raise ValueError where a number is infinite, or NaN unless allowed."""
+    """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
     if isinstance(X, Frame):
         names = [each.name for each in X.schema.columns if each.kind == NUMBER]
         X = X.float_columns

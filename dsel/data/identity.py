@@ -1,4 +1,4 @@
-"""What values are told by: the same text or hash in every process.
+"""Texts and hashes that identify values, the same in every process.
 
 Stores find counts again by them. Two values that differ in anything must differ here;
 that equal values may differ too costs counting again and no more. Dask's `tokenize`
@@ -54,7 +54,7 @@ _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 
 
 def exact_text(value: Any) -> str:
-    """Return a text of a value that tells 1 from 1.0 and from "1"."""
+    """Return a text of a value that differs between 1, 1.0 and "1"."""
     try:
         return _digest(value, {}).hex()
     except Exception:  # whatever a class of the user's raises where it is pickled
@@ -62,7 +62,7 @@ def exact_text(value: Any) -> str:
 
 
 def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
-    """Return the hash of a value and all it holds; what was met is named by its turn.
+    """Return the hash of a value and all that it holds; cycles are allowed.
 
     What cloudpickle would send will not do: it depends on the order of sets, on which
     equal constants are one object, and holds file names and line numbers.
@@ -80,7 +80,7 @@ def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
 
 
 def _parts(value: Any) -> tuple[str, Iterable[Any]]:
-    """Return a text that tells what a value is, and what it holds."""
+    """Return a text that identifies a value, and the values that it holds."""
     if isinstance(value, np.generic) and value.dtype.kind in "biufcSU":
         item = value.item()
         value = item if type(item) in _SCALARS else value
@@ -119,7 +119,7 @@ def _parts(value: Any) -> tuple[str, Iterable[Any]]:
 
 
 def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
-    """Tell a class, function or module: the user's by what it does, others by name."""
+    """Identify a class, function or module: the user's by its code, others by name."""
     name = str(getattr(value, "__module__", None) or value.__name__)
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
     file = Path(getattr(module, "__file__", None) or "")
@@ -154,7 +154,7 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
 
 
 def _globals_of(code: CodeType, known: dict[str, Any]) -> dict[str, Any]:
-    """Return what a function reads of its module."""
+    """Return the global names that a function reads, with their values."""
     found = {name: known[name] for name in code.co_names if name in known}
     for inner in code.co_consts:
         if type(inner) is CodeType:

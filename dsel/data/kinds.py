@@ -104,7 +104,7 @@ def trim(values: pa.Array) -> pa.Array:
 
 
 def matches(values: pa.Array, pattern: str) -> pa.Array:
-    """Return which values match a pattern; null where there is no value."""
+    """Return a mask of values that match a pattern; null where a value is missing."""
     return pc.match_substring_regex(values, pattern)
 
 
@@ -117,7 +117,7 @@ def _any(mask: pa.Array) -> bool:
 
 
 def is_gap_word(values: pa.Array) -> pa.Array:
-    """Return which values are words for a gap; false where there is no value."""
+    """Return a mask of the values that stand for a gap; false where one is missing."""
     return pc.is_in(values, value_set=pa.array(GAP_WORDS, pa.string()))
 
 
@@ -136,7 +136,7 @@ def parse_numbers(values: pa.Array, decimal: str = ".") -> pa.Array:
 
 
 class ColumnScan:
-    """What is known of a column after some batches; see `kind`.
+    """Counts of the forms of values of a column after some batches; see `kind`.
 
     One is filled batch by batch, so that a table of any size takes one pass. Nothing is
     decided before the last batch: codes may change late.
@@ -171,7 +171,7 @@ class ColumnScan:
         return self.n_rows - self.n_empty - sum(self.gap_words.values())
 
     def add(self, values: pa.Array) -> None:
-        """Take note of some values, trimmed, with empty cells as null."""
+        """Count some values, which are trimmed, with empty cells as null."""
         self.n_rows += len(values)
         self.n_empty += values.null_count
         known = values
@@ -216,7 +216,7 @@ class ColumnScan:
         self.is_running = False
 
     def _add_whole(self, known: pa.Array) -> None:
-        """Take note of whole numbers in their plain form."""
+        """Count integers in plain form."""
         n = len(known)
         self.n_numbers += n
         self.n_whole += n
@@ -233,7 +233,7 @@ class ColumnScan:
             self._last = int(whole[-1])
 
     def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
-        """Take note of different numbers of any form, and how often they are there."""
+        """Count distinct numbers of any form, with the number of times each occurs."""
 
         def total(mask: pa.Array) -> int:
             return int(pc.sum(counts.filter(mask)).as_py() or 0)
@@ -254,7 +254,7 @@ class ColumnScan:
         self.n_exact += total(pc.or_(plain, pc.and_(with_point, same)))
 
     def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
-        """Take note of different values that are no numbers with a decimal point."""
+        """Count distinct values that are not numbers with a decimal point."""
         gaps = is_gap_word(values)
         for word, count in zip(
             values.filter(gaps).to_pylist(),
@@ -311,7 +311,7 @@ class ColumnScan:
                 self.n_dates += int(weights[are_days].sum())
 
     def kind(self, decimal: str = ".") -> Kind:
-        """Return the kind of the column, where numbers have that decimal mark."""
+        """Return the kind of the column, given the decimal mark of numbers."""
         n = self.n_values
         if not n:
             return Kind.GAPS
@@ -339,7 +339,7 @@ class ColumnScan:
         return kind if are_exact else Kind.TEXT
 
     def looks_like(self, name: str) -> str | None:
-        """Return a line about a text column that looks like something else, or None."""
+        """Return a note if values of a text column look like another kind, or None."""
         n = self.n_values
         if not n:
             return None
@@ -388,7 +388,7 @@ class ColumnScan:
 
 
 def times_that_are_none(texts: pa.Array, *, zoned: bool) -> Any:
-    """Return the places of texts that have the form of a time but name no day."""
+    """Return the positions of texts with the form of a time that is not a real day."""
     outside = matches(texts, "^0000-")
     if not _any(outside):
         try:
@@ -415,7 +415,7 @@ def convert(
     *,
     is_sure: bool = False,
 ) -> tuple[pa.Array | None, Bad | None]:
-    """Return values as Arrow holds their kind, or the first one that is not of it.
+    """Return values in the Arrow type of a kind, or the first that does not fit.
 
     `words` are those of truth values, the true one first; None takes any pair. Numbers
     without gap words are parsed at once where a scan has seen that all are right,
@@ -485,7 +485,7 @@ def truth_words(scan: ColumnScan) -> tuple[str, str] | None:
 
 
 def decimal_mark(scans: Mapping[str, ColumnScan], separator: str) -> str:
-    """Return the decimal mark of a file, or raise ValueError where it has both."""
+    """Return the decimal mark of a file; ValueError where it uses both."""
     if separator != ";":
         return "."
 
@@ -514,7 +514,7 @@ _PLAIN_LABEL: Final = re.compile(r"(?:0|-?[1-9][0-9]*)(\.0)?")
 
 
 def whole_labels(texts: list[str]) -> list[int] | None:
-    """Return labels as integers where each is the plain form of one, else None.
+    """Return labels as integers if all are written as plain integers, else None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The labeled rows: checked, with labels as class codes; and a pool that fits them."""
+"""Labeled rows, checked, with labels as class codes; and the pool that matches them."""
 
 import datetime as dt
 import decimal
@@ -179,14 +179,14 @@ def checked_features(
 
 
 def seen_rows(X: Any, what: str = "`X_seen`") -> LabeledRows:
-    """Return rows without labels that others are compared with, as `LabeledRows`."""
+    """Return unlabeled rows as `LabeledRows`, to compare other rows with them."""
     features, names = checked_features(X, what, as_frame=True)
     nothing = np.zeros(features.shape[0], np.int64)
     return LabeledRows(features, nothing, np.zeros(1, np.int64), names)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:
-    """Return features as a numeric array or CSR, or say what is wrong with them."""
+    """Return features as a numeric array or CSR; raise where they are not numeric."""
     if frame is not None and not hasattr(X, "iloc"):
         return frame.numbers
     try:
@@ -320,7 +320,7 @@ def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
 
 
 def _check_marks(labels: NDArray[Any], y: Any) -> None:
-    """Raise ValueError where a label is how rows without a label are written.
+    """Raise ValueError where a label is a mark of missing labels, such as -1 or "nan".
 
     Of a missing label numpy and pandas make texts such as "nan" and "None". A column of
     categories says what its classes are, so there these are classes: what reads tables,
@@ -373,7 +373,7 @@ def check_unmasked(y: Any) -> None:
 
 
 def check_targets(X: Any, y: Any) -> None:
-    """Raise where targets in memory are no numbers, or that of a row is missing."""
+    """Raise where targets are not numbers, or the target of a row is missing."""
     check_unmasked(y)
     if y is None or hasattr(y, "dask"):
         return
@@ -402,7 +402,7 @@ def check_targets(X: Any, y: Any) -> None:
 
 
 def coded(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the classes in order, at least two, and the place there of each label."""
+    """Return the sorted classes, at least two, and the code of each label."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -413,7 +413,7 @@ def coded(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each answer among the classes, which it must equal.
+    """Return the class code of each prediction; raise where one is not a class.
 
     What equals no class gets a code below -1 that only equal answers share: it is wrong
     whatever the label, and differs from every other answer.
@@ -435,7 +435,7 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
-    """Return the pool with blocks like the labeled rows; raise where columns differ."""
+    """Return the pool with the columns of the labeled rows; raise where they differ."""
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
     X = labeled.X
     if not isinstance(X, Frame):
@@ -460,7 +460,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
-    """Return the pool with the named columns, or as it is where `X` has no names."""
+    """Return the pool with the named columns, or unchanged where `X` has no names."""
     if pool.columns and names is not None:
         return pool.with_columns(names)
     if not pool.stored_schema.has_order:

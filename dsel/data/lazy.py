@@ -1,4 +1,4 @@
-"""Methods of rows on Dask arrays: nothing is computed until it is asked for."""
+"""Methods that take Dask arrays lazily, block by block."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -13,7 +13,7 @@ from dsel.data.pool import Pool
 
 
 def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let a method whose rows do not depend on each other take a Dask array, too."""
+    """Let a method that handles each row by itself take a Dask array, too."""
 
     @wraps(method)
     def answer(self: Any, X: Any) -> Any:
@@ -23,7 +23,7 @@ def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def by_block(function: Callable[[Any], Any], X: Any) -> Any:
-    """Return the function's values of the rows; of a Dask array lazily."""
+    """Apply a function to rows; to a Dask array lazily, block by block."""
     if isinstance(X, Pool):
         raise TypeError(
             "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "

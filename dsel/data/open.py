@@ -1,4 +1,4 @@
-"""Opening a pool: whatever holds the rows becomes blocks in a Dask graph."""
+"""Opening a pool: rows of any source become blocks of a Dask graph."""
 
 import math
 import os
@@ -155,7 +155,7 @@ def open_pool(
 
 @contextmanager
 def naming_argument(location: str, name: str) -> Iterator[None]:
-    """Name the argument in errors of readers, which know the file alone."""
+    """Add the name of the argument to errors of readers, which only know the file."""
     try:
         yield
     except (OSError, TypeError, ValueError) as error:
@@ -202,7 +202,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
 
 
 def rooted(location: str) -> str:
-    """Return a path from the root on, for tasks that run elsewhere; a URL as it is."""
+    """Return an absolute path, for tasks that run elsewhere; a URL unchanged."""
     # Of a local place, too: fsspec makes no folders there.
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
@@ -210,7 +210,7 @@ def rooted(location: str) -> str:
 
 
 def _check_shape(source: Any) -> None:
-    """Raise TypeError of what has any attribute, as Dask's delayed values have."""
+    """Raise TypeError for objects that have any attribute, as those of dask.delayed."""
     if not isinstance(getattr(source, "shape", ()), tuple):
         raise TypeError(
             f"`pool` must be an array, a data frame or a path, got "
@@ -305,7 +305,7 @@ def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
 
 
 def _mapped_file(rows: Any) -> str:
-    """Return the file that an array is mapped from; "" of one in memory."""
+    """Return the file that an array is mapped from; "" for an array in memory."""
     while rows is not None and not isinstance(rows, np.memmap):
         rows = getattr(rows, "base", None)
     name = getattr(rows, "filename", None)
@@ -324,7 +324,7 @@ def _npy_rows(path: str, rows: slice) -> NDArray[Any]:
 
 
 def _of_dask_frame(source: Any) -> Pool:
-    """Return the partitions of a Dask data frame; their lengths cost one pass."""
+    """Return the partitions of a Dask data frame; one pass counts their rows."""
     given = list(source.columns)
 
     def named(part: Any) -> Any:  # whose columns may be in another order
@@ -343,7 +343,7 @@ def _of_dask_frame(source: Any) -> Pool:
 
 
 def _of_dataset(source: xr.Dataset) -> Pool:
-    """Return a Dataset of one table, or of a variable for each column."""
+    """Return the rows of a Dataset: one table, or a variable for each column."""
     names = list(source.data_vars)
     dims = {source[name].dims for name in names}
     if len(names) == 1 and source[names[0]].ndim == 2:

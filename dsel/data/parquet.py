@@ -24,7 +24,7 @@ _MOST_FOLDERS: Final = 100
 
 
 def has_parquet(location: str, options: Mapping[str, Any]) -> bool:
-    """Whether there is a folder that holds Parquet files, in the first it looks into.
+    """Whether a folder, or one of the first below it, holds Parquet files.
 
     A disk takes minutes to be walked, and partitions have files in the first folder.
     """
@@ -106,7 +106,7 @@ def _read_footer(fragment: Any) -> None:
 
 
 def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
-    """Return the schema of all files, with the fields of folders' names.
+    """Return the common schema of all files, with the fields of partition folders.
 
     Categories are told by their values: labeled rows decide which categories there are.
     """

@@ -64,7 +64,7 @@ class Span(NamedTuple):
     """Global number of the first row."""
     stop: int
     n_rows: int
-    """Rows that the pool's filters leave in it."""
+    """Number of rows that pass the filters of the pool."""
 
 
 class Block(NamedTuple):
@@ -134,7 +134,7 @@ class Pool:
         return self.origin.other_records
 
     def check_unchanged(self) -> None:
-        """Raise PoolChangedError where its files were written since it was opened."""
+        """Raise PoolChangedError where a file was written after the pool was opened."""
         self.origin.check_unchanged()
 
     def with_schema(self, schema: FrameSchema | None) -> "Pool":
@@ -143,7 +143,7 @@ class Pool:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Compare stamps before a pass and behind it, whether it fails or not."""
+        """Check before and after a pass, even if it fails, that no file has changed."""
         self.check_unchanged()
         try:
             yield
@@ -164,7 +164,7 @@ class Pool:
         return np.asarray(rows, dtype=dtype)
 
     def to_dask_array(self, lengths: Any = None) -> Any:
-        """Return the rows that the filters leave as a Dask array of numbers.
+        """Return the rows that pass the filters as a numeric Dask array.
 
         Its chunks have lengths, whatever `lengths` says: it is taken as that of a Dask
         data frame is, so that learners can treat both alike.
@@ -173,7 +173,7 @@ class Pool:
         return self.as_array(resolve_client(None))
 
     def as_array(self, client: Any = None) -> Any:
-        """Return the rows that the filters leave as a Dask array of numbers."""
+        """Return the rows that pass the filters as a numeric Dask array."""
         import dask.array as da  # takes a while: only who writes a pool pays for it
 
         graph: dict[Any, Any] = {}
@@ -193,12 +193,12 @@ class Pool:
 
     @property
     def n_rows(self) -> int:
-        """Rows that the filters leave."""
+        """Number of rows that pass the filters."""
         return int(self.kept_before[-1])
 
     @cached_property
     def kept_before(self) -> NDArray[np.int64]:
-        """Rows that the filters leave before each of the boundaries."""
+        """Number of rows before each boundary that pass the filters."""
         if self.row_filter.keeps_all:
             return self.boundaries
         mask = self.row_filter.mask
@@ -207,13 +207,13 @@ class Pool:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the values of every block: of frames, Python objects."""
+        """Type of the values of every block; object for data frames."""
         are_frames = self.target_schema is not None and self.frames is not None
         return np.dtype(object) if are_frames else self.stored_schema.dtype
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a pass reads, in memory; the filter does not lower it."""
+        """Bytes that a pass reads, in memory; filters do not lower it."""
         return self.row_nbytes * int(self.boundaries[-1])
 
     def with_columns(self, names: Iterable[Any], what: str = "`X`") -> "Pool":
@@ -258,7 +258,7 @@ class Pool:
 
     @cached_property
     def token(self) -> str:
-        """Name by content (of Dask: by name) and filter; cheap beside reading."""
+        """An identifier of content (of Dask: by name) and filters; cheap to compute."""
         name, kept = self.origin.fingerprint, self.row_filter
         if not name:
             graph, keys = self.blocks.graph, self.blocks.keys
@@ -269,7 +269,7 @@ class Pool:
         return f"pool-{tokenize(name, self.columns, kept.excluded, kept.shares)}"
 
     def fingerprint(self, client: Any = None) -> str:
-        """Return a text that changes with the rows: those of Dask arrays are read."""
+        """Return a text that changes with the rows; Dask arrays are read for it."""
         if self.origin.is_content or not self.n_rows:
             return self.token
 
@@ -344,7 +344,7 @@ class Pool:
         return tuple(spans)
 
     def sources(self, span: Span, client: Any = None) -> list[Any]:
-        """Return what a task passes to `read_blocks` to read one of the `spans`.
+        """Return for each span what a task passes to `read_blocks` to read it.
 
         What the workers of `client` hold stands in the list as futures, which `submit`
         resolves.
@@ -372,7 +372,7 @@ class Pool:
         return [part, *held.values()]
 
     def _sent(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
-        """Send rows that the graph holds to workers, once; return futures by key."""
+        """Send rows held by the graph to the workers once; return futures by key."""
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
         nbytes = sum(map(table_nbytes, rows.values()))
         if nbytes < _SENT_NBYTES:
@@ -474,7 +474,7 @@ def in_blocks(
     row_nbytes: float = 0,
     columns: Iterable[Any] | None = None,
 ) -> Pool:
-    """Return rows of which each block is the value of a task, or in memory.
+    """Return a pool whose blocks are values of tasks, or in memory.
 
     `like`, a schema or an array, tells types; `graph` has what the tasks depend on.
     """
@@ -513,7 +513,7 @@ def in_slices(
     is_in_memory: bool = False,
     columns: Iterable[Any] | None = None,
 ) -> Pool:
-    """Return rows that a function reads by slices, in blocks of whole chunks.
+    """Return a pool that a function reads by slices, in blocks of whole chunks.
 
     A `chunk_rows` of 0 stands for rows of which any slice costs the same.
     """
@@ -558,7 +558,7 @@ def _is_future(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ReduceJob:
-    """Some consecutive rows of a pool, block by block, whose values are combined."""
+    """A task that counts a span of the pool block by block and combines the counts."""
 
     block_rows: int
     """Rows that are in memory at once."""
@@ -572,7 +572,7 @@ class ReduceJob:
         self, context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
         inputs: Inputs,
     ) -> Output:  # fmt: skip
-        """Return what was combined; the context counts a block, and combines two."""
+        """Return the combined counts of all blocks; the context counts and combines."""
         count, combine = context
         read = read_blocks(inputs.sources, self.block_rows, allow_nan=self.allow_nan)
         blocks: Iterable[Block] = read
@@ -621,7 +621,7 @@ def read_blocks(
 
 
 def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
-    """Compute one block here, whatever scheduler is set, and show no progress of it."""
+    """Compute one block in this thread, whatever scheduler is set, without progress."""
     key, where = pool.blocks.keys[number], pool.where
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
@@ -644,7 +644,7 @@ def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
 
 
 def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
-    """Return rows of which the first has a number, without those that are masked."""
+    """Return a block of rows with its first row number, without masked rows."""
     numbers = np.arange(first, first + len(mask))
     if not mask.all():
         numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))

@@ -132,7 +132,7 @@ class RowFilter:
         return RowFilter(self.excluded[slice(*ends)], self.shares)
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Tell which of the rows ``start`` to ``stop - 1`` stay."""
+        """Return a mask of the rows ``start`` to ``stop - 1`` that stay."""
         remains = np.ones(stop - start, dtype=np.bool_)
         first, last = np.searchsorted(self.excluded, [start, stop])
         remains[self.excluded[first:last] - start] = False

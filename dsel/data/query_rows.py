@@ -1,4 +1,4 @@
-"""Pool rows that are handed out to be labeled: drawn in a pass, read again in full."""
+"""Queried pool rows: drawn in a pass, then read again with all columns."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ POOL_ROW: Final = "pool_row"
 def smallest_words(
     words: NDArray[np.uint64], rows: NDArray[np.int64], n_queries: int
 ) -> NDArray[np.int64]:
-    """Return the places of the `n_queries` smallest words, ties by row number.
+    """Return the positions of the `n_queries` smallest words, ties by row number.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
 def as_shown(
     rows: Any, numbers: NDArray[np.int64], columns: Sequence[str] | None
 ) -> pd.DataFrame:
-    """Return rows in memory as whoever labels them gets them: by number, with names."""
+    """Return rows as a data frame for the person who labels them, by row number."""
     index = pd.Index(numbers, name=POOL_ROW)
     if isinstance(rows, Frame):
         return rows.given.set_axis(index, axis=0)

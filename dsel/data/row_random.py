@@ -40,7 +40,7 @@ def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint
 def row_random_at(
     seed: int, stream: int, rows: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Return the random numbers of ascending row numbers that lie near each other."""
+    """Return the random numbers of sorted row numbers that are close to each other."""
     if not len(rows):
         return np.empty(0, dtype=np.uint64)
     first = int(rows[0])
@@ -48,7 +48,7 @@ def row_random_at(
 
 
 def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a permutation of 64-bit words that leaves no pattern in them.
+    """Scramble 64-bit words by a fixed permutation.
 
     The finalizer of SplitMix64, Steele, Lea and Flood (2014).
     """
@@ -69,7 +69,7 @@ def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
 
 
 def seed_from(random_state: Any) -> int:
-    """Return the seed for `random_state`: None gives a fresh one, a generator draws."""
+    """Return an integer seed for `random_state`; None and generators draw one."""
     if random_state is None:
         return secrets.randbits(63)
     if isinstance(random_state, np.random.RandomState):

@@ -1,4 +1,4 @@
-"""The schema of a labeled table: by it every other table is read.
+"""The schema of a labeled table, by which pools and new tables are read.
 
 A pool, or a table to predict, has the kinds of the labeled table, whatever its own
 values look like; a value that is not of that kind is an error that names it.
@@ -38,7 +38,7 @@ class ColumnSchema:
 
     @property
     def noun(self) -> str:
-        """What its values are, for messages."""
+        """The noun for its values in messages."""
         if self.kind is Kind.TRUTH and self.words:
             return " and ".join(map(repr, self.words))
         return str(self.kind)
@@ -121,7 +121,7 @@ class TableSchema:
     def convert_texts(
         self, table: pa.Table, *, decimal: str = ".", first_row: int = 0, where: str
     ) -> pd.DataFrame:
-        """Return columns of text, as text files have them, in the kinds of the schema.
+        """Convert text columns, as text files have them, to the kinds of the schema.
 
         Raises ValueError that names the first wrong value of every wrong column.
         """
@@ -165,7 +165,7 @@ def check_converted(
 
 
 def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
-    """Return the values of a column as a frame of pandas has them."""
+    """Return the values of a column as pandas holds them."""
     if kind is Kind.GAPS:
         return pd.Series([None] * len(values), dtype=object)
     if kind.is_number:
@@ -178,7 +178,7 @@ def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
 def schema_of(
     frame: pd.DataFrame, *, target: str | None = None, is_typed: bool = True
 ) -> TableSchema:
-    """Return the schema of a data frame: its types say what the kinds are."""
+    """Return the schema of a data frame, with the kinds of its types."""
     columns = []
     for column in columns_of(frame):
         values = frame[column.name]
@@ -202,7 +202,7 @@ def schema_of(
 
 
 def categories_of(values: pd.Series) -> tuple[str, ...] | None:
-    """Return the different texts of a column in order; None of too many."""
+    """Return the sorted distinct texts of a column; None if there are too many."""
     unique = values.dropna().unique()
     if len(unique) > MOST_CATEGORIES:
         return None
@@ -210,7 +210,7 @@ def categories_of(values: pd.Series) -> tuple[str, ...] | None:
 
 
 def with_classes(schema: TableSchema, y: Any) -> TableSchema:
-    """Return the schema with the classes of some labels, of which some may be gaps."""
+    """Return the schema with the classes of these labels; gaps are ignored."""
     labels = pd.Series(y).dropna().unique()
     return replace(schema, classes=tuple(np.sort(labels).tolist()))
 
@@ -218,7 +218,7 @@ def with_classes(schema: TableSchema, y: Any) -> TableSchema:
 def convert_frame(
     frame: pd.DataFrame, schema: TableSchema, *, first_row: int = 0, where: str
 ) -> pd.DataFrame:
-    """Return a frame of a typed format in the kinds of a schema.
+    """Convert a frame of a typed format to the kinds of a schema.
 
     Texts become what the schema says, as they do in text files; all else keeps its
     type, and is compared where columns are.
@@ -245,7 +245,7 @@ def convert_frame(
 
 
 def in_utc(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose times with a zone are those of UTC."""
+    """Return a frame with all zoned times in UTC."""
     zoned = {
         name: values.dt.tz_convert("UTC")
         for name, values in frame.items()

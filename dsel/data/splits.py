@@ -1,4 +1,4 @@
-"""Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
+"""Splits of the labeled rows: random folds, halvings, one split, or given ones."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -81,14 +81,14 @@ class Split:
 
     @property
     def tests(self) -> tuple[NDArray[np.int64], ...]:
-        """The parts of the rows on which errors are counted, each part by itself."""
+        """The test parts, on each of which errors are counted separately."""
         if self.second_rows is not None:
             return self.test_rows, self.second_rows
         return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
 
 
 def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
-    """Return each row's fold, drawn at random; the first folds may have a row more."""
+    """Return the random fold of each row; the first folds may have one row more."""
     check_integer(n_folds, "n_folds", at_least=2)
     if n_folds > n_rows:
         raise ValueError(

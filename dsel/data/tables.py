@@ -79,7 +79,7 @@ UNREADABLE: Final = (
 
 @contextmanager
 def naming_file(path: str) -> Iterator[None]:
-    """Say which file it was where what reads it says only what is wrong with it."""
+    """Add the name of the file to errors that only say what is wrong."""
     try:
         yield
     except UNREADABLE as error:
@@ -96,7 +96,7 @@ def naming_file(path: str) -> Iterator[None]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Name the text file in an error that says only what is wrong with it."""
+    """Add the name of the text file to errors that only say what is wrong."""
     try:
         yield
     except (*UNREADABLE, OSError) as error:
@@ -160,7 +160,7 @@ class Table(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """What is asked of a table beside its path."""
+    """The options of reading a table."""
 
     target: str | None
     like: TableSchema | None
@@ -209,7 +209,7 @@ class _Request(NamedTuple):
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Columns that nobody needs again."""
+        """Columns that are left out."""
         more = () if self.groups in (None, *self.drop, *self.ids) else (self.groups,)
         return (*self.drop, *(name for name in more if name is not None))
 
@@ -285,7 +285,7 @@ def read_table(
 
 
 def reader_of(location: str) -> Callable[[str, _Request], Table]:
-    """Return what reads the file or folder at a place, by its ending."""
+    """Return the reader of a file or folder, by its ending."""
     lower = location.lower().rstrip("/")
     ending = max((e for e in FORMATS if lower.endswith(e)), key=len, default=None)
     if ending is not None:
@@ -308,13 +308,13 @@ def reader_of(location: str) -> Callable[[str, _Request], Table]:
 
 
 def listed_formats() -> list[str]:
-    """Return the endings that are read, compressed text as one of them."""
+    """Return the list of endings that are read, for messages."""
     plain = [ending for ending in FORMATS if not ending.endswith(COMPRESSED)]
     return [*plain, *(f".csv{more}" for more in COMPRESSED)]
 
 
 def check_source(location: Any, name: str) -> str:
-    """Return a path or URL that is read, as text, or raise where no rows can be there.
+    """Return a path or URL as text; raise where it cannot hold rows.
 
     All that is read by a name comes through here; errors call the argument `name`.
     """
@@ -335,7 +335,7 @@ def check_source(location: Any, name: str) -> str:
 
 
 def _files_in(folder: str, endings: tuple[str, ...]) -> list[str]:
-    """Return the files of a folder, hidden ones aside, that have such an ending."""
+    """Return the visible files of a folder with one of these endings."""
     if not os.path.isdir(folder) or os.path.exists(f"{folder}/zarr.json"):
         return []
     names = [
@@ -367,7 +367,7 @@ class TextSource(NamedTuple):
     def batches(
         self, names: Sequence[str], *, is_checked: bool = True, raw: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of all files in order as text; those of `raw` untrimmed."""
+        """Yield the rows of all files in order as text; columns of `raw` untrimmed."""
         for file in self.files:
             with reading(file.path):
                 yield from file.batches(names, is_checked=is_checked, raw=raw)
@@ -424,7 +424,7 @@ def scan_columns(
     batches: Iterator[pa.RecordBatch],
     report: Callable[[int, int | None], None] = lambda done, total: None,
 ) -> dict[str, ColumnScan]:
-    """Return what the values of all columns look like, after one pass.
+    """Scan the values of all columns in one pass.
 
     `report` is called with the rows that were read; how many there are is not known.
     """
@@ -766,7 +766,7 @@ SINGLE_FILES: Final = tuple({*FORMATS} - {*PARQUET, ".zarr"})
 
 
 def _of_frame(frame: pd.DataFrame, asked: _Request, path: str) -> Table:
-    """Return a table of a format that has types, which stay as they are."""
+    """Return a table of a typed format, with its types."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
@@ -808,7 +808,7 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
 
 
 def _with_schema(table: Table, asked: _Request, path: str) -> Table:
-    """Return arrays with names of columns as the request wants them."""
+    """Return arrays as a table, with the requested columns."""
     has_names = table.columns is not None and table.X.ndim == 2
     if not has_names or len(table.columns or ()) != table.X.shape[1]:
         if asked.dropped or asked.ids or asked.like is not None:
@@ -838,7 +838,7 @@ def iter_frames(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Read a table of any size by a schema, so many rows at a time.
+    """Yield a table of any size by a schema, `n_rows` rows at a time.
 
     Yields data frames with the features of the schema in their order, then its ids as
     text. Their indices count the rows of the file. Text files and Parquet are streamed,
@@ -938,7 +938,7 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:
-    """Return labels that are whole numbers as such: svmlight has only floats."""
+    """Return integral labels as integers; svmlight files only have floats."""
     with np.errstate(invalid="ignore"):  # NaN is no whole number
         whole = y.astype(np.int64)
     return whole if (whole == y).all() else y

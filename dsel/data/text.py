@@ -1,4 +1,4 @@
-"""Text tables (CSV and kin), read as text: no library guesses types, gaps or dates.
+"""CSV and other text tables, read as text: nothing guesses types, gaps or dates.
 
 A file is a stream of Arrow batches whose columns are strings without blanks around
 them. Whatever could shift or drop a value (a short line, an open quote, a wrong
@@ -48,7 +48,7 @@ _QUOTE: Final = ord('"')
 
 @dataclass(frozen=True)
 class TextFile:
-    r"""A text table of which the header has been read.
+    r"""A text table whose header has been read.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class TextFile:
             )
 
     def _explained(self, error: Exception) -> Exception:
-        """Return the error that names the line."""
+        """Return the error with the number of its line."""
         text = str(error)
         if isinstance(error, UnicodeError) or "UTF8" in text:
             return ValueError(undecodable(self.path, self.encoding))
@@ -191,7 +191,7 @@ class TextFile:
         return ValueError(" ".join(text.split()))
 
     def _check_lines(self) -> None:
-        """Raise ValueError for the first line that is not as the header says.
+        """Raise ValueError for the first line that does not fit the header.
 
         Python's reader is slow and strict; it is asked only where something is wrong.
         """
@@ -386,7 +386,7 @@ class _ZipMember(io.RawIOBase):
 
 
 class _Utf8Stream(io.RawIOBase):
-    """The bytes of a text file in UTF-8 without its mark, checked while they pass.
+    """The bytes of a text file as checked UTF-8, without a byte order mark.
 
     Zero bytes are refused. `is_doubtful` becomes true where a quote does not stand
     at the beginning or end of a value: Arrow takes such lines in some way, which may
@@ -414,7 +414,7 @@ class _Utf8Stream(io.RawIOBase):
         return True
 
     def _more(self) -> bytes:
-        """Return some more bytes; none at the end."""
+        """Return the next bytes; none at the end."""
         while True:
             raw = bytes(self._file.read(_READ_NBYTES))
             text = raw
@@ -449,7 +449,7 @@ class _Utf8Stream(io.RawIOBase):
         return n_filled
 
     def first_record(self) -> tuple[str, int]:
-        """Return the first line that is not empty, and the number of empty ones before.
+        """Return the first non-empty line, and the number of empty lines before it.
 
         A name in quotes may go on in the next line, so lines are added until quotes are
         even. Of a quote inside of a name that may be a line too much.
@@ -466,7 +466,7 @@ class _Utf8Stream(io.RawIOBase):
         return b"".join(lines).decode("utf-8"), n_empty
 
     def skip_lines(self, n_lines: int) -> None:
-        """Leave out so many lines."""
+        """Skip this many lines."""
         for _ in range(n_lines):
             self._line()
         if self._is_checked:
@@ -493,7 +493,7 @@ class _Utf8Stream(io.RawIOBase):
             self._buffer = b""
 
     def _check_quotes(self, content: bytes) -> None:
-        """Look whether every quote opens or closes a whole value.
+        """Check that every quote opens or closes a whole value.
 
         Quotes alternate; one that opens stands behind a separator or line end, one that
         closes before one, or both beside another quote, where it is doubled.
@@ -525,7 +525,7 @@ class _Utf8Stream(io.RawIOBase):
 
 
 def undecodable(path: str, encoding: str) -> str:
-    """Return the line that names the first byte that is not of an encoding."""
+    """Return a message that names the first byte that the encoding does not allow."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     n_lines, before = 1, b""
     with open_binary(path) as file:
@@ -549,6 +549,6 @@ def undecodable(path: str, encoding: str) -> str:
 
 
 def file_stamp(path: str) -> tuple[int, int]:
-    """Return what changes when a file is written: its size and its time."""
+    """Return the size and modification time of a file."""
     status = os.stat(path)
     return status.st_size, status.st_mtime_ns

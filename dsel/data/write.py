@@ -1,4 +1,4 @@
-"""Writing a pool to zarr, or a table of text to Parquet, larger than memory."""
+"""Writing pools to zarr, and text tables to Parquet, also larger than memory."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +222,7 @@ def write_pool(
 
 
 def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
-    """Return a source that is no CSV file as a pool, without its column of labels."""
+    """Open a source that is not a text file as a pool, without its target column."""
     if file.lower().endswith(NPZ):  # whose labels are apart
         table, target = read_table(file, target=target), None
         pool = open_pool(table.X, columns=table.columns)
@@ -247,7 +247,7 @@ def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
 
 
 def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
-    """Whether the place is free, or begun; it is not where the same rows are."""
+    """Whether rows must be written; False where the same rows are there already."""
     is_url = "://" in place
     (check_url if is_url else check_outside)(place, "path")
     if not is_url:
@@ -294,7 +294,7 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
 
 
 class _TextColumns(NamedTuple):
-    """What the first pass over a text table has found."""
+    """Results of the first pass over a text table."""
 
     columns: tuple[ColumnSchema, ...]
     decimal: str
@@ -309,7 +309,7 @@ class _TextColumns(NamedTuple):
     """Of columns of text a value that is no number, where one was seen."""
 
     def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
-        """Return values of a column, all of which the first pass has seen."""
+        """Convert the values of a column, which the first pass has checked."""
         typed, _ = convert(
             values,
             column.kind,
@@ -321,7 +321,7 @@ class _TextColumns(NamedTuple):
         return typed
 
     def shown(self, column: ColumnSchema) -> str:
-        """Return a value that is no number, or the kind, for a message."""
+        """Return a value that is not a number, or the kind, for a message."""
         example = self.examples[column.name]
         return repr(example) if example else str(column.kind)
 
@@ -329,7 +329,7 @@ class _TextColumns(NamedTuple):
 def _scanned(
     source: TextSource, columns: Sequence[str], report: Progress, *, is_exact: bool
 ) -> _TextColumns:
-    """Read a text table once for the kinds of its columns; raise where one is wrong."""
+    """Scan a text table for the kinds of its columns; raise where one does not fit."""
     scans = scan_columns(source.batches(columns), report)
     decimal = decimal_of(source, scans)
     if source.like is None:
@@ -353,7 +353,7 @@ def _scanned(
 
 
 def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
-    """Whether the first pass has shown that every value is of the kind."""
+    """Whether the first pass has shown that every value fits the kind."""
     kind = scan.kind(decimal)
     if column.kind.is_number:
         return kind.is_number or kind is Kind.GAPS
@@ -430,7 +430,7 @@ def _as_floats(typed: pa.Array, column: ColumnSchema) -> NDArray[np.float64]:
 def _write_parquet(
     source: TextSource, target: str | None, path: str, report: Progress
 ) -> None:
-    """Write a table as one Parquet file, at once under its name."""
+    """Write a table as one Parquet file, renamed into place when it is complete."""
     check_no_link(path, "path")
     if os.path.exists(path):
         raise FileExistsError(
@@ -473,7 +473,7 @@ def _arrow_type(column: ColumnSchema, found: _TextColumns) -> pa.DataType:
 
 
 def _number_type(dtype: Any) -> np.dtype[Any]:
-    """Return what the pool holds, or raise TypeError where that is no number."""
+    """Return the type of the pool's values; TypeError where they are not numbers."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -487,7 +487,7 @@ def _number_type(dtype: Any) -> np.dtype[Any]:
 
 
 def _held(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return rows in another type, or raise ValueError where it changes a value."""
+    """Return rows in another type; ValueError where that would change a value."""
     with np.errstate(invalid="ignore"):
         held = rows.astype(dtype, copy=False)
     if dtype.kind != "f" and (wrong := rows != held).any():

@@ -1,4 +1,4 @@
-"""Rows in zarr, on disk or in object storage: read, checked, and told by stamps."""
+"""Rows in zarr on disk or in object storage: read, checked, and stamped."""
 
 import uuid
 import warnings
@@ -59,7 +59,7 @@ _STAMPS: Final = (
 def from_zarr(
     array: Any, url: str | None, options: Mapping[str, Any], *, is_whole: bool = False
 ) -> Pool:
-    """Return the rows of a zarr array, at a `url` if that is known.
+    """Return the rows of a zarr array, with its `url` if known.
 
     Options for fsspec may hold secrets: they are no part of a graph.
     """
@@ -87,7 +87,7 @@ def from_zarr(
 
 
 def meanings_of(array: Any) -> dict[str, Any]:
-    """Return the attributes by which stored numbers stand for others, as xarray does.
+    """Return the attributes by which xarray decodes stored numbers (scale, fill value).
 
     In format 2 the fill value of what xarray wrote is a gap, in format 3 it is a value.
     What nobody but zarr wrote has no such attribute, and its fill value is a value.
@@ -128,7 +128,7 @@ def read_decoded(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
 
 
 def _check_stored(array: Any, stored: set[str], where: str) -> None:
-    """Raise ValueError where of some rows nothing is stored: lost, or never written.
+    """Raise ValueError where chunks of rows are missing: lost, or never written.
 
     Chunks of some columns may be missing: zarr leaves out those that hold zeros only.
     """
@@ -148,7 +148,7 @@ def _check_stored(array: Any, stored: set[str], where: str) -> None:
 def open_node(
     place: str, options: Mapping[str, Any], name: str, way: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the attributes of what zarr has at a place, and its arrays by name."""
+    """Return the attributes of the zarr node at a place, and its arrays by name."""
     try:
         with reaching(name):
             node: Any = zarr.open(
@@ -201,7 +201,7 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
 
 
 def origin_of(url: str, options: Mapping[str, Any]) -> Origin:
-    """Return what tells the content of the files at a place.
+    """Return a stamp of the content of the files at a place.
 
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
     has the same stamps.
@@ -218,7 +218,7 @@ def origin_of(url: str, options: Mapping[str, Any]) -> Origin:
 
 
 def dimensions_of(array: Any) -> tuple[str, ...]:
-    """Return the names of an array's dimensions, as xarray keeps them; () without."""
+    """Return the dimension names that xarray has stored with an array; () without."""
     names = getattr(array.metadata, "dimension_names", None)
     return tuple(map(str, names or array.attrs.get(DIMENSIONS) or ()))
 
@@ -226,7 +226,7 @@ def dimensions_of(array: Any) -> tuple[str, ...]:
 def read_stamps(
     url: str, options: Mapping[str, Any]
 ) -> dict[str, tuple[int | None, str]]:
-    """Return size and time, or what else changes on a write, of the files at a place.
+    """Return sizes and times (or ETags) of the files at a place, which a write changes.
 
     The place itself has the name "" where it is one file.
     """
@@ -245,7 +245,7 @@ def read_stamps(
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
-    """Return path or URL of an open zarr array or None, and options to reach it by."""
+    """Return path or URL of an open zarr array, or None, and its storage options."""
     store = array.store
     if isinstance(store, LocalStore):
         return str(Path(store.root) / array.path), {}

@@ -1,4 +1,4 @@
-"""How the candidates of a grid are fitted and predict together.
+"""Families: how groups of candidates are fitted, and how their models predict.
 
 A `Family` (see `family.py`) says which candidates share work, fits them together on any
 named sets of rows, and packs fitted ones so that they predict in as few matrix products

@@ -1,4 +1,4 @@
-"""What fitted classifiers answer: class codes, scores of all classes."""
+"""Predictions of fitted estimators: class codes, class scores, numbers."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -26,7 +26,7 @@ ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
-    """Predict, one label a row, and turn labels into class codes; see `codes_of`."""
+    """Predict a label for each row, and return its class code; see `codes_of`."""
     answers = np.asarray(model.predict(unchangeable(X)))
     if answers.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
@@ -37,7 +37,7 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
 
 
 def predict_numbers(model: Any, X: Any) -> Floats:
-    """Predict, one number a row."""
+    """Predict a number for each row."""
     predicted = np.asarray(model.predict(unchangeable(X)))
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
@@ -48,14 +48,14 @@ def predict_numbers(model: Any, X: Any) -> Floats:
 
 
 def predict_targets(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[Any]:
-    """Predict class codes; numbers where there are no classes."""
+    """Predict class codes, or numbers for a regressor."""
     return (
         predict_codes(model, X, classes) if len(classes) else predict_numbers(model, X)
     )
 
 
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
-    """Return one score per class: the margin where there is one, else probability.
+    """Return a score for each class: decision values, or else probabilities.
 
     Raises TypeError where the model has neither.
     """
@@ -106,7 +106,7 @@ class FittedClassifiers(FittedGroup):
 
     @cached_property
     def nbytes(self) -> int:
-        """What moving the models costs; trees in Cython show it to a pickle alone."""
+        """Bytes to send the models; for trees in Cython only a pickle tells."""
         try:
             return len(cloudpickle.dumps(self.models))
         except Exception:  # what cannot be pickled serves the threads of one process
@@ -146,7 +146,7 @@ class FittedClassifiers(FittedGroup):
 
     @cached_property
     def _encoders(self) -> dict[tuple[int, int], str]:
-        """Hash of what stands before the classifier of each pipeline.
+        """Hash of the steps before the classifier of each pipeline.
 
         Where only parameters of the classifier differ, the steps before it are equal,
         and transform a block once for all of them. What cannot be pickled has none.

@@ -1,4 +1,4 @@
-"""Which family fits which candidates.
+"""The assignment of candidates to families.
 
 To add a family: a frozen dataclass that is a `Family`, and its line in `FAMILIES`,
 before the last.
@@ -69,7 +69,7 @@ def assign_families(
 
 
 def group_label(candidates: Sequence[Candidate], number: int) -> str:
-    """Return what the candidates of a group have in common, for names of tasks.
+    """Return the parameters that a group shares, as text for the names of tasks.
 
     Such as ``gamma=0.01``; ``group=3``, by its number, where they share no parameter.
     """

@@ -1,4 +1,4 @@
-"""Functions inside of pipelines that look at all rows of a call.
+"""A check for functions in pipelines whose result depends on the other rows (A7).
 
 A mean or a rank that a `FunctionTransformer` computes anew in each call is a common
 mistake: then errors depend on which rows come together.
@@ -24,7 +24,7 @@ def has_function(estimator: Any) -> bool:
 
 
 def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
-    """Record models as failed that answer rows otherwise alone than among others.
+    """Record models as failed that predict rows differently alone than among others.
 
     They are asked for training rows, so that no choice depends on rows that are held
     out. One difference in eight rows may be a tie, which rounding decides.

@@ -1,4 +1,4 @@
-"""The seam by which the candidates of a grid are fitted and predict together."""
+"""The interface of a family, which fits groups of candidates that share work."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ FIT_FAILED: Final = 1
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model of the grid."""
+    """One candidate of the grid."""
 
     number: int
     """Place in ``ParameterGrid`` order, which is the cube's C order."""
@@ -39,7 +39,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FitCounts:
-    """What was counted when a group was fitted; arrays are candidates x splits."""
+    """Counts of the fits of a group; arrays are candidates x splits."""
 
     test_errors: Integers
     """Errors on the first part of `Split.tests`; -1 where the fit failed. Of
@@ -53,7 +53,7 @@ class FitCounts:
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
-        """Return counts with nothing recorded yet: every fit counts as failed."""
+        """Return counts before any fit: every fit counts as failed."""
         none = np.full((n_candidates, n_splits), -1, dtype=np.int64)
         return cls(none, none.copy(), np.full(none.shape, np.nan), {})
 
@@ -63,12 +63,12 @@ class FitCounts:
         return np.where(self.test_errors < 0, FIT_FAILED, FIT_DONE)
 
     def record(self, places: Any, test_errors: Any, train_errors: Any = -1) -> None:
-        """Write the errors of fits that were done, at `places` of the arrays."""
+        """Record the errors of successful fits at `places` of the arrays."""
         self.test_errors[places] = test_errors
         self.train_errors[places] = train_errors
 
     def failed(self, candidate: int, split: int, error: Exception) -> None:
-        """Keep what `fit` or `predict` raised: failure is data, not the end of a run.
+        """Record an error that `fit` or `predict` raised; it does not end the run.
 
         A fit that is not recorded has failed. Where `predict` raised it is recorded,
         and all rows of the part are errors.
@@ -82,7 +82,7 @@ class FitCounts:
         self.messages[candidate, split] = said
 
     def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
-        """Count a fit that was done as failed; `key` as in `messages`."""
+        """Record a successful fit as failed; `key` as in `messages`."""
         self.test_errors[place] = self.train_errors[place] = -1
         self.messages[key] = why
 
@@ -102,7 +102,7 @@ class FittedGroup:
 
     @property
     def nbytes(self) -> int:
-        """What moving the models costs."""
+        """Bytes to send the models."""
         raise NotImplementedError
 
     @property
@@ -111,7 +111,7 @@ class FittedGroup:
         raise NotImplementedError
 
     def __sizeof__(self) -> int:
-        """Return what Dask takes for the size, to move and spill."""
+        """Return the size by which Dask moves and spills the models."""
         return self.nbytes
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
@@ -126,7 +126,7 @@ class FittedGroup:
         raise NotImplementedError
 
     def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted estimator of one candidate and split; KeyError for none."""
+        """Return the fitted estimator of a candidate and split; KeyError if none."""
         raise NotImplementedError
 
 
@@ -151,7 +151,7 @@ class Family:
     """Key of each labeled row's group, for a `fit` that wants them; None without."""
 
     def refusal(self, estimator: Any) -> str | None:
-        """Return why the next family is asked, for the plan; None if it is taken."""
+        """Return why this family cannot fit a candidate; None if it can."""
         return None
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
@@ -166,14 +166,14 @@ class Family:
         return [(candidate,) for candidate in candidates]
 
     def remark(self, n_groups: int, n_rows: int) -> str:
-        """Return how candidates are fitted, for the plan."""
+        """Return a line for the plan on how the candidates are fitted."""
         return "fitted one by one"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise MemoryError where a task's `limit` is too small for any fit."""
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return the bytes of what the fits of some groups share in one process."""
+        """Return the bytes that the fits of some groups share in one process."""
         return 0
 
     def fit(
@@ -197,7 +197,7 @@ class Family:
     def join(
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
-        """Pack groups to predict together, those of `candidates` alone and in order.
+        """Pack groups into one that predicts for `candidates` only, in their order.
 
         They may differ in candidates and splits, and be packed again.
         """
@@ -207,7 +207,7 @@ class Family:
 def asked(
     which: Sequence[Integers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
-    """Yield each query and split with what indexes the candidates and rows that ask it.
+    """Yield each query and split with the indices of its candidates and rows.
 
     `which` as `FittedGroup.predict` takes it. One of the indices is of all at least.
     """
@@ -224,7 +224,7 @@ def asked(
 def joined_numbers(
     fitted: Sequence[FittedGroup], candidates: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the candidates and the splits of what `Family.join` packs, in order."""
+    """Return the candidates and splits that `Family.join` packs, in order."""
     if candidates is None:
         candidates = sorted({number for each in fitted for number in each.candidates})
     splits = sorted({number for each in fitted for number in each.splits})

@@ -1,4 +1,4 @@
-"""What `fit` of an estimator takes beside rows and labels: parameters and the pool."""
+"""Arguments of `fit` in addition to rows and labels: fit parameters and the pool."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from dsel.checks import show
 def cut_to_rows(
     fit_params: Mapping[str, Any], rows: Integers, n_rows: int
 ) -> dict[str, Any]:
-    """Return fit parameters for some of `n_rows` rows; others stay as they are."""
+    """Return fit parameters for some of `n_rows` rows; others are not cut."""
     cut = dict(fit_params)
     for name, value in fit_params.items():
         is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
@@ -25,7 +25,7 @@ def cut_to_rows(
 
 
 def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
-    """Return fit parameters; those of another length reach every fit as they are."""
+    """Return checked fit parameters; those of another length than rows are not cut."""
     is_dict = fit_params is None or hasattr(fit_params, "items")
     if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
         raise TypeError(
@@ -63,7 +63,7 @@ def takes_pool(estimator: Any) -> bool:
 
 
 def check_pool_learners(estimators: Iterable[Any]) -> None:
-    """Raise where a learner of the pool is inside of others, which give it none."""
+    """Raise where a learner of the pool is inside an estimator that passes none."""
     for estimator in estimators:
         is_one = takes_pool(estimator) or isinstance(estimator, FrozenEstimator)
         parts = {} if is_one else estimator.get_params(deep=True)

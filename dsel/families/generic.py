@@ -1,4 +1,4 @@
-"""The member of `Family` that takes any scikit-learn classifier: groups of one."""
+"""The family of any scikit-learn estimator, each candidate fitted by itself."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ _STOPPED: dict[int, list[str]] = {}  # of each thread that fits, what was said t
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Give what a fit says that stops before it converges, in the place of a warning.
+    """Collect convergence warnings of a fit instead of showing them.
 
     It would be shown for each of many fits, and on a worker to nobody. Filters are of
     the process: of fits on several threads the first sets and the last restores them.
@@ -80,7 +80,7 @@ class ScikitLearnFamily(Family):
     name: ClassVar[str] = "scikit-learn"
 
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
-        """Raise ValueError for what needs a square matrix; else `fit` raises."""
+        """Raise ValueError for estimators that need a square matrix."""
         for estimator in (candidate.estimator for candidate in candidates):
             if get_tags(estimator).input_tags.pairwise:
                 raise ValueError(
@@ -164,7 +164,7 @@ class ScikitLearnFamily(Family):
         return (stack_linear(joined) if len(self.classes) else None) or joined
 
     def _count_errors(self, model: Any, X: Any, y: NDArray[Any]) -> int:
-        """Return the rows that are predicted wrongly; of numbers, by no finite one."""
+        """Count the wrong predictions; of a regressor those that are not finite."""
         predicted = predict_targets(model, X, self.classes)
         is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
         return int(np.sum(is_wrong))
@@ -178,7 +178,7 @@ class ScikitLearnFamily(Family):
         pool: Any,
         cache: Cache,
     ) -> tuple[Any, Any, Sequence[Any]]:
-        """Return the model, its last step, and the test rows as that one sees them."""
+        """Return the model, its last step, and the test rows as input of that step."""
         rows = split.train_rows
         labels = labels_of(y[rows], self.classes)
         if len(self.classes) and np.all(y[rows] == y[rows[0]]):

@@ -1,4 +1,4 @@
-"""What an estimator is, however its class was written."""
+"""Whether an estimator is a classifier or a regressor, however its class is written."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Leave-one-out errors of a group: a fit for every row."""
+"""Leave-one-out errors of a group, by one fit for every row."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -23,7 +23,7 @@ def leave_one_out_counts(
     *,
     pool: Any = None,
 ) -> FitCounts:
-    """Count the errors of every candidate of a group, each row held out once.
+    """Count the leave-one-out errors of every candidate of a group.
 
     `split`, from `leave_one_out_split`, is the one column of the counts: test errors,
     -1 where a fit failed; training errors are -1.

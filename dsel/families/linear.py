@@ -1,4 +1,4 @@
-"""Linear models stacked into one matrix product, with exactly reproducible classes.
+"""Linear models that predict by one matrix product, with reproducible classes.
 
 A matrix product rounds differently for another number of rows. A decision that is
 farther from a tie than rounding can move it is safe; the few others are computed
@@ -77,7 +77,7 @@ def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class LinearStack(FittedClassifiers):
-    """Linear models of all candidates and splits, ready for one product."""
+    """Linear models of all candidates and splits, stacked for one matrix product."""
 
     weights: Floats = field(kw_only=True)
     """Shape (n_candidates, n_splits, n_scores, n_columns)."""
@@ -108,12 +108,12 @@ class LinearStack(FittedClassifiers):
 
     @cached_property
     def _sizes(self) -> tuple[Floats, Floats]:
-        """Largest sum of absolute weights, and offset, (n_candidates, n_splits)."""
+        """Largest sum of absolute weights, and intercept, (n_candidates, n_splits)."""
         offsets = np.where(np.isfinite(self.offsets), np.abs(self.offsets), 0.0)
         return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
 
     def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
-        """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
+        """Return codes or booleans, shape (n_candidates, n_positions, n_rows)."""
         # The product only finds the rows in doubt, so half the digits are enough.
         is_single = X.dtype == np.float32 and not issparse(X)
         dtype = np.float32 if is_single else np.float64
@@ -158,7 +158,7 @@ class LinearStack(FittedClassifiers):
         return codes
 
     def _rounding(self, positions: Integers, largest: Floats, dtype: Any) -> Floats:
-        """Bound what rounding does to margins, shape (n_candidates, n_positions, ...).
+        """Bound the rounding errors of scores, shape (n_candidates, n_positions, ...).
 
         `largest` holds the largest absolute feature of each row, or one for all.
         """
@@ -171,7 +171,7 @@ class LinearStack(FittedClassifiers):
 
 
 def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Return class codes: the first of the largest, or whether a lone score is > 0."""
+    """Return class codes: the first largest score, or whether a single score is > 0."""
     if scores.shape[axis] == 1:
         return np.asarray(np.take(scores, 0, axis=axis) > 0)
     return np.asarray(np.argmax(scores, axis=axis))

@@ -1,4 +1,4 @@
-"""The steps before a pipeline's classifier: fitted once a split for all candidates.
+"""The steps before the last one of a pipeline, fitted once for all candidates.
 
 Where the candidates of a grid differ in the classifier alone, the steps before it are
 equal on every split. A process keeps what it fitted, with the rows that came out.
@@ -23,12 +23,12 @@ from dsel.families.family import Cache
 
 
 def has_prefix(estimator: Any) -> bool:
-    """Return whether a classifier stands behind other steps of a plain pipeline."""
+    """Return whether an estimator is a plain pipeline of several steps."""
     return type(estimator) is Pipeline and len(estimator.steps) > 1
 
 
 def first_step(estimator: Any) -> Any:
-    """Return what gets the rows: of a pipeline the first step that is not left out.
+    """Return the first step of a pipeline that is not skipped, or the estimator.
 
     Of one that fits another, as GridSearchCV does, it is that of the other one.
     """
@@ -52,7 +52,7 @@ def fitted_prefix(
     seed: int,
     cache: Cache,
 ) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
-    """Return steps before a classifier, fitted, from the cache where it has them.
+    """Return the fitted steps before the last one, from the cache if it has them.
 
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
@@ -80,7 +80,7 @@ def fitted_prefix(
 
 
 def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
-    """Return rows as fitted steps leave them.
+    """Return rows transformed by fitted steps.
 
     `Pipeline.transform` raises where the last step has no fitted attribute, as
     transformers without a state have none.
@@ -92,7 +92,7 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
 
 
 def cloned(estimator: Any) -> Any:
-    """Return a clone whose frozen parts have wrappers of their own.
+    """Return a clone in which frozen estimators have wrappers of their own.
 
     `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
     part while it is fitted: fits on other threads would meet there.
@@ -109,7 +109,7 @@ def cloned(estimator: Any) -> Any:
 
 
 def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) -> Any:
-    """Give each `random_state` that is None a hash of the seed and what it is for.
+    """Set each `random_state` that is None to a hash of the seed, parameters and split.
 
     `before` and `behind` its name stands what else it is for.
     """

@@ -1,4 +1,4 @@
-"""What searches pass on to the `fit` of their estimators: scikit-learn's routing."""
+"""Metadata that searches pass to the `fit` of their estimators, by scikit-learn."""
 
 import inspect
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ metadata routing their `fit` hands groups to the splitter, and its signature is 
 
 
 def groups_arguments(estimator: Any) -> list[str]:
-    """Return under which names the `fit` of an estimator wants the groups of its rows.
+    """Return the argument names by which an estimator's `fit` takes groups.
 
     Such as a search whose inner splitter keeps groups together. Where metadata routing
     is enabled, its requests say it.
@@ -40,7 +40,7 @@ def groups_arguments(estimator: Any) -> list[str]:
 
 
 def check_groups_reach(estimator: Any) -> None:
-    """Raise ValueError where an inner splitter wants groups and will get none.
+    """Raise ValueError where an inner splitter needs groups that do not reach it.
 
     Without metadata routing only a search, or one that ends a pipeline, gets them.
     """
@@ -79,7 +79,7 @@ class RoutedFit:
     param_grid: Any
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how `fit` passes metadata on to the estimator, or to all of a list."""
+        """Return the routing of `fit` to the estimator, or to each of a list."""
         router = MetadataRouter(owner=type(self).__name__)
         router.add_self_request(self)
         listed = [self.estimator] if self.estimator is not None else self.param_grid
@@ -90,7 +90,7 @@ class RoutedFit:
         return router
 
     def routed_fit_params(self, fit_params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the fits get; all of it where no routing is enabled."""
+        """Return the metadata for the fits; all of it where routing is not enabled."""
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)
         routed = process_routing(self, "fit", **fit_params)

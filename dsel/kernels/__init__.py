@@ -1,4 +1,4 @@
-"""Kernel functions, and what the candidates of a grid can share of them.
+"""Kernel functions, and the distances or products that all candidates share.
 
 Numbers in, numbers out, on numpy and scipy alone; float64 unless an array says
 otherwise.

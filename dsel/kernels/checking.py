@@ -1,4 +1,4 @@
-"""What must hold of a kernel function, so that whoever adds one can check it.
+"""A check for kernel functions that users add.
 
 A kernel need not be positive semi-definite: SVMs take others, and that of a polynomial
 of fractional degree is none.
@@ -15,7 +15,7 @@ from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES
 
 
 def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
-    """Raise where a kernel is not what a kernel SVM needs.
+    """Raise where a kernel does not meet what a kernel SVM needs.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
 
 
 def _check_values(kernel: Kernel, base: Floats) -> Floats:
-    """Return kernel values; raise where types, shapes or the base are not kept."""
+    """Return kernel values; raise where types, shapes or the base are changed."""
     name = type(kernel).__name__
     for dtype in (np.float32, np.float64):
         given = base.astype(dtype)
@@ -80,7 +80,7 @@ def _check_values(kernel: Kernel, base: Floats) -> Floats:
 
 
 def _check_rounding(kernel: Kernel, base: Floats, gram: Floats) -> None:
-    """Raise where values of a base that is off differ by more than `rounding` says.
+    """Raise where an error of the base changes values by more than `rounding`.
 
     Votes are counted in float32 only where this bound proves the label, so that one
     that is too small would change counts.

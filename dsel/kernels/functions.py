@@ -1,4 +1,4 @@
-"""Kernel functions: each turns the base of two rows into one number.
+"""Kernel functions of a base: squared distances, or inner products.
 
 To add one: a frozen dataclass with the methods of `Kernel`, and its line in `KERNELS`
 of `dsel.families.svm.settings`. Where scikit-learn's `SVC` has no kernel of that name,
@@ -38,7 +38,7 @@ class Kernel:
     """``DISTANCES`` (squared), ``PRODUCTS`` (inner) or ``VALUES`` (as given)."""
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values in the shape and float type of the base, which stays."""
+        """Return kernel values in shape and type of the base, which is not changed."""
         raise NotImplementedError
 
     def diagonal(self, base: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Kernel:
         return self.values(base)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values made of a base that is off by `base_error`.
+        """Bound the error of values when the error of the base is `base_error`.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Rbf(Kernel):
 
 
 def errors_of(kernel: Kernel, reference: ReferenceRows, X: Any) -> tuple[Floats, ...]:
-    """Bound the errors of rows' kernel values in float64; see `Kernel.rounding`.
+    """Bound the rounding errors of kernel values in float64; see `Kernel.rounding`.
 
     A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma. Let e
     bound the error of squared distances within that reach of a row. Beyond it, the

@@ -1,4 +1,4 @@
-"""What the kernels of a grid share: squared distances or products with fixed rows."""
+"""Squared distances or inner products with fixed rows, which kernels share."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -42,7 +42,7 @@ def squared_distances(X: Any, Z: Any) -> Floats:
 
 @dataclass(frozen=True)
 class ReferenceRows:
-    """Fixed rows, and the base of kernels that other rows have with them."""
+    """Fixed rows, with the distances or products of other rows to them."""
 
     kind: str
     """``DISTANCES``, ``PRODUCTS`` or ``VALUES``."""
@@ -56,11 +56,11 @@ class ReferenceRows:
     """Squared lengths of the shifted rows, (n_rows,)."""
 
     def shift(self, X: Any) -> Any:
-        """Return rows less the middle."""
+        """Subtract the medians from rows."""
         return X if self.middle is None else X - self.middle
 
     def base_of(self, X: Any) -> Floats:
-        """Return the base that rows have with the fixed ones, (n_rows of X, n_rows).
+        """Return the base of rows and the fixed rows, (n_rows of X, n_rows).
 
         Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative
         becomes 0. A table with itself gives a symmetric matrix with a zero diagonal.
@@ -88,7 +88,7 @@ class ReferenceRows:
         return base
 
     def rounding(self, X: Any, reach: float = np.inf) -> tuple[Floats, Floats]:
-        """Return bounds of the error and of the size of each row's base, (n_rows,).
+        """Bound the error and the size of the base of each row, (n_rows,).
 
         Only of squared distances up to `reach`; see `functions.errors_of`.
         """
@@ -108,7 +108,7 @@ class ReferenceRows:
         return 2.0 * UNIT * (self.rows.shape[1] + 4) * size, size
 
     def exact_base_of(self, x: Any) -> Floats:
-        """Return the base of one row, (n_rows,), whatever rows come with it.
+        """Return the base of one row, (n_rows,), independent of other rows.
 
         Sums are taken in an order that depends on the number of columns alone; in a
         matrix product the rounding depends on the rows beside.

@@ -1,4 +1,4 @@
-"""LDA that uses a pool and is never less likely, and what it is measured against."""
+"""LDA that uses a pool and is never less likely than the supervised fit, and rivals."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
@@ -45,7 +45,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
 
     @lazily
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return ln p(x, k) but for a term that all classes share, shape (n_rows, K).
+        """Return ln p(x, k) up to a term common to all classes, shape (n_rows, K).
 
         For two classes it is the difference of the second and the first, (n_rows,).
         """
@@ -98,7 +98,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         return opened if opened.n_rows else None
 
     def _encode(self, labels: NDArray[Any], name: str) -> Integers:
-        """Return the place of each label among the classes; raise for others."""
+        """Return the class code of each label; raise for other labels."""
         codes = codes_of(labels, self.classes_)
         if (codes < 0).any():
             raise ValueError(

@@ -1,6 +1,6 @@
 """Fully corrective Frank-Wolfe: minimize a convex function over a huge polytope.
 
-The polytope is known only through its linear minimiser (the vertex on which a
+The polytope is known only through its linear minimizer (the vertex on which a
 linear function is smallest), which may cost a pass over millions of rows. All
 vertices met so far are kept, and between two passes the function is minimized over
 their convex hull, which costs no pass: a quadratic over simplices of weights, again and
@@ -63,7 +63,7 @@ class Hull:
 
     @property
     def edges(self) -> Floats:
-        """Way from the weighted mean of its part to each vertex, shape (r, n)."""
+        """Difference of each vertex and the weighted mean of its part, shape (r, n)."""
         members = self.parts == np.arange(self.n_parts)[:, None]
         means = (members * self.weights) @ self.vertices
         return np.asarray(self.vertices - means[self.parts])
@@ -78,7 +78,7 @@ class Hull:
         )
 
     def without_idle(self) -> "Hull":
-        """Return the hull of the vertices that carry weight."""
+        """Return the hull of the vertices with positive weight."""
         kept = self.weights > _DROPPED_WEIGHT
         parts = self.parts[kept]
         weights = normalize_weights(self.weights[kept], parts)
@@ -87,7 +87,7 @@ class Hull:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where Frank-Wolfe stopped."""
+    """The point at which Frank-Wolfe stopped."""
 
     hull: Hull
     """The vertices that carry weight; ``hull.point`` is the minimiser."""
@@ -109,7 +109,7 @@ def minimize_over_polytope(
     tol: float,
     max_passes: int,
 ) -> Minimum:
-    """Minimize a convex function over a polytope known by its linear minimiser.
+    """Minimize a convex function over a polytope known by its linear minimizer.
 
     `hull` has at least one vertex of each part to start from. `lowest` takes a gradient
     and returns, for each part, the vertex on which the linear function with that
@@ -197,7 +197,7 @@ def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
 
 
 def _damped_length(objective: Any, point: Floats, along: Floats, slope: float) -> float:
-    """Length in (0, 1] at which the slope along the step has all but vanished."""
+    """Return a step length in (0, 1] at which the slope nearly vanishes."""
 
     def slope_at(length: float) -> float:
         if length == 0.0:
@@ -217,7 +217,7 @@ def minimize_quadratic_on_simplices(
     parts: NDArray[np.intp],
     tol: float = 0.0,
 ) -> Floats:
-    """Minimize ``w'Hw / 2 + c'w`` over simplices side by side, by an active set.
+    """Minimize ``w'Hw / 2 + c'w`` over a product of simplices, by an active set.
 
     `hessian` is H, positive semidefinite, `linear` c, and `start` a point to start
     from; `parts` says which simplex each weight belongs to. The value found is at most

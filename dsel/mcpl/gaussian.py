@@ -1,4 +1,4 @@
-"""Gaussian classes with one covariance, and what one read of the pool tells of them.
+"""Gaussian classes with a common covariance, and moments of the pool.
 
 Each read is a pure function of a chunk, small enough to be sent to the data, and a way
 to add two results: moments, or class sums of labelings. Labels of the pool exist for a
@@ -38,12 +38,12 @@ class Moments:
 
     @property
     def count(self) -> float:
-        """Rows in all."""
+        """Number of rows."""
         return float(self.counts.sum())
 
     @property
     def total(self) -> "Moments":
-        """The moments of the same rows without regard to their class."""
+        """The moments of the same rows as one class."""
         mean = self.counts @ self.means / self.count
         steps = self.means - mean
         between = (self.counts[:, None] * steps).T @ steps
@@ -110,7 +110,7 @@ class GaussianClasses:
     """Shape (d, d)."""
 
     def scores_about(self, origin: Floats) -> Floats:
-        """Return ln p(x, k), less what all classes share, as functions of x - origin.
+        """Return ln p(x, k), up to a common term, as functions of x - origin.
 
         With one covariance they share the determinant and the square of x, so that a
         row (constant, slopes) for each class is left, shape (K, 1 + d).
@@ -127,7 +127,7 @@ def whiten(factor: Floats, X: Floats) -> Floats:
 
 
 def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
-    """Return the maximum likelihood fit to labeled rows, each class having one.
+    """Return the maximum likelihood fit to labeled rows; each class must have a row.
 
     The covariance is (scatter + ridge I) / n. Raises ValueError where it is singular.
     """
@@ -162,7 +162,7 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
 
 
 def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
-    """Return moments and a sample of `n_sampled` rows at most (0: none) in one read.
+    """Return moments and a sample of at most `n_sampled` rows, in one pass.
 
     A process keeps them under the pool's token: the folds and candidates of a search
     fit to the same rows, which are read once.

@@ -111,7 +111,7 @@ def _solve(
     tol: float,
     max_passes: int,
 ) -> Minimum:
-    """Minimize the contrast over all labelings of some rows.
+    """Minimize the contrast over all soft labelings of some rows.
 
     `read` adds up what a function of a chunk and its row numbers, below `n_rows`,
     counts. The keys of `start` are places in `functions`, by which these rows are
@@ -147,7 +147,7 @@ def _solve(
 
 @dataclass(frozen=True)
 class LDAContrast:
-    r"""The best contrast with the supervised fit that class sums of the pool allow.
+    r"""The contrast with the supervised fit, maximized over models, by class sums.
 
     In coordinates where the covariance of all n rows is the identity, with
     :math:`n_k = N_k + \nu_k`, :math:`T_k` the sum of the labeled rows of class k
@@ -191,7 +191,7 @@ class LDAContrast:
         return moved.reshape(sums.shape)
 
     def scores_about(self, gradient: Floats, origin: Floats) -> Floats:
-        """Return what a row adds by going to each class, as functions of x - origin."""
+        """Return what a row adds in each class, as functions of x - origin."""
         rows = gradient.reshape(len(self.masses), -1)
         # z = L^-1 (x - origin) + start is put into the functions of z.
         start = whiten(self.factor, (origin - self.shift)[None])[0]

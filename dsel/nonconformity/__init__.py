@@ -1,4 +1,4 @@
-"""Keep every model of a grid, and let each row choose one by p-values.
+"""A classifier that keeps every model of a grid and chooses one for each row.
 
 Models are trained once, on one part of the labeled rows; their scores on the other
 part, the validation rows, give a p-value for each label of a new row. The model whose

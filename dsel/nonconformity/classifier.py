@@ -1,4 +1,4 @@
-"""The classifier whose rows choose their model: calibration, choice, p-values."""
+"""The nonconformity classifier: calibration, choice of models, p-values."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -42,7 +42,7 @@ QUANTILES: Final = (10, 25, 50, 75, 90)
 
 
 class Answer(NamedTuple):
-    """Predictions of a block of rows; the fields of what is written for a pool."""
+    """Predictions of a block of rows; its fields are written for a pool."""
 
     label: Integers
     critical_count: Integers
@@ -55,7 +55,7 @@ class Answer(NamedTuple):
 class NonconformityClassifier(
     RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Train every model of a grid once; let each test row choose among them.
+    """Train every model of a grid once, and choose one of them for each test row.
 
     A part of the rows is held out for validation. A model's p-value for a label at a
     test row is the fraction of validation rows that conform no better to their own
@@ -219,7 +219,7 @@ class NonconformityClassifier(
 
     @property
     def n_validation_(self) -> int:
-        """Validation rows."""
+        """Number of validation rows."""
         return int(self.validation_scores_.shape[1])
 
     @property
@@ -230,7 +230,7 @@ class NonconformityClassifier(
 
     @lazily
     def predict(self, X: Any) -> Any:
-        """Predict the label that the chosen model finds most conforming, (n_rows,).
+        """Predict the label that conforms most to the chosen model, (n_rows,).
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class NonconformityClassifier(
 
     @lazily
     def critical_epsilon(self, X: Any) -> Any:
-        """Return the smallest epsilon at which some model's region has one label.
+        """Return the smallest epsilon at which the region of a model has one label.
 
         It is the smallest over models of the second largest printed p-value of a label:
         multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for `predict`.
@@ -251,7 +251,7 @@ class NonconformityClassifier(
 
     @lazily
     def chosen_model(self, X: Any) -> Any:
-        """Return the place in `params_` of the model that predicts each row.
+        """Return the index in `params_` of the model that predicts each row.
 
         `X` is as for `predict`.
         """
@@ -297,7 +297,7 @@ class NonconformityClassifier(
     def predict_set(
         self, X: Any, epsilon: float, *, model: int | None = None
     ) -> NDArray[np.bool_]:
-        """Return which labels are in the prediction region, (n_rows, n_classes).
+        """Return a mask of the labels in the prediction region, (n_rows, n_classes).
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class NonconformityClassifier(
         return self.p_values(X, model=model) >= epsilon
 
     def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
-        """Bound how often a row's model errs on fresh rows with such a margin.
+        """Bound the error of a row's model on new rows with at least the row's margin.
 
         With k and m the model and margin of a row: P(f_k errs on a fresh row, with
         margin m or more), by `dsel.bounds.threshold_bound`. This is **not** the error
@@ -479,7 +479,7 @@ class NonconformityClassifier(
         return Answer(_pick(own >= least, label_units), counts.min(axis=0), model)
 
     def _runner_up_counts(self, scores: Floats) -> Integers:
-        """Return how many validation rows conform no better than each runner-up does.
+        """Count the validation rows that conform no better than each runner-up label.
 
         A model's region shrinks to one label at the second largest p-value, that of the
         runner-up, whose conformity is minus the gap of the two best. Shape (n_models,
@@ -510,7 +510,7 @@ def _grid_cube(
     counts: Integers,
     n_rows: int,
 ) -> xr.Dataset:
-    """Return what the validation rows say of every candidate, over the grid.
+    """Return the validation statistics of every candidate as a cube over the grid.
 
     `counts`, of the models that can be used x validation rows, are those of the row's
     runner-up.
@@ -555,7 +555,7 @@ def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _pick(allowed: NDArray[np.bool_], units: Floats) -> Integers:
-    """Draw an allowed place of each row by its number in [0, 1)."""
+    """Pick an allowed position for each row by its random number in [0, 1)."""
     place = np.cumsum(allowed, axis=1)
     wanted = np.floor(units * place[:, -1])[:, np.newaxis]
     return np.asarray(np.argmax(place > wanted, axis=1))

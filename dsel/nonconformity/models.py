@@ -1,4 +1,4 @@
-"""All models of a grid, trained once and kept: each test row may use another."""
+"""Training of all models of a grid, which are kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class ModelSet:
 
     @property
     def block_rows(self) -> int:
-        """Rows to score at once."""
+        """Number of rows that are scored at once."""
         row = 8 * len(self.fitted) * len(self.classes)
         return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
 
@@ -57,7 +57,7 @@ class ModelSet:
         return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
 
     def failures_on(self, X: Any) -> dict[int, str]:
-        """Return why a model has no scores on some rows, by its candidate's number.
+        """Return why models have no scores on some rows, by candidate number.
 
         What all models raise is a mistake of the call, and is raised.
         """
@@ -99,7 +99,7 @@ def train_grid(
     fit_params: Mapping[str, Any] | None = None,
     client: Any = None,
 ) -> tuple[Trained, dict[int, str]]:
-    """Fit all candidates, each group on each split as a task: cluster or threads.
+    """Fit all candidates; each group and split is a task, on a cluster or threads.
 
     Also returned is why a candidate failed, by its number.
     """
@@ -139,7 +139,7 @@ def train_grid(
 
 @dataclass(frozen=True)
 class FitJob:
-    """The candidates of a group on a split; the models are what comes back."""
+    """A task that fits a group of candidates on a split and returns the models."""
 
     family: Family
     group: Sequence[Candidate]
@@ -160,7 +160,7 @@ def join_models(
     *,
     is_dense: bool,
 ) -> ModelSet:
-    """Return what was trained on one split, but for the candidates that failed.
+    """Join the models of one split, without the candidates that failed.
 
     Raises AllFitsFailedError where none is left.
     """

@@ -1,4 +1,4 @@
-"""Who wins the vote of pairs, whatever the rounding.
+"""Winners of one-against-one votes, independent of rounding.
 
 Votes are counted in float32. What its rounding could change is counted anew in float64,
 by sums in a fixed order: a code does not depend on the precision, nor on the rows
@@ -28,7 +28,7 @@ ROUNDINGS: Final = 9
 
 @dataclass(frozen=True)
 class KernelBlock:
-    """One kernel between some rows and all rows of a table, class by class."""
+    """Kernel values between some rows and all rows of a table, sorted by class."""
 
     kernel: Kernel
     reference: ReferenceRows
@@ -54,7 +54,7 @@ def kernel_block(
     *,
     less_one: bool = False,
 ) -> KernelBlock:
-    """Return a block of values, whose columns begin a class at each of `starts`.
+    """Return a block of kernel values; a class begins at each column of `starts`.
 
     What is as good as 0, see `LEAST`, is set to it, in place.
     """
@@ -72,7 +72,7 @@ def kernel_block(
 
 
 class Layout(NamedTuple):
-    """Some models' support vectors of each class for each other class.
+    """Support vectors of some models, for each ordered pair of classes.
 
     Compiled code reads them class by class, for each the other classes in order.
     """
@@ -91,7 +91,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class DecisionWeights:
-    """Machines laid out over the columns of a kernel block."""
+    """Dual coefficients of binary SVMs over the columns of a kernel block."""
 
     machines: Machines
     """Whose decisions they are."""
@@ -102,7 +102,7 @@ class DecisionWeights:
 
 
 def lay_out(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
-    """Lay out machines over kernel blocks whose columns are labeled rows."""
+    """Arrange dual coefficients over kernel blocks whose columns are labeled rows."""
     from dsel.families.svm import votes
     from dsel.families.svm.lanes import LANES
 
@@ -157,7 +157,7 @@ def decide(
     models: Integers,
     guess: Integers,
 ) -> Integers:
-    """Return the codes of some rows of a block, (n_models of `duals`, n_rows).
+    """Return the class codes of some rows of a block, (n_models, n_rows).
 
     `places` of the rows ascend. Models that are not asked get any codes. `guess` has a
     class code for each row of the block, which is tried first, and changes no code.
@@ -207,7 +207,7 @@ def decide(
 def cell_decisions(
     duals: DecisionWeights, values: Floats, rows: Integers, models: Integers
 ) -> tuple[Floats, Floats]:
-    """Return decisions of rows and models, and what adding them may have changed.
+    """Return decision values of rows and models, and bounds of their rounding.
 
     Both are (n_pairs, n_cells). A cell's terms are added in a fixed order.
     """

@@ -1,4 +1,4 @@
-"""The member of `Family` for kernel SVMs: one kernel, every C, all splits."""
+"""The family of kernel SVMs: one kernel matrix for every C and all splits."""
 
 import time
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class KernelSVMFamily(Family):
     holds_interpreter: ClassVar[bool] = False
 
     def refusal(self, estimator: Any) -> str | None:
-        """Refuse what cannot be done exactly; say nothing of what is no SVC."""
+        """Return why an SVC cannot be fitted exactly here; "" for other estimators."""
         _, prefix, svc = opened(estimator)
         if type(svc) is not SVC:
             return ""
@@ -62,7 +62,7 @@ class KernelSVMFamily(Family):
         return next((reason for reason, holds in reasons.items() if holds), None)
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
-        """Return numbers, or a data frame for steps that make numbers of it."""
+        """Return numbers, or a data frame for pipelines whose steps encode it."""
         if isinstance(X, Frame) and opened(estimator)[0]:
             names_columns = hasattr(first_step(estimator), "transformers")
             if names_columns or not X.schema.is_numeric:
@@ -84,7 +84,7 @@ class KernelSVMFamily(Family):
             usable(numbers(X), kernel)  # a fold must not fail what is chosen without it
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
-        """Return candidates that differ in C alone, together."""
+        """Group candidates that differ only in C."""
         found: dict[str, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda each: each.number):
             steps, _, svc = opened(candidate.estimator)
@@ -109,7 +109,7 @@ class KernelSVMFamily(Family):
             )
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return the bytes of a kernel matrix for each group, and of making their base.
+        """Return the bytes of the kernel matrices of some groups, and to compute them.
 
         The base, distances or products in float64, is made from another of its size.
         """

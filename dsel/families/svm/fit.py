@@ -1,4 +1,4 @@
-"""Fitting the machines of a group of candidates, one training set after another."""
+"""Fitting the binary SVMs of a group of candidates, one training set after another."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ BLOCK_NBYTES: Final = 2**23
 
 
 class GroupFit:
-    """The fits of one group: what they share."""
+    """Rows, kernel and settings that the fits of one group share."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class GroupFit:
     def _solve(
         self, split: Split, places: Integers, weights: Floats, of_classes: Floats
     ) -> tuple[Machines, Floats]:
-        """Solve all pairs of classes for every C; return what gaps are left, too.
+        """Solve all pairs of classes for every C; return remaining KKT violations, too.
 
         `places` of the training rows ascend, `weights` are their factors of C. Support
         vectors alone are kept, and equal solutions once.

@@ -1,4 +1,4 @@
-"""Fitted two-class machines, and genuine scikit-learn estimators with their state.
+"""Fitted binary SVMs, and scikit-learn estimators made from them.
 
 A certificate speaks of the very models that were counted. Libsvm leaves rows out on a
 schedule of its own, which at the usual tolerance can move a label, so refitting an SVC
@@ -28,7 +28,7 @@ ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of th
 
 @dataclass(frozen=True)
 class Machines:
-    """One-against-one machines of one training set, for every C of a kernel."""
+    """Binary SVMs of all pairs of classes of one training set, for every C."""
 
     split: int
     """Number of the split."""
@@ -59,11 +59,11 @@ class Machines:
 
     @property
     def n_models(self) -> int:
-        """Distinct models."""
+        """Number of distinct models."""
         return int(self.coefs.shape[2])
 
     def of(self, candidates: Collection[int]) -> "Machines":
-        """Return those of some candidates, with the support vectors that these have."""
+        """Return the SVMs of some candidates, with only their support vectors."""
         places = [i for i, n in enumerate(self.candidates) if n in candidates]
         if len(places) == len(self.candidates):
             return self

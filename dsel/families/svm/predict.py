@@ -28,7 +28,7 @@ from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """Everything that predicts from the same rows, laid out."""
+    """Models that predict from the same support rows, arranged for one kernel block."""
 
     labeled: RowsByClass
     """The rows."""
@@ -41,7 +41,7 @@ class ScoringPlan:
     """Numbers of the splits whose machines are here."""
 
     def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[Integers, Any]]:
-        """Yield some of the row numbers, and `X` there as the machines see it.
+        """Yield blocks of row numbers, and of `X` transformed for the SVMs.
 
         Data frames are transformed in one piece, since each call takes milliseconds.
         """
@@ -61,7 +61,7 @@ class ScoringPlan:
                 yield rows[mine], whole[mine]
 
     def kernels(self, seen: Any) -> Iterator[KernelBlock]:
-        """Yield the kernels for some rows; each is overwritten by the next."""
+        """Yield the kernel values of some rows; each block overwrites the last one."""
         from dsel.families.svm import votes
 
         bases = {kind: each.base_of(seen) for kind, each in self.reference.items()}
@@ -111,7 +111,7 @@ class PackedSVMs(FittedGroup):
 
     @property
     def nbytes(self) -> int:
-        """What moving the models costs."""
+        """Bytes to send the models."""
         return nbytes_of([self.train_rows, self.row_sets, self.machines])
 
     @property
@@ -122,7 +122,7 @@ class PackedSVMs(FittedGroup):
 
     @cached_property
     def plans(self) -> tuple[ScoringPlan, ...]:
-        """The machines laid out over the kernel blocks that they read."""
+        """The models, arranged over the kernel blocks that they read."""
 
         def order(machines: Machines) -> tuple[str, float, str]:
             kernel = machines.kernel
@@ -142,7 +142,7 @@ class PackedSVMs(FittedGroup):
         return tuple(plans)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is laid out anew."""
+        """Leave out arrays that are computed again after unpickling."""
         return {name: v for name, v in self.__dict__.items() if name != "plans"}
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
@@ -168,7 +168,7 @@ class PackedSVMs(FittedGroup):
         rows: Integers,
         codes: Integers,
     ) -> None:
-        """Write the codes of some rows; what they take is free for the next ones."""
+        """Write the class codes of some rows; memory is reused for the next ones."""
         # The label that was found last, mostly of a neighboring gamma or training set.
         guess = np.zeros(len(rows), dtype=np.int64)
         every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
@@ -193,7 +193,7 @@ class PackedSVMs(FittedGroup):
                         target[place, where] = found[model]
 
     def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted estimator, whose predictions are the group's."""
+        """Return the fitted estimator, which predicts as the group does."""
         for machines in self.machines:
             if machines.split == split and candidate in machines.candidates:
                 return svc_of(

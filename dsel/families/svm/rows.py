@@ -1,4 +1,4 @@
-"""Labeled rows as kernel machines see them: class by class, behind other steps."""
+"""Labeled rows as input of kernel SVMs: transformed, and sorted by class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOST_OF_OTHERS: Final = float(np.finfo(np.float64).max) / 4
 
 @dataclass(frozen=True)
 class RowsByClass:
-    """Labeled rows, class by class, as one split's machines or all see them."""
+    """Labeled rows sorted by class, as input of the SVMs of one split or of all."""
 
     origin: str
     """What tells rows of some labeled rows and steps from those of others."""
@@ -41,12 +41,12 @@ class RowsByClass:
     """Whether the steps make numbers of data frames."""
 
     def places_of(self, numbers: Integers) -> Integers:
-        """Return where labeled rows stand, by their numbers."""
+        """Return the positions of labeled rows, by their row numbers."""
         order = np.argsort(self.numbers)
         return order[np.searchsorted(self.numbers, numbers, sorter=order)]
 
     def transform(self, X: Any) -> Any:
-        """Return other rows as the machines see them."""
+        """Transform other rows as input of the SVMs."""
         if self.n_values:
             values = as_floats(X)[:, self.numbers]
             return values.toarray() if sparse.issparse(values) else values
@@ -79,7 +79,7 @@ def usable(rows: Any, kernel: str) -> Any:
 def packed_rows(
     pieces: Sequence[Mapping[str, RowsByClass]], machines: Sequence["Machines"]
 ) -> dict[str, RowsByClass]:
-    """Return the support vectors of the machines, by `RowsByClass.origin`."""
+    """Return the support vectors of the SVMs, by `RowsByClass.origin`."""
     needed: dict[str, list[Integers]] = {}
     for each in machines:
         needed.setdefault(each.rows_of, []).append(each.numbers)

@@ -1,4 +1,4 @@
-"""What a kernel SVM's parameters mean on one training set."""
+"""Parameters of kernel SVMs, resolved for one training set."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -29,7 +29,7 @@ PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
 
 
 def opened(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
-    """Return the steps before an SVC, what its parameters begin with, and the SVC."""
+    """Return the steps before an SVC, the prefix of its parameters, and the SVC."""
     if type(estimator) is not Pipeline:
         return [], "", estimator
     name, svc = estimator.steps[-1]
@@ -37,7 +37,7 @@ def opened(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
 
 
 def check_svc(svc: Any, X: Any) -> None:
-    """Raise where parameters cannot work, alone or on rows, None if not known."""
+    """Raise where parameters are invalid, by themselves or for these rows."""
     check_positive(svc.C, "C")
     check_positive(svc.tol, "tol")
     check_integer(svc.max_iter, "max_iter", at_least=-1)
@@ -61,7 +61,7 @@ def check_svc(svc: Any, X: Any) -> None:
 
 
 def check_gram(X: Any) -> None:
-    """Raise where rows are no kernel matrix of themselves."""
+    """Raise where rows are not a Gram matrix."""
     if issparse(X):
         raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")
     if X.shape[0] != X.shape[1]:
