@@ -1,4 +1,4 @@
-"""Counts and ``delta`` in, guaranteed error rates out.
+"""Bounds: functions of counts and ``delta`` that return guaranteed error rates.
 
 Every function here is pure. Bounds take integer counts (never rates) and broadcast;
 only what is said of expectations takes rates. A bound is an upper bound on an error

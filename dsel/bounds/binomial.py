@@ -1,4 +1,4 @@
-"""The inverse of the binomial tail: Clopper-Pearson limits, rounded the safe way."""
+"""The inverse of the binomial tail: Clopper-Pearson limits, rounded conservatively."""
 
 from functools import lru_cache, partial
 from typing import Final
@@ -145,7 +145,7 @@ def _look_up(
 
 
 def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the distinct columns of the stacked arrays and where each one went."""
+    """Return the distinct columns of the stacked arrays, and their inverse index."""
     stacked = np.stack(columns)
     if all((row == row[:1]).all() for row in stacked):
         return stacked[:, :1], np.zeros(stacked.shape[1], dtype=np.intp)
@@ -208,7 +208,7 @@ def _solve(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
 def _root(
     is_upper: bool, x: Floats, y: Floats, log_target: Floats, q: Floats
 ) -> Floats:
-    """Return rates whose computed tail lies below the target, and hardly below it.
+    """Return rates whose computed tail is just below the target.
 
     `x` and `y` are the parameters of the Beta distributions that the tails belong to,
     `q` is where the search starts.

@@ -125,7 +125,7 @@ def counted_mean_limit(
     delta: ArrayLike,
     duplicates: ArrayLike = 0,
 ) -> Floats:
-    r"""Upper limit for the mean of values in [0, 1], from how often each was seen.
+    r"""Upper limit for the mean of values in [0, 1], from the count of each value.
 
     It is the :math:`q` at which a gambler, who has bet at fixed stakes :math:`c_g` that
     the mean is less, has his wealth multiplied by :math:`1 / \delta`:
@@ -181,6 +181,6 @@ def counted_mean_limit(
 
 
 def _over(above: Floats, below: Floats) -> Floats:
-    """Return a quotient, infinity where nothing is known of the lower part."""
+    """Return a quotient; infinity where the denominator may be 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.inf)

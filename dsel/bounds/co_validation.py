@@ -1,4 +1,4 @@
-"""What disagreement between independently trained models says about their errors."""
+"""Bounds on errors from the disagreement of independently trained models."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

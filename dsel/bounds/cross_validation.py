@@ -30,7 +30,7 @@ class BoundTerms(NamedTuple):
 def upper_pool_rows(
     n_unlabeled: ArrayLike, equal_rows: ArrayLike, counted: ArrayLike = 0
 ) -> NDArray[np.int64]:
-    r"""Pool rows by which a count is read, where some of them equal labeled rows.
+    r"""Number of pool rows for an upper limit, where some of them equal labeled rows.
 
     Of :math:`m` rows :math:`e` equal a labeled row, and :math:`e_a` of these are among
     the :math:`a` rows counted. All stay in the pool and in the count, which is read as
@@ -224,7 +224,7 @@ def best_fold(
 
 
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
-    r"""Return the fold of smallest error rate, the smallest number among equals.
+    r"""Return the fold with the smallest error rate; ties go to the smallest number.
 
     Where sizes differ by at most one and the larger folds come first, it also has the
     smallest limit at equal shares, whatever ``delta`` is: disagreements that were
@@ -242,7 +242,7 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 def nested_one_fold(
     fold_errors: ArrayLike, fold_rows: ArrayLike, *, delta: ArrayLike
 ) -> tuple[NDArray[np.intp], Floats]:
-    r"""Error bound of a fold's model, chosen and trained without the rows of the fold.
+    r"""Error bound of the best fold's model, chosen and trained without this fold.
 
     The k limits hold at once, so the fold of the smallest may be picked after the
     counts were seen. No pool is needed, and the number of candidates plays no role:
@@ -298,7 +298,7 @@ def nested_all_rows(
     delta: ArrayLike,
     label_share: float = LABEL_SHARE,
 ) -> tuple[NDArray[np.intp], BoundTerms]:
-    r"""Error bound of the model of all rows, through the fold of the smallest sum.
+    r"""Error bound of the model trained on all rows, through the best fold.
 
     The model of all rows errs at most as often as that of any fold :math:`i` and as
     often as it differs from it, on :math:`a_i` of :math:`m` pool rows. All 2k limits
@@ -396,7 +396,7 @@ def _divided(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
 def fold_limits(
     errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
 ) -> Floats:
-    """Return a limit for each fold, at `fold_shares`; all hold at once, up to delta."""
+    """Return a limit for each fold; all hold at once with probability 1 - delta."""
     per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
     return np.asarray(upper_limits(errors, rows, per_fold))
 

@@ -1,4 +1,4 @@
-"""Lower limits of rates, where some rows may be records that models were trained on."""
+"""Lower limits of rates where some rows may be copies of training rows."""
 
 import numpy as np
 from numpy.typing import ArrayLike

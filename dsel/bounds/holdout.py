@@ -1,4 +1,4 @@
-"""Bounds from labeled rows that took no part in training, or in the whole choice."""
+"""Bounds from labeled rows that took no part in training."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from dsel.bounds.binomial import upper_limits
 def holdout_bound(
     n_errors: ArrayLike, n_rows: ArrayLike, *, delta: ArrayLike
 ) -> NDArray[np.float64]:
-    r"""Error bound from labeled rows that were held out.
+    r"""Error bound from held-out labeled rows.
 
     The :func:`binomial_tail_inversion` :math:`B(c, n, \delta)` of the errors on
     the held-out part.
@@ -49,7 +49,7 @@ def holdout_bound(
 
 
 def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> float:
-    r"""Average of :func:`holdout_bound` over the rows that a held-out part might get.
+    r"""Expected :func:`holdout_bound` over random draws of the hold-out set.
 
     .. math:: E\, B(C, n, \delta), \qquad C \sim \mathrm{Bin}(n, p).
 
@@ -74,7 +74,7 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
 
 
 def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
-    """Return the counts that a binomial takes in practice, and their probabilities.
+    """Return the counts of a binomial that are not negligible, and their probabilities.
 
     Those that are left out have a probability of less than 1e-12 together. Of many
     counts every so-many-th stands for its neighbors: what is averaged is smooth.

@@ -1,4 +1,4 @@
-"""Conformity of rows to labels: margins, counts and their bound.
+"""Conformity of rows to labels: margins, counts, and a bound.
 
 The bound is on P(a_k(X, Y) <= t), the probability that a fresh row conforms to its
 label at most t under model k, from the number c of n validation scores up to t. For

@@ -1,4 +1,4 @@
-"""Limits of the difference of two errors from labels queried where two models differ.
+"""Limits of the difference of two errors, from labels of rows where models differ.
 
 Let f and g be two models, D the rows on which they differ, and
 
@@ -101,7 +101,7 @@ def mean_difference_limit(
 def sign_test_limit(
     n_for: ArrayLike, n_against: ArrayLike, n_queries: ArrayLike, *, delta: float
 ) -> Floats:
-    r"""Upper limit of the mean of Z in {-1, 0, 1} that is negative when a sign test is.
+    r"""Upper limit of the mean of Z in {-1, 0, 1} by a sign test.
 
     Of :math:`t = z^+ + z^-` rows on which exactly one model is right,
     :math:`z^+` has a binomial distribution with :math:`\theta = P(Z = 1 | Z \ne 0)`.
@@ -261,7 +261,7 @@ def queried_all_rows(
     n_duplicates: int = 0,
     n_duplicates_differ: int = 0,
 ) -> float:
-    r"""Error bound of the model of all rows, from labels queried where models differ.
+    r"""Error bound of the model trained on all rows, from queried labels.
 
     With :math:`g` the model of the best fold and :math:`f` that of all rows it is
     :math:`b_{i^*}` and the limit of :math:`\operatorname{err}(f) -

@@ -1,4 +1,4 @@
-"""How delta is divided among candidates and folds, before any of them is looked at."""
+"""Shares of delta for candidates and folds, fixed before any count is seen."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ make them fail more often than delta says.
 
 
 def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
-    """Divide delta equally among candidates, those that are never fitted included.
+    """Divide delta equally among all candidates, also those that are never fitted.
 
     Bounds that use these shares all hold at once with probability at least
     ``1 - delta``, by the union bound, so that of the chosen candidate does, however
@@ -98,12 +98,12 @@ MOST_HALVINGS: Final = 63
 
 
 def fold_shares(n_folds: int) -> Floats:
-    r"""Divide the whole by halves among folds: 1/2, 1/4, ..., the last two equal.
+    r"""Shares of the folds that sum to 1: 1/2, 1/4, ..., the last two equal.
 
     A certificate that may take any of k folds needs limits that hold for all k at once.
     Any shares :math:`w_i` that are fixed before the counts and sum to 1 give this.
-    Halves cost at most .010 of the limit where equal shares are better, and save up to
-    a quarter of it where a fold expects less than one error: there all counts are 0,
+    On average, halves cost at most .010 of the limit where equal shares are better, and
+    save up to a quarter of it where a fold expects less than one error: there all counts are 0,
     and only the largest share matters. Folds are random, so their numbers carry no
     information.
 

@@ -1,4 +1,4 @@
-"""What turns counts into one number per candidate.
+"""Criteria: functions of counts that give a number for each candidate.
 
 A criterion names the counts that it needs. It gives a number to each candidate whose
 counts are complete, and to the others a lower bound of that number, which pruning

@@ -1,4 +1,4 @@
-"""What criteria share: counts in, one number per candidate out."""
+"""The base of all criteria, which turn counts into a number for each candidate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Formula = Callable[[Evidence], Floats]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a criterion needs beside the counts."""
+    """Settings of a criterion in addition to the counts."""
 
     delta_shares: Floats
     """Share of delta of every candidate, (n_candidates,); the sum is at most delta. A
@@ -74,7 +74,7 @@ class Criterion:
         return self.counts + self.sizes
 
     def terms(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the number and its parts, of evidence without a missing count."""
+        """Return the number and its parts, for evidence without missing counts."""
         raise NotImplementedError
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
@@ -97,7 +97,7 @@ class Criterion:
         return self._numbers(evidence, settings, known)
 
     def lower_bound(self, evidence: Evidence, settings: Settings) -> Floats:
-        """Return every candidate's number with 0 for each count that is missing.
+        """Return a lower bound of every number: missing counts are taken as 0.
 
         Where the number may fall when a count grows, incomplete counts say nothing
         about it, and it is 0.
@@ -109,7 +109,7 @@ class Criterion:
         return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the candidate of smallest number; of equal ones by the tie break.
+        """Return the candidate with the smallest number; ties go to the tie break.
 
         Sums of fractions round: what differs in the last digits only is equal.
         """
@@ -152,7 +152,7 @@ class Bound(Criterion):
     """Always True."""
 
     def terms(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return what the formula says."""
+        """Return the terms by the formula of the bound."""
         shares = settings.delta_shares
         is_bounded = np.broadcast_to(shares > 0.0, len(evidence[names.STATUS]))
         if is_bounded.all():
@@ -177,7 +177,7 @@ class Estimate(Criterion):
     """Function that returns the part of the number that comes from the pool."""
 
     def terms(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the number and the parts that it has; NaN for those it has not."""
+        """Return the number and its parts; NaN for parts that it does not have."""
         none = np.full(len(evidence[names.STATUS]), np.nan)
         parts = (
             none if each is None else each(evidence)
@@ -187,7 +187,7 @@ class Estimate(Criterion):
 
 
 def first_smallest(values: Floats) -> int:
-    """Return the smallest number among the candidates of smallest value.
+    """Return the first candidate with the smallest value.
 
     Raises AllFitsFailedError where no candidate has a finite value.
     """

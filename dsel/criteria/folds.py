@@ -32,7 +32,7 @@ from dsel.criteria.base import (
 def _by_pool(
     bound: Callable[..., Any], differing: str, evidence: Evidence, settings: Settings
 ) -> Terms:
-    """Return a bound of errors on folds and of the pool rows on which models differ."""
+    """Return a bound from errors on folds and disagreements on the pool."""
     equal = evidence.get(names.EQUAL_ROWS, np.array(0))
     found = bound(
         evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
@@ -50,7 +50,7 @@ def _holdout(evidence: Evidence, settings: Settings) -> Terms:
 
 
 def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
-    """Return in how many answers errors on each fold are counted.
+    """Return the number of predictions on each fold in which errors are counted.
 
     Its rows, (n_folds,); in a nested search, where several models answer the rows of a
     fold, as many times more, (n_candidates, n_folds). Of candidates that were dropped,
@@ -76,7 +76,7 @@ def fold_error(evidence: Evidence) -> Floats:
 
 
 def loo_error(evidence: Evidence) -> Floats:
-    """Return the share of labeled rows that the model of all others errs on.
+    """Return the leave-one-out error rate.
 
     Nearly unbiased where rows were drawn at random; looE in Madani, Pennock and Flake
     (2004).
@@ -85,7 +85,7 @@ def loo_error(evidence: Evidence) -> Floats:
 
 
 def mean_loss(evidence: Evidence) -> Floats:
-    """Mean over folds of the declared loss, of models that did not see the fold."""
+    """Mean over folds of the declared loss, of models trained without the fold."""
     return np.asarray(evidence[names.FOLD_LOSS_MEAN].mean(axis=-1))
 
 

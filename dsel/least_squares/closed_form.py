@@ -1,4 +1,4 @@
-r"""Regularized least squares without refits: all rows left out, one factorisation.
+r"""Regularized least squares: leave-one-out for all rows from one factorization.
 
 Three models share one algebra. With design X (n x b), targets y and the penalty's
 matrix M (n x n),
@@ -49,7 +49,7 @@ COPIES: Final = 4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """A symmetric matrix M = Q diag(mu) Q' that a penalty stands for."""
+    """The spectral decomposition M = Q diag(mu) Q' of a symmetric matrix."""
 
     vectors: Floats
     """Q, orthogonal, shape (n, n)."""
@@ -57,12 +57,12 @@ class Spectrum:
     """mu, shape (n,), in no particular order; what is below 0 is rounding."""
 
     def rounding_limit(self) -> float:
-        """Return n eps max(mu): an eigenvalue below it may be 0 but for rounding."""
+        """Return n eps max(mu): eigenvalues below it may be rounding errors of 0."""
         largest = float(np.max(self.values, initial=0.0))
         return len(self.values) * EPS * largest
 
     def is_singular(self) -> bool:
-        """Whether M may be singular but for rounding."""
+        """Whether M is singular up to rounding."""
         return bool(self.values.min() <= self.rounding_limit())
 
 
@@ -77,7 +77,7 @@ def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
 
 
 def gaussian_gram(rows: Any, *, width: float) -> Floats:
-    """Return the kernel of rows with themselves.
+    """Return the Gram matrix of rows.
 
     It is exactly symmetric, whatever order a product summed in, with ones on the
     diagonal.
@@ -126,7 +126,7 @@ def check_memory(n_rows: int) -> None:
 
 @dataclass(frozen=True)
 class DualSolution:
-    """G y for every lam (with an intercept G~ y), and what it is made of."""
+    """The dual solution G y for every lam (with an intercept G~ y), and its factors."""
 
     spectrum: Spectrum
     """Q and mu."""
@@ -210,7 +210,7 @@ def block_residuals(
 
 
 def _gram_of_rows(scaled: Floats, taken: Floats) -> Floats:
-    """Return G_TT = Q_T diag(r) Q_T', of G~ where an intercept has taken its part."""
+    """Return G_TT = Q_T diag(r) Q_T', or G~_TT with an intercept."""
     # As a square it is symmetric to the last digit.
     inner = np.asarray(scaled @ scaled.T)
     if taken.any():

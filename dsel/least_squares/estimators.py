@@ -46,7 +46,7 @@ SINGULAR: Final = (
 
 @dataclass(eq=False, repr=False)
 class KernelModel(BaseEstimator):
-    """Parameters, fit and scores that the regressor and the classifier share."""
+    """Base of the regressor and the classifier: parameters, fit and scores."""
 
     width: float = 1.0
     regularization: float = 1.0
@@ -81,7 +81,7 @@ class KernelModel(BaseEstimator):
     def set_model(
         self, centers: Any, dual: Floats, intercept: Floats, n_dims: int
     ) -> None:
-        """Set what was fitted to targets that have so many dimensions."""
+        """Set the fitted attributes, for targets of `n_dims` dimensions."""
         self.centers_ = centers
         self.dual_coef_ = dual[:, 0] if n_dims == 1 else dual
         self.intercept_ = intercept[0] if n_dims == 1 else intercept
@@ -339,7 +339,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
 
 def check_centers(centers: Any, n_columns: int) -> Floats:
-    """Return given centers, or raise where they have other columns than the rows."""
+    """Check the centers: raise where they have other columns than the rows."""
     given = as_array(centers, "centers", np.float64)
     try:
         points: Floats = check_array(given, input_name="`centers`")

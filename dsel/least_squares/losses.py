@@ -1,4 +1,4 @@
-r"""What is estimated of the squared error, the cube of it, and the choice.
+r"""Estimates of the squared error, their cube, and the choice.
 
 Each estimate is of G + :math:`\sigma^2`, the squared error against the target function
 and the noise, in squared units of the target. Ties go to the larger regularization,
@@ -42,7 +42,7 @@ They may be lists. Where a width failed there are messages alone."""
 
 @dataclass(frozen=True)
 class LossChoice:
-    """The candidate that an estimate of the squared error chose; no bound."""
+    """The candidate with the smallest estimate of the squared error; not a bound."""
 
     candidate: int
     params: Mapping[str, float]
@@ -69,7 +69,7 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
 
 
 def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[Any]:
-    """Return for each regularization why it cannot be chosen, or an empty text.
+    """Return why each regularization cannot be chosen; "" where it can.
 
     Up to `limit` they are below the rounding of the kernel matrix.
     """

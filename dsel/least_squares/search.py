@@ -1,4 +1,4 @@
-"""Model selection for kernel least squares on rows in memory, and what searches share.
+"""Model selection for kernel least squares on rows in memory.
 
 A search makes a record of each width, which an interrupted run goes on from. In memory
 a width is one task, a decomposition.
@@ -66,7 +66,7 @@ KIND: Final = "least-squares"
 
 @dataclass(eq=False, repr=False)
 class Search(RegressorMixin, BaseEstimator):
-    """What both searches do with the grid, the cube and the chosen model."""
+    """Base of both searches: the grid, the cube and the chosen model."""
 
     widths: ArrayLike
     regularizations: ArrayLike
@@ -80,7 +80,7 @@ class Search(RegressorMixin, BaseEstimator):
     def _checked_grid(
         self, criteria: Sequence[str]
     ) -> tuple[tuple[float, ...], Floats]:
-        """Return widths and regularizations, at least one of each, each once."""
+        """Return the distinct widths and regularizations, at least one of each."""
         check_choice(self.penalty, "penalty", PENALTIES)
         check_truth(self.fit_intercept, "fit_intercept")
         check_choice(self.criterion, "criterion", criteria)
@@ -108,7 +108,7 @@ class Search(RegressorMixin, BaseEstimator):
         out: Any,
         **inputs: Any,
     ) -> xr.Dataset:
-        """Return the cube of the records that `evaluate` makes, or finds in a store.
+        """Return the cube of all records, from `evaluate` or from the store.
 
         `inputs` tell what the losses depend on besides the grid. The store is at `out`,
         where that is not None, and keeps the cube, too. Raises StoreMismatchError where
@@ -128,7 +128,7 @@ class Search(RegressorMixin, BaseEstimator):
         return cube
 
     def _choose(self, results: xr.Dataset, centers: Any = None) -> KernelLeastSquares:
-        """Choose by the cube, and return the chosen model, not fitted."""
+        """Choose by the cube; return the chosen model, unfitted."""
         self.results_ = results
         self.choice_ = select_least_squares(results)
         self.best_params_ = dict(self.choice_.params)
@@ -241,12 +241,12 @@ class LeastSquaresPlan:
 
 @dataclass(frozen=True)
 class WidthJob:
-    """All regularizations at one width of the kernel."""
+    """A task that evaluates all regularizations at one width of the kernel."""
 
     width: float
 
     def run(self, context: LeastSquaresPlan, inputs: Inputs) -> Output:
-        """Return the record of the width; no width needs another."""
+        """Return the record of this width."""
         return Output(evaluate_width(context, self.width))
 
 

@@ -177,7 +177,7 @@ class StreamedLeastSquaresSearch(Search):
         store: Store | None,
         width: float,
     ) -> tuple[Record, Floats | None, ThinSolution]:
-        """Make the two passes of a width: what is found, W, and the models of all lam.
+        """Make the two passes of a width; return the record, W and all models.
 
         W is None for the identity.
         """
@@ -222,7 +222,7 @@ class StreamedLeastSquaresSearch(Search):
 
 
 def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
-    """Return rows with their targets as last columns, and how many these are.
+    """Return rows with their targets as last columns, and the number of targets.
 
     Both are Dask collections or of numpy; a numpy `y` goes along with a Dask `X`.
     """
@@ -257,7 +257,7 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
 
 
 def kept(store: Store | None, key: str, make: Callable[[], Sums]) -> Sums:
-    """Return what a store keeps under a key, or make it and keep it."""
+    """Return the stored value of a key, or compute and store it."""
     if store is None:
         return make()
     if key not in store.records:

@@ -37,7 +37,7 @@ def count_moments(design: Floats, y: Floats) -> Sums:
 
 
 def merge_moments(these: Sums, later: Sums) -> Sums:
-    """Return the moments of these rows and later ones."""
+    """Merge the moments of two parts of the rows."""
     n, gap = these["n_rows"] + later["n_rows"], later["mean"] - these["mean"]
     share = later["n_rows"] / n
     between = these["n_rows"] * share * np.outer(gap, gap)
@@ -49,13 +49,13 @@ def merge_moments(these: Sums, later: Sums) -> Sums:
 
 
 def add_losses(these: Sums, later: Sums) -> Sums:
-    """Return the losses of these rows and later ones."""
+    """Add the losses of two parts of the rows."""
     return {name: these[name] + later[name] for name in these}
 
 
 @dataclass(frozen=True)
 class ThinSolution:
-    """The models of all lam, and what pass 2 needs of them."""
+    """The models of all lam, and the factors that pass 2 needs."""
 
     middle: Floats
     """m, shape (b,); zero without an intercept."""
