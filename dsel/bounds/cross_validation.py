@@ -30,7 +30,7 @@ class BoundTerms(NamedTuple):
 def upper_pool_rows(
     n_unlabeled: ArrayLike, equal_rows: ArrayLike, counted: ArrayLike = 0
 ) -> NDArray[np.int64]:
-    r"""Number of pool rows for an upper limit, where some of them equal labeled rows.
+    r"""Pool rows that an upper limit counts, where some of them equal labeled rows.
 
     Of :math:`m` rows :math:`e` equal a labeled row, and :math:`e_a` of these are among
     the :math:`a` rows counted. All stay in the pool and in the count, which is read as

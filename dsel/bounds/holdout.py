@@ -49,7 +49,7 @@ def holdout_bound(
 
 
 def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> float:
-    r"""Expected :func:`holdout_bound` over random draws of the hold-out set.
+    r"""Average of :func:`holdout_bound` over random draws of the hold-out set.
 
     .. math:: E\, B(C, n, \delta), \qquad C \sim \mathrm{Bin}(n, p).
 

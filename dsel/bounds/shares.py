@@ -103,9 +103,9 @@ def fold_shares(n_folds: int) -> Floats:
     A certificate that may take any of k folds needs limits that hold for all k at once.
     Any shares :math:`w_i` that are fixed before the counts and sum to 1 give this.
     On average, halves cost at most .010 of the limit where equal shares are better, and
-    save up to a quarter of it where a fold expects less than one error: there all counts are 0,
-    and only the largest share matters. Folds are random, so their numbers carry no
-    information.
+    save up to a quarter of it where a fold expects less than one error: there all
+    counts are 0, and only the largest share matters. Folds are random, so their numbers
+    carry no information.
 
     Notes
     -----

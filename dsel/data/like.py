@@ -1,4 +1,4 @@
-"""A pool in the kinds of the labeled table: converted block by block, checked before.
+"""A pool converted to the column kinds of the labeled table, and checked before.
 
 Text in the pool becomes numbers, truth values or times where the labeled table has
 them. All wrong columns are told at once, before anything is fitted.
@@ -50,7 +50,7 @@ def open_pool_like(
     encoding: str | None = None,
     client: Any = None,
 ) -> tuple[Pool, tuple[str, ...]]:
-    """Open a pool in the kinds of a labeled table; return it, and caveats.
+    """Open a pool with the column kinds of a labeled table; return it and caveats.
 
     A text file is read at once. Of any other pool the columns of text that become
     something else are read once, to see that every value does.
@@ -95,7 +95,7 @@ def open_pool_like(
 def convert_pool(
     pool: Pool, schema: TableSchema, location: str, *, where: str = "the pool"
 ) -> Pool:
-    """Return a pool of data frames in the kinds of a labeled table.
+    """Return a pool of data frames with the column kinds of a labeled table.
 
     Its first columns are those of the schema. Blocks are converted when they are read;
     a value that is not of its kind raises ValueError then.
@@ -127,7 +127,7 @@ def _is_time(kind: str) -> bool:
 def _check_kinds(
     pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
 ) -> None:
-    """Raise where the types of columns tell that they cannot be converted."""
+    """Raise where the type of a column shows that it cannot be converted."""
     assert pool.frames is not None
     wrong = []
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
@@ -155,7 +155,7 @@ def _check_kinds(
 
 
 def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
-    """Return the columns of text in the pool that become something else."""
+    """Return the text columns of the pool that are converted to another kind."""
     assert pool.frames is not None
     any_kind = (Kind.TEXT, Kind.OTHER, Kind.GAPS)
     pairs = zip(schema.columns, pool.frames.columns, strict=False)
@@ -167,7 +167,7 @@ def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
 
 
 def _check_texts(pool: Pool, schema: TableSchema, client: Any) -> None:
-    """Read the texts that are to be converted; raise with all wrong columns."""
+    """Read the texts that will be converted; raise one error for all wrong columns."""
     columns = _to_check(schema, pool)
     if not columns:
         return
@@ -198,7 +198,7 @@ def _as_texts(values: pd.Series) -> pa.Array:
 def _converted(
     pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
 ) -> Pool:
-    """Return the pool with a task more for each block, which converts it."""
+    """Return the pool with a task for each block that converts it."""
     assert pool.frames is not None
     changes = {column.name: _EMPTY[column.kind] for column in _to_check(schema, pool)}
     back = [
@@ -254,7 +254,7 @@ def _block_like(
     first: int,
     rows: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return the rows of a block in the kinds of the labeled table."""
+    """Return the rows of a block with the column kinds of the labeled table."""
     texts = {
         column.name: _written_text(rows[column.name], written[column.name])
         for column in schema.columns
@@ -271,7 +271,7 @@ def _block_like(
 
 
 def _written_text(values: pd.Series, kind: Kind) -> pd.Series:
-    """Return numbers or dates as the text file had them."""
+    """Return numbers or dates as they were written in the text file."""
     known = values.notna()
     texts = pd.Series([None] * len(values), index=values.index, dtype=object)
     if kind is Kind.WHOLE:

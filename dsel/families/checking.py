@@ -1,4 +1,4 @@
-"""What must hold of a family, so that whoever adds one can check it."""
+"""A check for families that users add."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -15,7 +15,7 @@ from dsel.families.family import Candidate, Family, FittedGroup
 def check_family(
     family: Family, estimators: Sequence[Any], X: NDArray[Any], y: NDArray[Any]
 ) -> None:
-    """Raise where what a family counts depends on what else is counted with it.
+    """Raise where a count of a family depends on what is counted together with it.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _compare(
     column: int,
     X: NDArray[Any],
 ) -> None:
-    """Raise where a model counts or predicts otherwise than in company."""
+    """Raise where a model counts or predicts differently alone than in its group."""
     counts = [
         (each.counts.test_errors[at], each.counts.status[at])
         for each, at in ((alone, (0, 0)), (together, (place, column)))
@@ -114,7 +114,7 @@ def _check_model(
     X: NDArray[Any],
     codes: NDArray[np.int64],
 ) -> None:
-    """Raise where errors or the estimator are not those of the predictions."""
+    """Raise where errors or the estimator do not match the predictions."""
     name, rows = type(family).__name__, split.test_rows
     predicted = fitted.predict(X, [np.array(split.number)])[0, 0]
     if len(rows):

@@ -1,4 +1,4 @@
-"""Loops that LLVM does not vectorize by itself, written as instructions on vectors.
+"""Loops that LLVM does not vectorize by itself, as explicit vector instructions.
 
 For votes it would have to know that the arrays that are written are none of those that
 are read; for steps of SMO it does not look for the place of a maximum. Imported only
@@ -80,7 +80,7 @@ class Lanes:
         self.builder.store(numbers, address, align=1)
 
     def load_ahead(self, start: Any) -> Any:
-        """Return the numbers from an address on, and ask memory for later ones.
+        """Load the numbers from an address on, and prefetch later ones.
 
         Kernel rows of large machines come from memory, not from the cache: the
         processor asks for too few of their lines by itself.
@@ -100,7 +100,7 @@ class Lanes:
         return self.builder.shuffle_vector(first, blank, all_zero)
 
     def constants(self, kind: Any, numbers: list[Any]) -> Any:
-        """Return a vector that is known ahead."""
+        """Return a constant vector."""
         return ir.Constant(ir.VectorType(kind, self.count), numbers)
 
     def larger(self, first: Any, second: Any) -> Any:
@@ -221,7 +221,7 @@ def _compare_lanes(
     rivals: Any,
     lowest: Any,
 ) -> Any:
-    """Enter the decisions between two classes i < j into what is known of both.
+    """Add the decisions between two classes i < j to the votes of both.
 
     `first` and `second` are what the support vectors of either add to the decisions,
     `bound` is as `decisions.Layout.bounds`, and `sizes` are the peaks of both and the

@@ -30,7 +30,7 @@ LEAST_LIMIT = 10_000_000
 
 
 class Paths(NamedTuple):
-    """Machines of all pairs of classes for every C; rows class by class."""
+    """Binary SVMs of all pairs of classes for every C; rows are sorted by class."""
 
     coefs: Any
     """Signed dual variables in libsvm's layout, (n_rows, n_classes - 1, n_C)."""
@@ -43,7 +43,7 @@ class Paths(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Kernel rows of one pair of classes, and what steps read and change of each row.
+    """Kernel rows of one pair of classes, and the state of SMO for each row.
 
     Lengths are whole blocks of `WIDTH`. Rows that fill the last block have bounds of 0,
     so that they never move.
@@ -81,14 +81,14 @@ def copy_row(gram: Any, own: Any, t: Any) -> Any:
 
 @compiled(fast=True, inline="always")
 def set_masks(own: Any, t: Any) -> Any:
-    """Write whether row t may rise and fall."""
+    """Set whether row t is in I_up and in I_low."""
     own.rise[t] = 0.0 if own.beta[t] < own.upper[t] else -np.inf
     own.fall[t] = 0.0 if own.beta[t] > own.lower[t] else -np.inf
 
 
 @compiled(fast=True, inline="always")
 def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
-    """Return where a step takes the two variables of a pair, at most to a bound.
+    """Return the two dual variables after a step, clipped to their bounds.
 
     A variable that is stopped by its bound is set to it, not near it. Where both reach
     theirs, rounding decides whether one of them is free in the end, and a lone free row
@@ -105,7 +105,7 @@ def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> 
 
 @compiled(fast=True)
 def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
-    """Take SMO steps until the gap is below `tol`, at most `limit` of them.
+    """Take SMO steps until the KKT violation is below `tol`, at most `limit` steps.
 
     With `uncut` it ends before the first step that C would stop: up to there every
     larger C takes the same steps. Returns whether C stops a step, the steps that were
@@ -147,7 +147,7 @@ def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
 
 @compiled(inline="always")
 def constant_of(own: Any) -> Any:
-    """Return the constant of the decision: the mean residual of free rows.
+    """Return the intercept: the mean residual of free support vectors.
 
     Without free rows it is the middle of what the optimality conditions allow.
     """
@@ -177,7 +177,7 @@ def solve_pair(
     stops: Any,
     found: Any,
 ) -> Any:
-    """Solve one `Machine` for every C, whose first `n_first` rows are of one class.
+    """Solve one `Machine` for every C; its first `n_first` rows are of one class.
 
     `limits` are factors of C of each row, 0 for those that fill the last block; `stops`
     are tolerance and most steps for each C. To `found` are written betas (n_rows, n_C),
@@ -223,7 +223,7 @@ def solve_pairs(
     tol: Any,
     max_iter: Any,
 ) -> Any:
-    """Return the `Paths` of the machines of all pairs of classes along C.
+    """Return the `Paths` of the SVMs of all pairs of classes along C.
 
     `gram` is the kernel of all rows, float32 in C order, as libsvm keeps it. Of the
     training rows `members` has the places there, class by class, each class from its

@@ -60,7 +60,7 @@ def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
 
 
 class Room(NamedTuple):
-    """What `settle` knows of the rows that are asked, and what it works with."""
+    """State and working memory of `settle` for some rows."""
 
     fewest: Any
     """Fewest pairs that each class may win, (n_rows, n_classes, LANES)."""
@@ -83,7 +83,7 @@ class Room(NamedTuple):
 def write_layout(
     coefs: Any, starts: Any, columns: Any, first: Any, layout: Any, sums: Any
 ) -> Any:
-    """Lay out LANES models from the first one on; return how many terms there are.
+    """Arrange LANES models, beginning with the first; return the number of terms.
 
     `coefs` and `starts` are those of `machines.Machines`, `columns` the column of the
     kernel values for each of their rows, `first` the number of the first model. The
@@ -119,7 +119,7 @@ def settle(
     present: Any,
     codes: Any,
 ) -> Any:
-    """Find winners of rows and of up to LANES models as far as nothing can change them.
+    """Find the winners of rows, of up to LANES models, that rounding cannot change.
 
     Each row's guess is compared with all other classes; who wins all its pairs beyond
     doubt is the winner whatever the other pairs say. Else the next class is compared,
