@@ -37,11 +37,19 @@ MOST_CANDIDATES: Final = 100_000
 _OF_NUMBERS: Final = tuple(
     f"sklearn.{room}"
     for room in (
-        "decomposition", "discriminant_analysis", "ensemble._forest", "ensemble._gb",
-        "linear_model", "naive_bayes", "neighbors", "neural_network",
-        "preprocessing._data", "svm", "tree",
+        "decomposition",
+        "discriminant_analysis",
+        "ensemble._forest",
+        "ensemble._gb",
+        "linear_model",
+        "naive_bayes",
+        "neighbors",
+        "neural_network",
+        "preprocessing._data",
+        "svm",
+        "tree",
     )
-)  # fmt: skip
+)
 """Modules whose estimators take no texts; histograms of gradients take categories."""
 
 

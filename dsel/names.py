@@ -164,9 +164,28 @@ STATUS_MISSING: Final = 3
 STATES: Final = ("done", "pruned", "failed", "missing")
 """What these mean."""
 
-RESERVED: Final = frozenset({
-    FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
-    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, COLUMN_VALUE, COLUMN_COUNT,
-    COLUMN_DIFFERENCE, COLUMN_RANK, RANK, DEVIATION_BIN, EXCEEDED, *BY_NAME,
-})  # fmt: skip
+RESERVED: Final = frozenset(
+    {
+        FOLD,
+        CRITERION,
+        CANDIDATE,
+        REPEAT,
+        HALF,
+        WIDTH,
+        REGULARIZATION,
+        PAIR,
+        SIDE,
+        TRUE_CLASS,
+        PREDICTED_CLASS,
+        OTHER_CLASS,
+        COLUMN_VALUE,
+        COLUMN_COUNT,
+        COLUMN_DIFFERENCE,
+        COLUMN_RANK,
+        RANK,
+        DEVIATION_BIN,
+        EXCEEDED,
+        *BY_NAME,
+    }
+)
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

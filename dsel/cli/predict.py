@@ -74,9 +74,15 @@ def command(
     try:
         with connected(scheduler, workers) as client, progress as report:
             made = predict_table(
-                deployed, new, out, id=id, client=client, on_progress=report,
-                separator=sep, encoding=encoding,
-            )  # fmt: skip
+                deployed,
+                new,
+                out,
+                id=id,
+                client=client,
+                on_progress=report,
+                separator=sep,
+                encoding=encoding,
+            )
     except KeyboardInterrupt:  # unlike a search it does not go on from what is there
         click.echo(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(INTERRUPTED)
@@ -84,11 +90,15 @@ def command(
         certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound
         print_json(
-            "predict", file=out, n_rows=made.n_rows, columns=made.columns,
-            unused=made.unused, bound=bound,
+            "predict",
+            file=out,
+            n_rows=made.n_rows,
+            columns=made.columns,
+            unused=made.unused,
+            bound=bound,
             certified=certificate is not None and certificate.certified,
             certificate=certificate,
-        )  # fmt: skip
+        )
         return
     click.echo(wrapped(_bound_line(deployed)))
     if quiet:

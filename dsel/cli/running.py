@@ -139,15 +139,20 @@ def choice_content(choice: Choice) -> dict[str, Any]:
     """Return what `print_json` shows of a choice: bounds in short, then all of it."""
     bounds = {
         name: {
-            "bound": each.bound, "certified": each.certified, "delta": each.delta,
-            "reasons": each.reasons, "line": each.headline(),
+            "bound": each.bound,
+            "certified": each.certified,
+            "delta": each.delta,
+            "reasons": each.reasons,
+            "line": each.headline(),
         }
         for name, each in choice.certificates.items()
-    }  # fmt: skip
+    }
     return {
-        "params": choice.params, "deploy": choice.deploy, "bounds": bounds,
+        "params": choice.params,
+        "deploy": choice.deploy,
+        "bounds": bounds,
         "choice": choice,
-    }  # fmt: skip
+    }
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
@@ -187,11 +192,18 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
 
 
 def run_plan(
-    plan: "Plan", *, scheduler: str | None, workers: int | None, out: str | None,
-    quiet: bool, as_json: bool = False, facts: Iterable[tuple[str, str]] = (),
-    schema: "TableSchema | None" = None, inputs: RunInputs | None = None,
+    plan: "Plan",
+    *,
+    scheduler: str | None,
+    workers: int | None,
+    out: str | None,
+    quiet: bool,
+    as_json: bool = False,
+    facts: Iterable[tuple[str, str]] = (),
+    schema: "TableSchema | None" = None,
+    inputs: RunInputs | None = None,
     after: "Callable[[Outcome], str]" = lambda outcome: "",
-) -> None:  # fmt: skip
+) -> None:
     """Run a plan where the options say, with progress where a terminal shows it.
 
     Prints the plan and further facts before it runs, then the verdict, to which the
@@ -216,9 +228,12 @@ def run_plan(
     untrusted = [] if out is None else trusted_types(outcome.models.values())
     if as_json:
         print_json(
-            "select", **choice_content(choice), results=out, trust=untrusted,
+            "select",
+            **choice_content(choice),
+            results=out,
+            trust=untrusted,
             after=line or None,
-        )  # fmt: skip
+        )
         return
     if untrusted:
         options = " ".join(f"--trust {name}" for name in untrusted)

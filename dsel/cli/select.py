@@ -180,9 +180,15 @@ def command(
             f"too."
         )
     table = read_table(
-        labeled, target=target, drop=[name for name in dropped if name != report_by],
-        ids=kept, groups=groups, separator=sep, encoding=encoding, task=task,
-    )  # fmt: skip
+        labeled,
+        target=target,
+        drop=[name for name in dropped if name != report_by],
+        ids=kept,
+        groups=groups,
+        separator=sep,
+        encoding=encoding,
+        task=task,
+    )
     if table.y is None:
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
@@ -219,12 +225,22 @@ def command(
             shown = open_pool(join_columns(unlabeled, table.ids.iloc[there]))
     facts = [*used, *facts]
     plan = plan_search(
-        estimator, values, X, y, rows, certificate=certificate, deploy=deploy,
-        cv=cv, delta=delta, report=REPORT in loss,
+        estimator,
+        values,
+        X,
+        y,
+        rows,
+        certificate=certificate,
+        deploy=deploy,
+        cv=cv,
+        delta=delta,
+        report=REPORT in loss,
         loss=parse_loss(loss, y, is_regression=table.is_regression),
-        report_by=_column(report_by, table.columns), random_state=seed,
-        n_queries=queries, groups=table.labeled_groups,
-    )  # fmt: skip
+        report_by=_column(report_by, table.columns),
+        random_state=seed,
+        n_queries=queries,
+        groups=table.labeled_groups,
+    )
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
         source = shown or plan.source
@@ -240,10 +256,13 @@ def command(
     notes([*lines, *few])
     try:
         run_plan(
-            plan, facts=facts, schema=table.schema, **options,
+            plan,
+            facts=facts,
+            schema=table.schema,
+            **options,
             inputs=_inputs(labeled, target, pool, model, sep, encoding),
             after=partial(write_rows, options["out"], column),
-        )  # fmt: skip
+        )
     except AllFitsFailedError:
         if ":" in model:
             show_failure(model, estimator, values, X, y)
@@ -274,9 +293,13 @@ def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int |
 
 
 def _inputs(
-    labeled: str, target: str | None, pool: str | None, model: str, sep: str | None,
+    labeled: str,
+    target: str | None,
+    pool: str | None,
+    model: str,
+    sep: str | None,
     encoding: str | None,
-) -> RunInputs:  # fmt: skip
+) -> RunInputs:
     """Return what is kept of the options, for `dsel monitor` and the report."""
     where = pool if pool is None or "://" in pool else os.path.abspath(pool)
     today = date.today().isoformat()

@@ -235,9 +235,13 @@ def loss_of_text(text: str) -> Loss | None:
     (recall('fraud'), error, None)
     """
     makers: dict[str, Callable[..., Any]] = {
-        "recall": recall, "precision": precision, "balanced": balanced, "cost": cost,
-        "error_quantile": error_quantile, "beyond": beyond,
-    }  # fmt: skip
+        "recall": recall,
+        "precision": precision,
+        "balanced": balanced,
+        "cost": cost,
+        "error_quantile": error_quantile,
+        "beyond": beyond,
+    }
     if text == repr(ERROR):
         return ERROR
     try:

@@ -50,10 +50,12 @@ def stack_folds(counts: Sequence[Integers]) -> Integers:
     if len({each.shape for each in arrays}) == 1:
         return np.stack(arrays)
     length = max(map(len, arrays))
-    return np.stack([
-        np.pad(each, (0, length - len(each)), constant_values=NO_COUNT)
-        for each in arrays
-    ])  # fmt: skip
+    return np.stack(
+        [
+            np.pad(each, (0, length - len(each)), constant_values=NO_COUNT)
+            for each in arrays
+        ]
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -332,10 +332,15 @@ class Precision(TableLoss):
         )
         fresh = int(second - duplicates)
         sums = added_false_answers(
-            limits, first, pool.upper_rows(first_duplicates),
-            fresh, pool.n_rows - int(duplicates),
-            joined, fresh + joined_duplicates, delta=shares.pool,
-        )  # fmt: skip
+            limits,
+            first,
+            pool.upper_rows(first_duplicates),
+            fresh,
+            pool.n_rows - int(duplicates),
+            joined,
+            fresh + joined_duplicates,
+            delta=shares.pool,
+        )
         return smallest_sum(limits, sums)
 
 
@@ -454,9 +459,11 @@ class Cost(TableLoss):
         assert (pool.duplicates.sum(axis=(1, 2)) == pool.n_duplicates).all()
         limits = self.limits(folds, shares.labels)
         added = self._mean_limits(
-            self.tables(pool.counts), more, np.full(k, shares.pool / k),
+            self.tables(pool.counts),
+            more,
+            np.full(k, shares.pool / k),
             self.tables(pool.duplicates),
-        )  # fmt: skip
+        )
         return smallest_sum(limits, limits + added)
 
     def _mean_limits(
@@ -471,6 +478,9 @@ class Cost(TableLoss):
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
             rows = counts.sum(axis=1) - stale[:, 0]
             return np.asarray(values[1] * upper_limits(counts[:, 1], rows, shares))
-        return np.asarray(self.largest * counted_mean_limit(
-            counts, values / self.largest, duplicates=stale, delta=shares
-        ))  # fmt: skip
+        return np.asarray(
+            self.largest
+            * counted_mean_limit(
+                counts, values / self.largest, duplicates=stale, delta=shares
+            )
+        )

@@ -119,11 +119,13 @@ def _count_pool(loss: Loss, folds: FoldCounts, n_classes: int, rng: Any) -> Pool
     pairs = []
     for fold, model in enumerate(models):
         blocks = [
-            np.asarray(statistic.count_pair(
-                Rows(X[part]), model[part], full[part], folds.counts[fold]
-            ))
+            np.asarray(
+                statistic.count_pair(
+                    Rows(X[part]), model[part], full[part], folds.counts[fold]
+                )
+            )
             for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
-        ]  # fmt: skip
+        ]
         if any(each.dtype.kind not in "iu" for each in blocks):
             raise ValueError(f"{name}.count_pair must give integers.")
         if any(each.shape != blocks[0].shape for each in blocks):
@@ -155,9 +157,9 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
             f"{of_folds}."
         )
     bound, label_term, pool_term = map(float, loss.all_rows(folds, pool, SHARES))
-    if not (bound >= label_term >= min(limits) and np.isclose(
-        bound, label_term + pool_term
-    )):  # fmt: skip
+    if not (
+        bound >= label_term >= min(limits) and np.isclose(bound, label_term + pool_term)
+    ):
         raise ValueError(
             f"{name}.all_rows must be the limit of a fold and a part from the pool, "
             f"got {bound}, {label_term} and {pool_term}."

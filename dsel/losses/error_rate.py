@@ -102,9 +102,13 @@ class ErrorRate:
         rows = pool.upper_rows(pool.duplicates)
         without = 1.0 - shares.query_share  # of delta, for what reads no queried label
         _, terms = nested_all_rows(
-            folds.counts, folds.n_rows, pool.counts, rows,
-            delta=shares.delta * without, label_share=shares.label_share / without,
-        )  # fmt: skip
+            folds.counts,
+            folds.n_rows,
+            pool.counts,
+            rows,
+            delta=shares.delta * without,
+            label_share=shares.label_share / without,
+        )
         return terms
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:

@@ -225,10 +225,12 @@ class ErrorQuantile(RegressionLoss):
         """Return the tolerance of each fold, at its share of delta."""
         each = self._each(folds)
         shares = delta * fold_shares(len(each))
-        return np.array([
-            tolerance_limit(residuals, level=self.level, delta=share)
-            for residuals, share in zip(each, shares.tolist(), strict=True)
-        ])  # fmt: skip
+        return np.array(
+            [
+                tolerance_limit(residuals, level=self.level, delta=share)
+                for residuals, share in zip(each, shares.tolist(), strict=True)
+            ]
+        )
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -246,10 +248,12 @@ class ErrorQuantile(RegressionLoss):
             )
             stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
-                pool.counts[fold], self.statistic.edges(folds.counts[fold]),
-                pool.upper_rows(stale), level=float(of_deviations[fold]),
+                pool.counts[fold],
+                self.statistic.edges(folds.counts[fold]),
+                pool.upper_rows(stale),
+                level=float(of_deviations[fold]),
                 delta=shares.pool / k,
-            )  # fmt: skip
+            )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:

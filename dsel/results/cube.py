@@ -63,9 +63,13 @@ def grid_axes(grid: Any) -> GridAxes:
     >>> axes.sizes, axes.candidates[3]
     ({'C': 3, 'gamma': 2}, {'C': 10, 'gamma': 1.0})
     """
-    are_estimators = is_list(grid) and len(grid) and all(
-        hasattr(each, "get_params") and not isinstance(each, type) for each in grid
-    )  # fmt: skip
+    are_estimators = (
+        is_list(grid)
+        and len(grid)
+        and all(
+            hasattr(each, "get_params") and not isinstance(each, type) for each in grid
+        )
+    )
     grids = product_grids(
         [{"estimator": [e]} for e in grid] if are_estimators else grid
     )

@@ -20,12 +20,24 @@ from dsel.search.procedures import as_estimator, returned_model
 
 PREFIT: Final = "prefit"
 OPTIONS: Final = (
-    "delta", "max_pool_rows", "random_state", "fit_params", "loss", "report",
-    "report_by", "n_queries", "groups",
-)  # fmt: skip
+    "delta",
+    "max_pool_rows",
+    "random_state",
+    "fit_params",
+    "loss",
+    "report",
+    "report_by",
+    "n_queries",
+    "groups",
+)
 RUNNING: Final = (
-    "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
-)  # fmt: skip
+    "out",
+    "storage_options",
+    "on_failure",
+    "on_progress",
+    "verbose",
+    "n_jobs",
+)
 OF_PREFIT: Final = ("delta", "loss", "groups")
 OF_PREFIT_GROUPS: Final = ("random_state",)
 """Draws the row of each group, and nothing where there are none."""
@@ -33,14 +45,28 @@ OF_PREFIT_GROUPS: Final = ("random_state",)
 
 @overload
 def certify(
-    model: Any, X: Any, y: Any, pool: None = None, *, cv: Literal["prefit"],
-    deploy: None = None, client: None = None, **options: Any,
-) -> PrefitCertificate: ...  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any,
+    pool: None = None,
+    *,
+    cv: Literal["prefit"],
+    deploy: None = None,
+    client: None = None,
+    **options: Any,
+) -> PrefitCertificate: ...
 @overload
 def certify(
-    model: Any, X: Any, y: Any, pool: Any = None, *, cv: int = 5,
-    deploy: str | None = None, client: Any = None, **options: Any,
-) -> Outcome: ...  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    cv: int = 5,
+    deploy: str | None = None,
+    client: Any = None,
+    **options: Any,
+) -> Outcome: ...
 def certify(
     model: Any,
     X: Any,
@@ -185,9 +211,16 @@ def certify(
         candidate = as_estimator(model, y, options.get("loss"))
     running = {name: options.pop(name) for name in RUNNING if name in options}
     plan = plan_search(
-        None, [candidate], X, y, pool, certificate="nested", deploy=deploy, cv=cv,
+        None,
+        [candidate],
+        X,
+        y,
+        pool,
+        certificate="nested",
+        deploy=deploy,
+        cv=cv,
         **options,
-    )  # fmt: skip
+    )
     outcome = plan.run(client, **running)
     if is_estimator:
         return outcome

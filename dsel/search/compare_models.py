@@ -212,9 +212,11 @@ def compare_models(
     options = {"client": client, "allow_nan": allow_nan}
     # One row first: a model that is not fitted, or other columns, end here at once.
     counted.reduce(
-        lambda X, rows: tally(X[:1], rows[:1]), lambda first, _: first,
-        spans=counted.spans(1)[:1], **options,
-    )  # fmt: skip
+        lambda X, rows: tally(X[:1], rows[:1]),
+        lambda first, _: first,
+        spans=counted.spans(1)[:1],
+        **options,
+    )
     found = counted.reduce(
         tally, lambda before, after: before.merge(after, n_queries), **options
     )

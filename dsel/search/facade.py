@@ -256,18 +256,32 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self._groups_column = None if keys is groups else groups
         validate_data(self, X, y, skip_check_array=True)
         plan = plan_search(
-            self.estimator, self.param_grid, X, y, pool,
-            certificate=self.certificate, deploy=self.deploy, cv=self.cv,
-            delta=self.delta, prune=self.prune, max_pool_rows=self.max_pool_rows,
+            self.estimator,
+            self.param_grid,
+            X,
+            y,
+            pool,
+            certificate=self.certificate,
+            deploy=self.deploy,
+            cv=self.cv,
+            delta=self.delta,
+            prune=self.prune,
+            max_pool_rows=self.max_pool_rows,
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
-            groups=keys, loss=self.loss, report=self.report,
-            report_by=self.report_by, prior=self.prior, n_queries=self.n_queries,
-        )  # fmt: skip
+            groups=keys,
+            loss=self.loss,
+            report=self.report,
+            report_by=self.report_by,
+            prior=self.prior,
+            n_queries=self.n_queries,
+        )
         outcome = plan.run(
-            out=out, storage_options=storage_options, n_jobs=self.n_jobs,
+            out=out,
+            storage_options=storage_options,
+            n_jobs=self.n_jobs,
             verbose=self.verbose,
-        )  # fmt: skip
+        )
         self.plan_ = plan
         self.results_, self.pair_results_ = outcome.results, outcome.pair_results
         self.choice_ = outcome.choice

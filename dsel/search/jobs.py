@@ -274,9 +274,12 @@ class FitBatch:
                 continue
             budget = ending if first.group in self.last_of else cache
             models = fit_splits(
-                context, context.groups[first.group], first.candidates,
-                [_split_of(context, job) for job in together], budget,
-            )  # fmt: skip
+                context,
+                context.groups[first.group],
+                first.candidates,
+                [_split_of(context, job) for job in together],
+                budget,
+            )
             tokens: dict[tuple[int, int], str] = {}
             if self.keep is not Keep.NOWHERE:
                 keys = [(n, job.split) for job in together for n in job.candidates]
@@ -303,9 +306,13 @@ def _split_of(context: JobContext, job: FitJob) -> Split:
 def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     group, split = context.groups[job.group], _split_of(context, job)
     counts = leave_one_out_counts(
-        group.family, group.members(job.candidates), context.X, context.y, split,
+        group.family,
+        group.members(job.candidates),
+        context.X,
+        context.y,
+        split,
         pool=context.fitting_pool,
-    )  # fmt: skip
+    )
     results = (
         fit_result(counts, (row, 0), (number, job.split))
         for row, number in enumerate(job.candidates)
@@ -314,14 +321,20 @@ def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
 
 
 def fit_results(
-    context: JobContext, job: FitJob, fitted: FittedGroup,
+    context: JobContext,
+    job: FitJob,
+    fitted: FittedGroup,
     tokens: Mapping[tuple[int, int], str],
-) -> tuple[FitResult, ...]:  # fmt: skip
+) -> tuple[FitResult, ...]:
     """Return what the fits of a job counted, with the losses of their models."""
     split, column = _split_of(context, job), fitted.splits.index(job.split)
-    scores = zip(*(
-        score_models(context, fitted, split, side) for side in range(len(split.tests))
-    ), strict=True)  # fmt: skip
+    scores = zip(
+        *(
+            score_models(context, fitted, split, side)
+            for side in range(len(split.tests))
+        ),
+        strict=True,
+    )
     keys = [(number, job.split) for number in job.candidates]
     return tuple(
         fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), each)
@@ -330,9 +343,12 @@ def fit_results(
 
 
 def fit_result(
-    counts: FitCounts, place: tuple[int, int], key: tuple[int, int], token: str = "",
+    counts: FitCounts,
+    place: tuple[int, int],
+    key: tuple[int, int],
+    token: str = "",
     scores: Sequence[float] = (),
-) -> FitResult:  # fmt: skip
+) -> FitResult:
     """Return the result of one fit: `place` in the arrays, `key` as in messages."""
     seconds = round(float(counts.seconds[place]), 6)
     message = counts.messages.get(key, "")
@@ -351,9 +367,13 @@ def fit_splits(
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
     fitted = group.family.fit(
-        group.members(candidates), context.X, context.y, splits,
-        pool=context.fitting_pool, budget=budget or process_cache(),
-    )  # fmt: skip
+        group.members(candidates),
+        context.X,
+        context.y,
+        splits,
+        pool=context.fitting_pool,
+        budget=budget or process_cache(),
+    )
     if any(has_function(each.estimator) for each in group.members(candidates)):
         for split in splits:
             refuse_batches(fitted, split, context.X)
@@ -487,17 +507,22 @@ class CountBatch:
             else ([context.chosen], (context.chosen.token,))
         )
         comparisons = self.comparisons or context.comparisons
-        return Output([
-            _count_slice(context, job, sources, parts, tokens, comparisons)
-            for job, sources in zip(self.jobs, inputs.sources, strict=True)
-        ])  # fmt: skip
+        return Output(
+            [
+                _count_slice(context, job, sources, parts, tokens, comparisons)
+                for job, sources in zip(self.jobs, inputs.sources, strict=True)
+            ]
+        )
 
 
 def _count_slice(
-    context: JobContext, job: CountJob, sources: list[Any],
-    parts: Sequence[FittedGroup], tokens: Sequence[str],
+    context: JobContext,
+    job: CountJob,
+    sources: list[Any],
+    parts: Sequence[FittedGroup],
+    tokens: Sequence[str],
     comparisons: Sequence[Comparison],
-) -> CountedJob:  # fmt: skip
+) -> CountedJob:
     started, members = time.perf_counter(), job.members
     queries = sum(len(each.queries(NO_ROWS, members)) for each in comparisons)
     row_nbytes = max(p.row_nbytes for p in parts) + 16 * queries * len(members)
@@ -506,16 +531,17 @@ def _count_slice(
     rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
     drawn = DrawnRows()
     for block in _blocks(
-        sources, row_nbytes, are_frames=isinstance(context.X, Frame),
+        sources,
+        row_nbytes,
+        are_frames=isinstance(context.X, Frame),
         allow_nan=context.allow_nan,
-    ):  # fmt: skip
+    ):
         for part in parts:
             places = [members.index(number) for number in part.candidates]
             with _naming_rows(block):
                 found = count_differences(
-                    comparisons, partial(part.predict, block.X), block,
-                    part.candidates,
-                )  # fmt: skip
+                    comparisons, partial(part.predict, block.X), block, part.candidates
+                )
             for comparison, (more, rows_drawn) in zip(comparisons, found, strict=True):
                 counts[comparison.variable][places] += more
                 drawn = drawn.merge(rows_drawn, comparison.n_queries)
@@ -524,14 +550,21 @@ def _count_slice(
         del block  # else it would be in memory beside the next one
     seconds = round((time.perf_counter() - started) / len(members), 6)
     told = {name: tuple(each.tolist()) for name, each in rows.items()}
-    return CountedJob(job, tuple(
-        CountResult(
-            job.start, job.stop, seconds, token, told,
-            {name: tuple(each[place].tolist()) for name, each in counts.items()},
-            drawn,
-        )
-        for place, token in enumerate(tokens)
-    ))  # fmt: skip
+    return CountedJob(
+        job,
+        tuple(
+            CountResult(
+                job.start,
+                job.stop,
+                seconds,
+                token,
+                told,
+                {name: tuple(each[place].tolist()) for name, each in counts.items()},
+                drawn,
+            )
+            for place, token in enumerate(tokens)
+        ),
+    )
 
 
 def _join_kept(

@@ -144,11 +144,14 @@ def monitor_table(
             )
         check_is_fitted(model)
     table = open_table(
-        promises.input_format, source,
-        None if labels.target is None else (labels.target,), option="target",
-        model=next(iter(promises.models.values())), separator=separator,
+        promises.input_format,
+        source,
+        None if labels.target is None else (labels.target,),
+        option="target",
+        model=next(iter(promises.models.values())),
+        separator=separator,
         encoding=encoding,
-    )  # fmt: skip
+    )
     context = _Context.of(promises, table, labels)
     tally: _Tally | None = None
     report = on_progress or (lambda done, total: None)
@@ -239,10 +242,15 @@ class _Tally:
         if self.sample is not None:
             sample = stacked([self.sample, later.sample])[kept]
         return _Tally(
-            self.n_rows + later.n_rows, self.n_duplicates + later.n_duplicates,
-            self.n_differ + later.n_differ, self.n_labels + later.n_labels,
-            self.counts + later.counts, words[kept], rows[kept], sample,
-        )  # fmt: skip
+            self.n_rows + later.n_rows,
+            self.n_duplicates + later.n_duplicates,
+            self.n_differ + later.n_differ,
+            self.n_labels + later.n_labels,
+            self.counts + later.counts,
+            words[kept],
+            rows[kept],
+            sample,
+        )
 
 
 @dataclass(frozen=True)
@@ -274,9 +282,15 @@ class _Context:
             like = labeled.X[:0]
             find = duplicate_finder(matching_pool(table.like, labeled), labeled)
         return cls(
-            models, ModelRows.of(models, promises.input_format, table.where), classes,
-            labels, loss, (loss or ERROR).statistic, like, find,
-        )  # fmt: skip
+            models,
+            ModelRows.of(models, promises.input_format, table.where),
+            classes,
+            labels,
+            loss,
+            (loss or ERROR).statistic,
+            like,
+            find,
+        )
 
     def count(self, X: Any, rows: Integers) -> _Tally:
         """Count a block of rows with these numbers."""
@@ -295,21 +309,29 @@ class _Context:
         parts = has_label, has_label & is_duplicate
         y = np.zeros(len(rows), np.int64) if y is None else y
         inside = X if known is None else known
-        counts = np.stack([
-            np.stack([
-                self.statistic.count(Rows(inside[some], y[some]), each[some])
-                for each in codes
-            ])
-            for some in map(np.flatnonzero, parts)
-        ])  # fmt: skip
+        counts = np.stack(
+            [
+                np.stack(
+                    [
+                        self.statistic.count(Rows(inside[some], y[some]), each[some])
+                        for each in codes
+                    ]
+                )
+                for some in map(np.flatnonzero, parts)
+            ]
+        )
         words = row_random_at(SEED, SHIFT_STREAM, rows)
         kept = smallest_words(words, rows, SAMPLE_ROWS)
         return _Tally(
-            len(rows), int(is_duplicate.sum()),
+            len(rows),
+            int(is_duplicate.sum()),
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
             np.array([*(part.sum() for part in parts), (y[has_label] < 0).sum()]),
-            counts, words[kept], rows[kept], None if known is None else known[kept],
-        )  # fmt: skip
+            counts,
+            words[kept],
+            rows[kept],
+            None if known is None else known[kept],
+        )
 
     def _as_labeled(self, X: Any) -> Any:
         """Return a block in the columns and types of the labeled rows."""
@@ -341,10 +363,16 @@ class _Context:
             as_label(each, known) if isinstance(each, str) else each
             for each in different.tolist()
         ]
-        codes = np.array([
-            NO_LABEL if label is None else codes_of(np.array([label]), self.classes)[0]
-            for label in labels
-        ] + [NO_LABEL], np.int64)  # fmt: skip
+        codes = np.array(
+            [
+                NO_LABEL
+                if label is None
+                else codes_of(np.array([label]), self.classes)[0]
+                for label in labels
+            ]
+            + [NO_LABEL],
+            np.int64,
+        )
         return np.asarray(codes[places])  # the last one of -1, a missing label
 
 
@@ -435,10 +463,13 @@ def _test_rows(promises: Promises, tally: _Tally, level: float) -> PromiseTest:
         kind = "" if labeled.columns else "column "
         evidence += f"; they differ most in {kind}{', '.join(columns)}"
     return replace(
-        test, result=REFUTED if is_refuted else KEPT, evidence=evidence,
-        n_rows=tally.n_rows, p_value=found.p_value,
+        test,
+        result=REFUTED if is_refuted else KEPT,
+        evidence=evidence,
+        n_rows=tally.n_rows,
+        p_value=found.p_value,
         columns=columns,
-    )  # fmt: skip
+    )
 
 
 def _test_disagreement(promises: Promises, tally: _Tally, level: float) -> PromiseTest:
@@ -455,11 +486,14 @@ def _test_disagreement(promises: Promises, tally: _Tally, level: float) -> Promi
     differ, duplicates = tally.n_differ.tolist()
     at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
     return replace(
-        test, result=REFUTED if at_least > limit else KEPT, at_least=at_least,
-        n_found=differ - duplicates, n_rows=tally.n_rows,
+        test,
+        result=REFUTED if at_least > limit else KEPT,
+        at_least=at_least,
+        n_found=differ - duplicates,
+        n_rows=tally.n_rows,
         evidence=f"{differ:,} of {tally.n_rows:,} rows, at least "
         f"{floor_percent(at_least)}",
-    )  # fmt: skip
+    )
 
 
 def _test_errors(
@@ -477,9 +511,12 @@ def _test_errors(
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound, says = certificate.bound, certificate.says
         test = PromiseTest(
-            f"error of {deploy}", UNTESTED,
-            f"{says} {certificate.amount(bound)}, {certificate.model}", "", bound,
-        )  # fmt: skip
+            f"error of {deploy}",
+            UNTESTED,
+            f"{says} {certificate.amount(bound)}, {certificate.model}",
+            "",
+            bound,
+        )
         why = _why_untested(certificate, loss)
         if not context.labels.are_there:
             why = why or "the new rows have no labels; `target` names their column"
@@ -497,12 +534,16 @@ def _test_errors(
             continue
         at_least, is_cost = float(limits[place]), certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
-        tests.append(replace(
-            test, result=REFUTED if at_least > bound else KEPT, at_least=at_least,
-            n_rows=n_labels,
-            evidence=f"seen {certificate.about(seen[place])}, at least {shown}, on "
-            f"{n_labels:,} rows with a label",
-        ))  # fmt: skip
+        tests.append(
+            replace(
+                test,
+                result=REFUTED if at_least > bound else KEPT,
+                at_least=at_least,
+                n_rows=n_labels,
+                evidence=f"seen {certificate.about(seen[place])}, at least {shown}, on "
+                f"{n_labels:,} rows with a label",
+            )
+        )
     return tests
 
 
@@ -544,9 +585,11 @@ def open_promises(
     cube, inputs = open_results(place), load_inputs(place)
     input_format = next(iter(deployed.values())).input_format
     promises = Promises(
-        {name: each.model for name, each in deployed.items()}, choice, input_format,
+        {name: each.model for name, each in deployed.items()},
+        choice,
+        input_format,
         disagreement_limit(cube, choice),
-    )  # fmt: skip
+    )
     location = labeled or (None if inputs is None else inputs.labeled)
     if location is None:
         why = f"the results do not name the labeled table; {NAME_LABELED}"

@@ -191,9 +191,13 @@ def predict_table(
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
     report = on_progress or (lambda done, total: None)
     table = open_table(
-        deployed.input_format, source, ids, model=model, separator=separator,
+        deployed.input_format,
+        source,
+        ids,
+        model=model,
+        separator=separator,
         encoding=encoding,
-    )  # fmt: skip
+    )
     rows = ModelRows.of([model], deployed.input_format, table.where)
     context = _Context(model, rows, table.ids, deployed.tolerance)
     client, done = resolve_client(client), 0
@@ -397,9 +401,13 @@ class TextTable:
         n_rows = _block_rows(len(schema.names))
         like = replace(schema, ids=own)
         self._frames = partial(
-            iter_frames, path, like, n_rows=n_rows, separator=separator,
+            iter_frames,
+            path,
+            like,
+            n_rows=n_rows,
+            separator=separator,
             encoding=encoding,
-        )  # fmt: skip
+        )
 
     @property
     def like(self) -> Pool:

@@ -29,9 +29,15 @@ from dsel.search.procedures import returned_model
 
 
 def certify_prefit(
-    model: Any, X: Any, y: Any, *, delta: float = 0.05, loss: Any = "error",
-    groups: Any = None, random_state: Any = 0,
-) -> PrefitCertificate:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    loss: Any = "error",
+    groups: Any = None,
+    random_state: Any = 0,
+) -> PrefitCertificate:
     """Bound the loss of a fitted model by rows that it has not seen.
 
     Where rows come in groups, one row of each is drawn and counted. The seed of the
@@ -69,12 +75,19 @@ def certify_prefit(
     [limit] = declared.limits(fold, delta)
     known = [] if of_rows is None else [Assumption("A1", says=NEW_GROUPS)]
     return PrefitCertificate(
-        float(limit), delta, "holdout", AS_GIVEN,
-        assumptions=full_list(known, has_pool=False), estimate=declared.estimate(fold),
-        n_labeled=n_rows, loss=repr(declared), says=f"{declared.label} at most",
-        largest=declared.largest, caveats=_duplicates(features),
+        float(limit),
+        delta,
+        "holdout",
+        AS_GIVEN,
+        assumptions=full_list(known, has_pool=False),
+        estimate=declared.estimate(fold),
+        n_labeled=n_rows,
+        loss=repr(declared),
+        says=f"{declared.label} at most",
+        largest=declared.largest,
+        caveats=_duplicates(features),
         n_groups=0 if of_rows is None else of_rows.n_groups,
-    )  # fmt: skip
+    )
 
 
 def _all_classes(labels: Any, model: Any) -> Any:

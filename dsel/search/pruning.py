@@ -101,10 +101,11 @@ class ExactPruner:
                 scored[beaten] = False
                 status[beaten] = names.STATUS_PRUNED
                 undecided &= ~beaten
-        return table.evidence(shown, scored) | self.fixed | {
-            names.STATUS: status,
-            names.MESSAGE: table.texts(shown),
-        }  # fmt: skip
+        return (
+            table.evidence(shown, scored)
+            | self.fixed
+            | {names.STATUS: status, names.MESSAGE: table.texts(shown)}
+        )
 
 
 def tie_ranks(scores: Floats) -> NDArray[np.intp]:

@@ -111,9 +111,12 @@ class Run:
         facts = PoolFacts()
         if plan.certificate:
             facts = look_at_pool(
-                plan.pool, plan.labeled, seed=plan.seed, allow_nan=allow_nan,
+                plan.pool,
+                plan.labeled,
+                seed=plan.seed,
+                allow_nan=allow_nan,
                 client=self.client,
-            )  # fmt: skip
+            )
         if fitting is not None and fitting.n_rows:
             n_equal = count_fitting_rows(
                 fitting, plan.labeled, allow_nan=allow_nan, client=self.client
@@ -137,16 +140,22 @@ class Run:
         return rows.drop(columns=rows.index.name, errors="ignore")
 
     def search(
-        self, executor: Executor, pruner: ExactPruner | NestedPruner, keep: Keep,
+        self,
+        executor: Executor,
+        pruner: ExactPruner | NestedPruner,
+        keep: Keep,
         on_progress: Callable[[Progress], None] | None,
-    ) -> Search:  # fmt: skip
+    ) -> Search:
         """Return a search that begins with the counts of earlier runs."""
         plan, comparisons = self.plan, self.plan.comparisons
         table = CountTable(
-            plan.layout, plan.context.groups, comparisons,
-            plan.spans if comparisons else (), plan.n_candidates,
+            plan.layout,
+            plan.context.groups,
+            comparisons,
+            plan.spans if comparisons else (),
+            plan.n_candidates,
             of_numbers=plan.is_regression,
-        )  # fmt: skip
+        )
         self.replay(table)
         engine = Engine(executor, self.store, table, plan.pool)
         fitting = Fitting(
@@ -205,7 +214,10 @@ class Run:
             rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
             evidence = {**evidence, names.ERROR: rates}
         cube = make_cube(
-            plan.axes, splits, evidence, assumptions=assumptions,
+            plan.axes,
+            splits,
+            evidence,
+            assumptions=assumptions,
             attributes={
                 "certificate": plan.certificate,
                 "deploy": plan.deploy,
@@ -221,7 +233,7 @@ class Run:
                 ),
                 **{f"version_{name}": found or "none" for name, found in versions},
             },
-        )  # fmt: skip
+        )
         return with_terms(cube, plan.criterion, plan.delta)
 
     def check_failures(

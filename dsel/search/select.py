@@ -170,20 +170,31 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         fields["estimate"] = float(own.estimate[number])
     if rule.name == "mean_squared_error":
         fields = {
-            "loss": rule.name, "says": "Mean squared error at most", "largest": inf,
+            "loss": rule.name,
+            "says": "Mean squared error at most",
+            "largest": inf,
             "estimate": float(own.estimate[number]),
-        }  # fmt: skip
+        }
     found = certificate_of(
-        cube, float(own.estimate[number]), delta, reported.name, deploy,
+        cube,
+        float(own.estimate[number]),
+        delta,
+        reported.name,
+        deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
-        fold=fold, caveats=collect_caveats(unsure, voiding_caveats(cube)), **fields,
-    )  # fmt: skip
+        fold=fold,
+        caveats=collect_caveats(unsure, voiding_caveats(cube)),
+        **fields,
+    )
     chosen = DeployedModel(deploy, number, all_params(cube)[number], found)
     return Choice(
-        rule.name, float(terms.estimate[number]), {deploy: chosen}, deploy,
+        rule.name,
+        float(terms.estimate[number]),
+        {deploy: chosen},
+        deploy,
         caveats=caveats_of(cube),
-    )  # fmt: skip
+    )
 
 
 def method_of(cube: xr.Dataset) -> CertificateMethod | None:
@@ -224,9 +235,13 @@ def declared_loss(cube: xr.Dataset) -> Certificate | None:
 
 
 def certificate_of(
-    cube: xr.Dataset, bound: float, delta: float, criterion: str, deploy: str,
+    cube: xr.Dataset,
+    bound: float,
+    delta: float,
+    criterion: str,
+    deploy: str,
     **fields: Any,
-) -> Certificate:  # fmt: skip
+) -> Certificate:
     """Return a certificate with what the cube says about rows and assumptions."""
     listed = (names.N_LABELED, names.N_GROUPS, names.N_UNLABELED, names.EQUAL_ROWS)
     for name in listed:
