@@ -49,6 +49,10 @@ class Law:
         """Return labeled rows, their classes, and their groups where they have some."""
         return (*self.draw(n, rng), None)
 
+    def lacks_class(self, y: Codes) -> bool:
+        """Return whether rows lack a class, which a search would refuse to be named."""
+        return bool(len(np.unique(y)) < self.chances.shape[1])
+
     def error(self, model: Any) -> float:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))

@@ -40,8 +40,25 @@ from dsel.auditing.laws import (
     step,
     with_values,
 )
+from dsel.auditing.numbers import (
+    HEAVY,
+    NoNumber,
+    NumberLaw,
+    NumberMemory,
+    Overshoot,
+    RandomNumber,
+    noise_around,
+)
 from dsel.bounds import binomial_tail_inversion
-from dsel.losses import balanced, cost, precision, recall
+from dsel.losses import (
+    balanced,
+    beyond,
+    cost,
+    error_quantile,
+    precision,
+    recall,
+)
+from dsel.losses.regression import Beyond
 from dsel.search.certificate_methods import METHODS, CertificateMethod
 from dsel.search.certify import certify
 from dsel.search.outcome import Outcome
@@ -168,7 +185,41 @@ def _claims_of_labels(
     return claims + draw.certified(outcome.certify_with_labels(change(labels)))
 
 
+def search_numbers(draw: Draw, delta: float) -> Claims:
+    """Search regressors; claims are shares of new rows that are off by more."""
+    law, outcome = draw.setting.law, draw.plan(delta).run(n_jobs=1)
+    assert isinstance(law, NumberLaw)  # else nothing is known of numbers
+    claims: Claims = []
+    for deploy, each in outcome.certificates.items():
+        model, loss = outcome.models[deploy], draw.setting.options["loss"]
+        if not each.certified:
+            continue
+        if isinstance(loss, Beyond):
+            claims.append((each.bound, law.beyond(model, loss.tolerance)))
+            continue
+        claims.append((loss.level, law.beyond(model, each.bound)))
+        ends = outcome.predict_interval(law.rows, deploy=deploy)
+        claims.append((loss.level, law.outside(ends)))
+        if (report := outcome.choice.tolerances.get(deploy)) is not None:
+            claims += [
+                (1.0 - share, law.beyond(model, limit))
+                for share, limit in report.to_dataframe().off_by_at_most.items()
+            ]
+    return claims
+
+
 # Controls: broken bounds, which count as certified.
+
+
+def take_quantile(draw: Draw, delta: float) -> Claims:
+    """Take the quantile of the residuals of a fold for its limit: BROKEN."""
+    law, outcome = draw.setting.law, draw.plan(delta).run(n_jobs=1)
+    assert isinstance(law, NumberLaw)
+    loss = draw.setting.options["loss"]
+    residuals = outcome.results["outer_residuals"].isel(fold=outcome.certificate.fold)
+    known = residuals.values[~np.isnan(residuals.values)]
+    limit = float(np.quantile(known, loss.share, method="inverted_cdf"))
+    return [(loss.level, law.beyond(outcome.model, limit))]
 
 
 def pool_folds(draw: Draw, delta: float) -> Claims:
@@ -378,6 +429,55 @@ def _of_groups() -> dict[str, Setting]:
     return {f"groups, {name}": each for name, each in found.items()}
 
 
+def _of_numbers() -> dict[str, Setting]:
+    """Return the settings of regressors."""
+    flat, half = np.zeros(16), error_quantile(0.5)
+    lucky: Any = (RandomNumber(), _TEN)
+    heavy, ties = noise_around(flat, HEAVY), noise_around(flat, range(-3, 4))
+    # Half of the rows and a little more are off by 1.
+    atom = noise_around(flat, [0.0, 1.0], [0.498, 0.502])
+    # Without noise no fold model is ever off, so only the pool's part can fail.
+    sure = noise_around(flat, [0.0])
+    apart: Any = (Overshoot(), {"n_rows": [39]})
+    groups = noise_around(flat, HEAVY, sizes=(5,), in_groups=True)
+
+    def of(
+        law: Law, made: tuple[Any, Any], loss: Any = half, n_unlabeled: int = 400,
+        n_labeled: int = 39, n_copies: int = 0, **options: Any,
+    ) -> Setting:  # fmt: skip
+        return Setting(
+            law, made[0], made[1], {"loss": loss, **options}, search_numbers,
+            n_labeled, n_unlabeled, n_copies,
+        )  # fmt: skip
+
+    found = {
+        "heavy tails": of(heavy, lucky),
+        "ties": of(ties, lucky),
+        "an atom above the level": of(
+            atom, (RandomNumber(spread=0.0), {"number": [0]})
+        ),
+        "discrete targets": of(
+            noise_around(np.arange(16) % 3, [0, 1, 5], [0.5, 0.3, 0.2]), lucky
+        ),
+        "memory": of(heavy, (NumberMemory(), {"otherwise": [0.0, 1.0]})),
+        "full model differs": of(ties, apart),
+        "duplicates": of(sure, apart, cv=2, n_copies=150),
+        "no numbers": of(ties, (NoNumber(), _TEN)),
+        "report": of(heavy, lucky, report=[0.2, 0.5, 0.7], n_labeled=90),
+        "most rows": of(heavy, lucky, error_quantile(0.9), cv=2, n_labeled=150,
+                        n_unlabeled=0),
+        "most rows, pool": of(heavy, apart, error_quantile(0.8), cv=2, n_labeled=120,
+                              n_unlabeled=1500),
+        "groups": of(groups, (NumberMemory(), {"otherwise": [0.0]}), n_unlabeled=0),
+        "beyond, heavy tails": of(heavy, lucky, beyond(2.0)),
+        "beyond, full model differs": of(ties, apart, beyond(2.5)),
+        "beyond, duplicates": of(sure, apart, beyond(2.5), cv=2, n_copies=40),
+        "beyond, memory": of(heavy, (NumberMemory(), {"otherwise": [0.0, 1.0]}),
+                             beyond(2.0)),
+    }  # fmt: skip
+    return {f"numbers, {name}": each for name, each in found.items()}
+
+
 def _untold_groups(size: int) -> Setting:
     """Return a search that takes rows of groups for independent ones: BROKEN."""
     law = in_groups(biased_coin(0.1), size)
@@ -408,6 +508,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
     **_by_value(),
     **_of_groups(),
+    **_of_numbers(),
     "any selection": Setting(*_NOISE, steps=certify_any),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(
@@ -437,10 +538,14 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         with_values(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
         {"report_by": 1, "cv": 2}, read_values_alone, n_labeled=600, **_BROKEN,
     ),
+    "a quantile for its limit": Setting(
+        noise_around(np.zeros(16), HEAVY), RandomNumber(), {"number": [0]},
+        {"loss": error_quantile(0.5)}, take_quantile, **_BROKEN,
+    ),
     "stratified folds": Setting(
         _COIN, None, [DummyClassifier(strategy="most_frequent")],
         {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
         n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip
-"""The settings of the audit by name; the last seven are broken bounds."""
+"""The settings of the audit by name; the last eight are broken bounds."""

@@ -25,6 +25,7 @@ CONTROLS = {
     "5 rows a group": 0.2,
     "20 rows a group": 0.2,
     "values alone": 0.2,
+    "a quantile for its limit": 0.2,
 }
 """Broken bounds, and a delta at which few draws show it."""
 QUICK = "holdout, lucky folds"
@@ -60,6 +61,15 @@ def test_duplicates__are_allowed_for_by_every_loss(name):
 def test_control__is_caught(name, delta):
     found = dsel.audit(name, delta=delta, n_draws=60, random_state=3)
     assert is_sound(found), found.failures.values
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name.startswith("numbers")]
+)
+def test_numbers__are_certified_and_hold(name):
+    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
+    assert found.certified.item() == 8
+    assert found.holds.item()
 
 
 @pytest.mark.parametrize(
