@@ -271,6 +271,13 @@ class Certificate(Told):
         return f" on {RANDOM_ROW}" if self.n_groups else ""
 
     @property
+    def counted(self) -> str:
+        """How many labeled rows can be counted, in words: of groups one row each."""
+        if self.n_groups:
+            return f"{self.n_groups:,} groups of labeled rows"
+        return f"{self.n_labeled:,} labeled rows"
+
+    @property
     def model_on_rows(self) -> str:
         """The model, and the rows that numbers about it are about, in words."""
         return f"{self.model},{self.on_rows}" if self.on_rows else self.model
@@ -287,11 +294,11 @@ class Certificate(Told):
             return ""
         if self.is_tolerance:
             return (
-                f"of {self.n_labeled:,} labeled rows in folds so large a share is not "
+                f"of {self.counted} in folds so large a share is not "
                 f"certain to keep any tolerance; more of them give one"
             )
-        more = "more labeled rows"
-        why = f"the errors on {self.n_labeled:,} labeled rows allow for it"
+        more = "more groups" if self.n_groups else "more labeled rows"
+        why = f"the errors on {self.counted} allow for it"
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
             why = (
                 f"{self.amount(self.label_term)} from errors on labeled rows and "
@@ -316,7 +323,8 @@ class Certificate(Told):
     def no_tolerance(self) -> str:
         """What is said where a tolerance is infinite."""
         what = self.what.removesuffix(" by")
-        return f"No finite bound of how far {what}: too few labeled rows"
+        unit = "groups" if self.n_groups else "labeled rows"
+        return f"No finite bound of how far {what}: too few {unit}"
 
     @property
     def is_cost(self) -> bool:

@@ -171,7 +171,12 @@ class Plan:
         """Variance of the targets of each fold, (n_folds,); None of classes."""
         if not self.is_regression:
             return None
-        rows = [split.test_rows for split in self.layout.held_out]
+        every = np.arange(self.labeled.n_rows)
+        rows = [  # of a group a fold tests one row, and searches read all of them
+            split.test_rows if self.groups is None
+            else np.setdiff1d(every, split.train_rows)
+            for split in self.layout.held_out
+        ]  # fmt: skip
         return np.array([self.labeled.y[each].var() for each in rows])
 
     @property
@@ -706,7 +711,11 @@ def plan_search(
         make_caveats(Effect.INFO, notes),
         caveats_of_sizes(layout, counted, method.name, unit),
         make_caveats(
-            Effect.INFO, losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
+            Effect.INFO,
+            [
+                f"{'of one row of each group: ' * (by_group is not None)}{text}"
+                for text in losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
+            ],
         ),
     )
     declares_others = fitting is not None and fitting.other_records

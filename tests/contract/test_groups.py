@@ -17,7 +17,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFECV
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -460,3 +460,75 @@ def test_caveats_of_a_loss__are_about_the_drawn_rows():
     rare = np.where(KEYS < 8, "yes", "no")
     told = str(plan(y=rare, loss=dsel.losses.recall("yes")))
     assert "class 'yes' has 8 labeled rows" in told
+
+
+def numbers(n_groups=200, seed=0):
+    """Rows whose target is a number, and keys of groups of 1 to 4 rows."""
+    rng = np.random.default_rng(seed)
+    keys = rng.permutation(np.repeat(np.arange(n_groups), np.arange(n_groups) % 4 + 1))
+    centers = rng.normal(size=(n_groups, 3))
+    X = centers[keys] + 0.5 * rng.normal(size=(len(keys), 3))
+    return X, centers[keys, 0] + 0.3 * rng.normal(size=n_groups)[keys], keys
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": dsel.losses.error_quantile(0.8)},
+        {"loss": dsel.losses.beyond(0.5)},
+        {"report": True, "delta": 0.2},
+    ],
+    ids=str,
+)
+def test_regression__bounds_a_random_row_of_a_new_group(options):
+    rows, targets, keys = numbers()
+    made = plan(
+        Ridge(), {"alpha": [0.1, 1.0]}, X=rows, y=targets, groups=keys, pool=rows,
+        **options,
+    ).run()  # fmt: skip
+    assert made.certificate.certified
+    assert list(made.certificates) == ["one_fold"]
+    assert 0 < made.certificate.bound < made.certificate.largest
+    assert ROW in made.certificate.headline()
+    assert made.results["fold_rows"].values.tolist() == [40] * 5
+    if "report" in options:
+        assert ROW in str(made.certified_report())
+
+
+def test_regression__reads_the_residuals_of_drawn_rows():
+    rows, targets, keys = numbers()
+    made = plan(Ridge(), {"alpha": [1.0]}, X=rows, y=targets, groups=keys).run()
+    assert made.results["outer_residuals"].shape == (5, 40)
+    # The tolerance is how far off the deployed model is on one of its fold's rows.
+    residuals = np.abs(made.model.predict(rows) - targets)
+    [place] = np.flatnonzero(np.isclose(residuals, made.certificate.bound, rtol=1e-6))
+    of_fold = made.results["outer_residuals"].values[made.certificate.fold]
+    assert np.isclose(of_fold, residuals[place], rtol=1e-6).any()
+
+
+def test_regression__takes_columns_procedures_and_fitted_models():
+    rows, targets, keys = numbers()
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(customer=keys)
+    search = dsel.SemiSupervisedSearchCV(Ridge(), {"alpha": [0.1, 1]}, random_state=0)
+    search.fit(frame, targets, groups="customer")
+    lower, upper = search.predict_interval(frame).T
+    assert (upper > lower).all()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    inner = GridSearchCV(Ridge(), {"alpha": [0.1, 1]}, cv=Recording(3))
+    made = dsel.certify(inner, rows, targets, groups=keys, random_state=0, n_jobs=1)
+    assert made.certificate.certified
+    others, values, _ = numbers(seed=1)
+    fitted = Ridge().fit(pd.DataFrame(others, columns=["a", "b", "c"]), values)
+    known = dsel.certify(fitted, frame, targets, cv="prefit", groups="customer")
+    assert known.certified
+    assert "200 groups" in known.headline()
+
+
+def test_regression__says_how_many_groups_a_tolerance_needs():
+    rows, targets, keys = numbers(n_groups=60)
+    made = plan(Ridge(), {"alpha": [1.0]}, X=rows, y=targets, groups=keys)
+    assert "of one row of each group: 60 labeled rows are too few" in str(made).replace(
+        "\n    ", " "
+    )
+    assert "of 60 groups of labeled rows" in str(made.run().certificate)
