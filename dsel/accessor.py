@@ -53,7 +53,9 @@ class ResultsAccessor:
         from dsel.least_squares import select_least_squares
         from dsel.search.select import select
 
-        if "regularization" in self._results.dims:  # estimates, which have no delta
+        is_certified = "choice" in self._results.attrs
+        if "regularization" in self._results.dims and (criterion or not is_certified):
+            # Estimates, which have no delta.
             return select_least_squares(self._results, criterion)
         return select(self._results, criterion, delta=delta)
 

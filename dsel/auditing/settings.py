@@ -50,6 +50,7 @@ from dsel.auditing.numbers import (
     noise_around,
 )
 from dsel.bounds import binomial_tail_inversion
+from dsel.least_squares import LeastSquaresSearch
 from dsel.losses import (
     balanced,
     beyond,
@@ -206,6 +207,23 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
                 for share, limit in report.to_dataframe().off_by_at_most.items()
             ]
     return claims
+
+
+def fit_least_squares(draw: Draw, delta: float) -> Claims:
+    """Search least squares without refits; claims are shares of new rows beyond.
+
+    Certified are the intervals of one fold's model, and those of the model of all rows.
+    """
+    options, law = draw.setting.options, draw.setting.law
+    assert isinstance(law, NumberLaw)  # else nothing is known of numbers
+    search = LeastSquaresSearch(
+        **draw.setting.grid, penalty="rkhs", certificate="nested", delta=delta,
+        random_state=draw.seed, n_jobs=1, **options,
+    ).fit(draw.X, draw.y)  # fmt: skip
+    if not search.certificate_.certified:
+        return []
+    ends = [search.predict_interval(law.rows, deploy) for deploy in search.models_]
+    return [(options["loss"].level, law.outside(each)) for each in ends]
 
 
 # Controls: broken bounds, which count as certified.
@@ -486,6 +504,30 @@ def _untold_groups(size: int) -> Setting:
     )
 
 
+def _of_least_squares() -> dict[str, Setting]:
+    """Return the settings of least squares: from memory to one constant."""
+    # Equal rows, so that a model predicts each cell the same.
+    flat, kind = np.zeros(16), {"has_twins": True}
+    grid = {"widths": [0.1, 2.0, 50.0], "regularizations": [1e-3, 1.0, 100.0]}
+    memory = {"widths": [0.1], "regularizations": [1e-6, 1e-3]}
+    found = {
+        "heavy tails": (noise_around(flat, HEAVY, **kind), grid),
+        "memory": (noise_around(flat, HEAVY, **kind), memory),
+        "ties": (noise_around(np.arange(16) % 3, range(-3, 4), **kind), grid),
+        "an atom above the level": (
+            noise_around(flat, [-1.0, 1.0], [0.498, 0.502], **kind),
+            {"widths": [50.0], "regularizations": [1e6]},
+        ),
+    }
+    return {
+        f"least squares, {name}": Setting(
+            law, None, each, {"cv": 3, "loss": error_quantile(0.5)}, fit_least_squares,
+            n_unlabeled=0,
+        )
+        for name, (law, each) in found.items()
+    }  # fmt: skip
+
+
 SETTINGS: Final[Mapping[str, Setting]] = {
     **{k: v for m in METHODS.values() for k, v in _of_each_certificate(m).items()},
     **{f"{m.name}, prior": _with_prior(m.name) for m in METHODS.values()
@@ -509,6 +551,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     **_by_value(),
     **_of_groups(),
     **_of_numbers(),
+    **_of_least_squares(),
     "any selection": Setting(*_NOISE, steps=certify_any),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(

@@ -3,7 +3,9 @@
 One decomposition of the kernel matrix of a width has every regularization,
 leave-one-out, generalized cross-validation and all folds in it. `LeastSquaresSearch`
 holds the rows in memory, `StreamedLeastSquaresSearch` reads them twice, chunk by chunk,
-for a few centers. All numbers are estimates of the squared error; none is a bound.
+for a few centers. What they say of the squared error are estimates; none is a bound.
+With ``certificate="nested"`` the former also certifies how far off predictions can be:
+`nested` gives residuals without pairs of folds to the last steps of `dsel.search`.
 
 Vocabulary: a *width* is c of the kernel and one task, a *regularization* is lambda and
 a column of its answer; *losses* are sums of squared residuals; a *record* is what one

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from dsel.arrays import Floats, Integers
 from dsel.kernels.functions import Rbf
@@ -190,39 +190,77 @@ def block_residuals(
     Blocks may overlap, as pairs of folds do. None is empty, and with an intercept none
     has all rows. Each array has the shape (len(T), n_outputs).
     """
-    n = len(solution.values)
+    vectors, n = solution.spectrum.vectors, len(solution.values)
     # Pairs of folds read every part of G, so forming it once costs less than theirs.
     needs_all = sum(len(rows) ** 2 for rows in blocks) > n**2
+    order, pieces = _sort_by_blocks(n, blocks)
+    rows_of = [np.concatenate([order[piece] for piece in each]) for each in pieces]
     for column, inverse in enumerate(solution.inverse.T):
-        taken, values = solution.taken[:, column], solution.values[:, :, column]
-        root, whole = np.sqrt(inverse), np.empty((0, 0))
-        if needs_all:
-            whole = _gram_of_rows(solution.spectrum.vectors * root, taken)
-        found = []
-        for rows in blocks:
-            if needs_all:
-                inner = whole[np.ix_(rows, rows)]
+        root, taken = np.sqrt(inverse), solution.taken[:, column]
+        values, found = solution.values[:, :, column], []
+        whole = _lower_gram(vectors, root, taken, order) if needs_all else None
+        for block, rows, each in zip(blocks, rows_of, pieces, strict=True):
+            if whole is None:
+                inner = _lower_gram(vectors, root, taken, rows)
             else:
-                scaled = solution.spectrum.vectors[rows] * root
-                inner = _gram_of_rows(scaled, taken[rows])
-            found.append(_solve_block(inner, values[rows]))
+                inner = _cut_lower(whole, each)
+            solved = np.empty_like(values)
+            solved[rows] = _solve_lower(inner, values[rows])
+            found.append(solved[block])
         yield found
 
 
-def _gram_of_rows(scaled: Floats, taken: Floats) -> Floats:
-    """Return G_TT = Q_T diag(r) Q_T', or G~_TT with an intercept."""
-    # As a square it is symmetric to the last digit.
-    inner = np.asarray(scaled @ scaled.T)
+def _sort_by_blocks(
+    n_rows: int, blocks: Sequence[Integers]
+) -> tuple[Integers, list[list[slice]]]:
+    """Return an order of rows in which each block is made of slices, and these.
+
+    Rows that are in the same blocks stand together.
+    """
+    is_in = np.zeros((n_rows, len(blocks)), bool)
+    for place, rows in enumerate(blocks):
+        is_in[rows, place] = True
+    _, pieces = np.unique(is_in, axis=0, return_inverse=True)
+    stops = np.cumsum(np.bincount(pieces)).tolist()
+    slices = list(map(slice, [0, *stops[:-1]], stops))
+    order = np.argsort(pieces, kind="stable")
+    return order, [[slices[n] for n in np.unique(pieces[rows])] for rows in blocks]
+
+
+def _lower_gram(vectors: Floats, root: Floats, taken: Floats, rows: Integers) -> Floats:
+    """Return G_TT = Q_T diag(r) Q_T' for these rows T, or G~_TT with an intercept.
+
+    As a square it is positive semidefinite up to the rounding of its entries. Above the
+    diagonal it holds nothing, as of all matrices here.
+    """
+    scaled = vectors[rows]
+    scaled *= root
+    square: Floats = blas.dsyrk(1.0, scaled.T, trans=1, lower=1)
     if taken.any():
-        inner -= np.outer(taken, taken)
+        square = blas.dsyr(-1.0, taken[rows], a=square, lower=1, overwrite_a=1)
+    return square
+
+
+def _cut_lower(whole: Floats, pieces: Sequence[slice]) -> Floats:
+    """Return the matrix of the rows in these slices, from that of all."""
+    sizes = [piece.stop - piece.start for piece in pieces]
+    stops = np.cumsum(sizes).tolist()
+    places = list(map(slice, [0, *stops[:-1]], stops))
+    inner = np.empty((stops[-1], stops[-1]), order="F")
+    for number, (below, to_below) in enumerate(zip(pieces, places, strict=True)):
+        for left, to_left in zip(
+            pieces[: number + 1], places[: number + 1], strict=True
+        ):
+            inner[to_below, to_left] = whole[below, left]
     return inner
 
 
-def _solve_block(inner: Floats, values: Floats) -> Floats:
-    _, solved, info = lapack.dposv(inner, values)
+def _solve_lower(inner: Floats, values: Floats) -> Floats:
+    _, solved, info = lapack.dposv(inner, values, lower=1)
     if info != 0:
         # Not positive definite to rounding: the solution of least norm.
-        solved = np.linalg.lstsq(inner, values, rcond=None)[0]
+        whole = np.tril(inner) + np.tril(inner, -1).T
+        solved = np.linalg.lstsq(whole, values, rcond=None)[0]
     return np.asarray(solved)
 
 

@@ -84,6 +84,22 @@ def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[An
     return reasons
 
 
+def axes_of(
+    widths: Sequence[float],
+    regularizations: Floats,
+    candidates: Sequence[Mapping[str, Any]] = (),
+) -> GridAxes:
+    """Return the axes of a grid, whose candidates are numbered width by width."""
+    return GridAxes(
+        {names.WIDTH: len(widths), names.REGULARIZATION: len(regularizations)},
+        {
+            names.WIDTH: (names.WIDTH, np.array(widths), {}),
+            names.REGULARIZATION: (names.REGULARIZATION, regularizations, {}),
+        },
+        tuple(candidates),
+    )
+
+
 def make_loss_cube(
     widths: Sequence[float],
     regularizations: Floats,
@@ -120,13 +136,7 @@ def make_loss_cube(
         names.N_LABELED: n_rows,
         names.N_UNLABELED: 0,
     }
-    axes = GridAxes(
-        {names.WIDTH: len(widths), names.REGULARIZATION: len(regularizations)},
-        {
-            names.WIDTH: (names.WIDTH, np.array(widths), {}),
-            names.REGULARIZATION: (names.REGULARIZATION, regularizations, {}),
-        },
-    )
+    axes = axes_of(widths, regularizations)
     cube = make_cube(axes, {names.FOLD: len(folds) or 1}, values, attributes=attributes)
     if failed.any():
         warn(

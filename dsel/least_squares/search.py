@@ -6,14 +6,14 @@ a width is one task, a decomposition.
 
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
 import xarray as xr
 from dask.base import tokenize
 from dask.utils import format_bytes
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -33,6 +33,7 @@ from dsel.data.labeled import check_targets, check_unmasked
 from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
+from dsel.families.answers import predict_numbers
 from dsel.least_squares.closed_form import (
     COPIES,
     block_residuals,
@@ -47,21 +48,41 @@ from dsel.least_squares.closed_form import (
 from dsel.least_squares.estimators import PENALTIES, KernelLeastSquares
 from dsel.least_squares.losses import (
     ESTIMATES,
+    LossChoice,
     Record,
     make_loss_cube,
     select_least_squares,
     why_unusable,
 )
+from dsel.least_squares.nested import (
+    AUTO,
+    PAIR_LOSSES,
+    certify,
+    is_auto,
+    mean_squares_of,
+    plan_certified,
+    why_below_rounding,
+    with_certified,
+)
+from dsel.results import Choice
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.place import CUBE
 from dsel.results.store import Store
+from dsel.results.texts import wrapped
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Inputs, Output, Task
 from dsel.runtime.versions import installed_versions
+from dsel.search.intervals import Tolerance, check_tolerance
+from dsel.search.outcome import Outcome
+from dsel.search.plan import Plan
 
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
 """How scikit-learn checks rows and their targets."""
 KIND: Final = "least-squares"
+DELTA: Final = 0.05
+ESTIMATE_FOLDS: Final = 10
+"""Folds where nothing is certified and `cv` does not say."""
 
 
 @dataclass(eq=False, repr=False)
@@ -106,13 +127,14 @@ class Search(RegressorMixin, BaseEstimator):
         *,
         folds: Sequence[Split] = (),
         out: Any,
+        finish: Callable[[xr.Dataset], xr.Dataset] = lambda cube: cube,
         **inputs: Any,
     ) -> xr.Dataset:
         """Return the cube of all records, from `evaluate` or from the store.
 
         `inputs` tell what the losses depend on besides the grid. The store is at `out`,
-        where that is not None, and keeps the cube, too. Raises StoreMismatchError where
-        it holds a search of other rows or models.
+        where that is not None, and keeps the cube, too, as `finish` returns it. Raises
+        StoreMismatchError where it holds a search of other rows or models.
         """
         inputs |= {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
         told = {**inputs, "versions": sorted(installed_versions().items())}
@@ -123,6 +145,7 @@ class Search(RegressorMixin, BaseEstimator):
                 *grid, evaluate(store), n_rows,
                 criterion=self.criterion, folds=folds, attributes=inputs,
             )  # fmt: skip
+            cube = finish(cube)
             if store is not None:
                 store.save(CUBE, cube)
         return cube
@@ -130,11 +153,12 @@ class Search(RegressorMixin, BaseEstimator):
     def _choose(self, results: xr.Dataset, centers: Any = None) -> KernelLeastSquares:
         """Choose by the cube; return the chosen model, unfitted."""
         self.results_ = results
-        self.choice_ = select_least_squares(results)
-        self.best_params_ = dict(self.choice_.params)
-        self.best_index_ = self.choice_.candidate
+        choice = select_least_squares(results)
+        self.choice_: LossChoice | Choice = choice
+        self.best_params_ = dict(choice.params)
+        self.best_index_ = choice.candidate
         return KernelLeastSquares(
-            *self.choice_.params.values(),
+            *choice.params.values(),
             penalty=self.penalty,
             fit_intercept=self.fit_intercept,
             centers=centers,
@@ -165,7 +189,7 @@ class Search(RegressorMixin, BaseEstimator):
 class LeastSquaresPlan:
     """A search that has not run; print it to see what it will do."""
 
-    search: Search
+    search: "LeastSquaresSearch"
     widths: tuple[float, ...]
     regularizations: Floats
     X: Any
@@ -176,6 +200,15 @@ class LeastSquaresPlan:
     """Fresh rows and their targets."""
     folds: tuple[Split, ...]
     seed: int
+    pairs: tuple[Split, ...] = ()
+    """Trainings without two folds, which inner searches read."""
+    certified: Plan | None = None
+    """The certified search; None for estimates, and where tasks are made."""
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the search is nested, and certifies what it chooses."""
+        return self.search.certificate is not None
 
     def run(
         self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
@@ -189,8 +222,20 @@ class LeastSquaresPlan:
         out, n_jobs
             As for `LeastSquaresSearch`.
         """
-        grid = content_hash(self.regularizations)
+        return self.search_all(client, out=out, n_jobs=n_jobs)[0]
+
+    def search_all(
+        self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
+    ) -> tuple[xr.Dataset, tuple[Outcome, Any] | None]:
+        """Return the cube; where it is certified, also outcome and model of all rows.
+
+        Arguments are those of `run`.
+        """
+        grid, client = content_hash(self.regularizations), resolve_client(client)
         keys = {f"fit-width={c!r}": f"width/{c!r}/{grid}" for c in self.widths}
+        plan = self.certified
+        pairs: list[Any] = []
+        outcomes: list[tuple[Outcome, Any]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
             found: dict[str, Record] = {} if store is None else dict(store.records)
@@ -199,32 +244,71 @@ class LeastSquaresPlan:
                 for width, (name, key) in zip(self.widths, keys.items(), strict=True)
                 if key not in found
             ]
-            executor = make_executor(self, resolve_client(client), n_jobs)
+            # The certified search has the rows again.
+            executor = make_executor(replace(self, certified=None), client, n_jobs)
             with closing(executor):
                 for done in completed(executor, tasks):
                     key = keys[done.key]
                     if done.error is not None:
-                        text = f"{type(done.error).__name__}: {done.error}"
-                        texts = [text] * len(self.regularizations)
-                        found[key] = {names.MESSAGE: texts}
+                        found[key] = self._failed(done.error)
                         continue
                     found[key] = done.result
                     if store is not None:
                         store.append(key, done.result)
-            return [found[key] for key in keys.values()]
+            records = [found[key] for key in keys.values()]
+            pairs.extend(record.get(PAIR_LOSSES) for record in records)
+            # No variable of the cube, but of `pair_results_`.
+            return [
+                {name: each for name, each in record.items() if name != PAIR_LOSSES}
+                for record in records
+            ]
 
-        return self.search._run(
+        def finish(cube: xr.Dataset) -> xr.Dataset:
+            if plan is None:
+                return cube
+            losses = np.concatenate([np.asarray(each) for each in pairs])
+            reasons = cube.get(
+                names.MESSAGE, xr.full_like(cube[names.STATUS], "", object)
+            )
+            made = certify(plan, losses, reasons.values.ravel(), client, n_jobs)
+            outcomes.append(made)
+            return with_certified(cube, made[0].results)
+
+        inputs: dict[str, Any] = {}
+        if plan is not None:
+            told = ("certificate", "deploy", "loss", "report")
+            inputs = {name: plan.identity[name] for name in told}
+            if plan.pool is not None:
+                inputs["pool"] = plan.pool.fingerprint(client)
+        cube = self.search._run(
             evaluate,
             (self.widths, self.regularizations),
             len(self.y),
             folds=self.folds,
             out=out,
+            finish=finish,
             labeled=content_hash(self.X),
             targets=content_hash(self.y),
             splits=tokenize(self.folds),
             extra=" ".join(map(content_hash, self.extra or ())),
             seed=str(self.seed),
+            **inputs,
         )
+        return cube, outcomes[0] if outcomes else None
+
+    def _failed(self, error: BaseException) -> Record:
+        """Return the record of a width that failed, or raise.
+
+        Of a certified search the rows of a fold must not decide which candidates are
+        there for the search without it.
+        """
+        if self.certified is not None:
+            raise RuntimeError(
+                f"a width failed, and a certified search leaves out none: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        text = f"{type(error).__name__}: {error}"
+        return {names.MESSAGE: [text] * len(self.regularizations)}
 
     def __repr__(self) -> str:
         n, n_widths, n_lam = len(self.y), len(self.widths), len(self.regularizations)
@@ -235,8 +319,21 @@ class LeastSquaresPlan:
             f"  {n_widths} tasks: one decomposition of {n} x {n} each "
             f"({format_bytes(8 * n**2)}; a task holds about {COPIES} of them)\n"
             f"  leave-one-out, GCV and {len(self.folds)} folds in closed form\n"
-            f"  chooses by {self.search.criterion!r}, an estimate; seed {self.seed}"
+            f"{self._chooses()}"
         )
+
+    def _chooses(self) -> str:
+        if self.certified is None:
+            name = self.search.criterion
+            return f"  chooses by {name!r}, an estimate; seed {self.seed}"
+        plan = self.certified
+        lines = [
+            f"certificate nested at delta={plan.delta:g}, of "
+            f"{plan.context.losses.main!r}; what is chosen is fitted without each of "
+            f"{plan.layout.n_folds} folds; seed {self.seed}",
+            *map(str, plan.caveats),
+        ]
+        return "\n".join(wrapped(f"  {line}", 4) for line in lines)
 
 
 @dataclass(frozen=True)
@@ -255,35 +352,38 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
     X, penalty, fit_intercept = plan.X, plan.search.penalty, plan.search.fit_intercept
     gram = gaussian_gram(X, width=width)
     spectrum = decompose_gram(gram, penalty=penalty)
-    reasons = why_unusable(
-        plan.regularizations,
-        spectrum.rounding_limit() if penalty == "rkhs" else 0.0,
-        is_singular=spectrum.is_singular(),
-    )
+    if plan.is_certified:
+        reasons = why_below_rounding(plan.regularizations, len(plan.y))
+    else:
+        reasons = why_unusable(
+            plan.regularizations,
+            spectrum.rounding_limit() if penalty == "rkhs" else 0.0,
+            is_singular=spectrum.is_singular(),
+        )
     usable = reasons == ""
     lams = plan.regularizations[usable]
     solution = solve_dual(spectrum, plan.y, lams, fit_intercept=fit_intercept)
     loo = np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
-    every = np.arange(len(plan.y))
+    every, splits = np.arange(len(plan.y)), (*plan.folds, *plan.pairs)
     # Splitters need not test all rows that they leave out of the training.
-    left_out = [np.setdiff1d(every, fold.train_rows) for fold in plan.folds]
-    tested = [
-        np.isin(rows, fold.test_rows)
-        for rows, fold in zip(left_out, plan.folds, strict=True)
-    ]
-    folds = np.empty((len(lams), len(left_out)))
-    for losses, residuals in zip(
-        folds, block_residuals(solution, left_out), strict=True
+    left_out = [np.setdiff1d(every, split.train_rows) for split in splits]
+    folds = np.empty((len(lams), len(plan.folds)))
+    pairs = np.empty((len(lams), len(plan.pairs), 2))
+    for sums, means, residuals in zip(
+        folds, pairs, block_residuals(solution, left_out), strict=True
     ):
-        for place, (found_rows, of_rows) in enumerate(
-            zip(tested, residuals, strict=True)
-        ):
-            losses[place] = np.square(of_rows[found_rows]).sum()
+        each = list(zip(splits, left_out, residuals, strict=True))
+        for place, (split, rows, of_rows) in enumerate(each[: len(sums)]):
+            sums[place] = np.square(of_rows[np.isin(rows, split.test_rows)]).sum()
+        for place, (split, rows, of_rows) in enumerate(each[len(sums) :]):
+            means[place] = mean_squares_of(split, rows, of_rows)
     found = {
         names.LOO_LOSS_SUM: loo,
         names.GCV_LOSS_SUM: gcv_losses(solution),
         names.FOLD_LOSS_SUM: folds if plan.folds else loo[:, np.newaxis],
     }
+    if plan.is_certified:
+        found[PAIR_LOSSES] = pairs
     if plan.extra is not None:
         rows, targets = plan.extra
         dual = solution.values.reshape(len(gram), -1)
@@ -308,6 +408,10 @@ class LeastSquaresSearch(Search):
     generalized cross-validation and all folds. Widths are tasks, on the current Dask
     client if there is one, else on local threads.
 
+    With ``certificate="nested"`` it also says how far off predictions can be, as
+    `dsel.SemiSupervisedSearchCV` does: the same folds, choices and numbers, of which
+    only what is chosen is fitted.
+
     Parameters
     ----------
     widths
@@ -319,12 +423,28 @@ class LeastSquaresSearch(Search):
         ``"rkhs"``; see `KernelLeastSquares`.
     criterion
         ``"loo"``, ``"gcv"``, ``"kfold"``, ``"holdout"`` (the first fold only)
-        or ``"extra_sample"`` (with fresh rows given to `fit`).
+        or ``"extra_sample"`` (with fresh rows given to `fit`). A certified search ranks
+        by the mean squared error of inner folds instead.
     cv
         Number of random folds, a scikit-learn splitter, or None for no folds. The cube
-        then has one fold, which stands for leaving out each row in turn.
+        then has one fold, which stands for leaving out each row in turn. ``"auto"``
+        means 10 folds, and 5 where they are certified.
     fit_intercept
         Whether the models have an unpenalised constant.
+    certificate
+        None for estimates, or ``"nested"``, which needs ``penalty="rkhs"`` and random
+        folds.
+    loss
+        What is certified: of `dsel.losses` ``error_quantile(0.9)``, which None means,
+        or ``beyond(tolerance)``.
+    report
+        True, or a list of shares of the predictions, where a tolerance of each shall be
+        certified, too; see `dsel.plan_search`.
+    delta
+        Probability with which the certificate may fail, in (0, 0.5].
+    deploy
+        Which model of a certified search is `best_estimator_`: ``"one_fold"``, the
+        default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
     random_state
         Seed of the folds.
     n_jobs
@@ -333,18 +453,25 @@ class LeastSquaresSearch(Search):
     Attributes
     ----------
     results_ : xarray.Dataset
-        The cube over ``width``, ``regularization``, ``fold`` and ``criterion``.
-    choice_ : LossChoice
-        Candidate, parameters and estimate.
+        The cube over ``width``, ``regularization``, ``fold`` and ``criterion``. Of a
+        certified search it also has what was counted of the chosen models, as
+        ``outer_residuals``.
+    choice_ : LossChoice or Choice
+        Candidate, parameters and estimate; of a certified search what was chosen, and
+        how far off it can be: ``print(search.choice_)``.
     best_index_, best_params_
         The candidate's number, and its ``width`` and ``regularization``.
     best_estimator_ : KernelLeastSquares
-        The chosen model, fitted to all rows.
+        The chosen model, fitted to all rows; of a certified search that of `deploy`.
+    certificate_, certificates_, models_, pair_results_
+        Of a certified search, as `dsel.SemiSupervisedSearchCV` has them. `models_` has
+        the model of all rows without a pool, too.
 
     See Also
     --------
     StreamedLeastSquaresSearch : For millions of rows.
     select_least_squares : Chooses by another estimate.
+    dsel.SemiSupervisedSearchCV : Certifies every other regressor.
 
     Notes
     -----
@@ -355,6 +482,14 @@ class LeastSquaresSearch(Search):
     width. The closed forms differ from refits by rounding: by some n eps / lambda of
     each sum of squares, eps = 2.2e-16, as refits differ from one another.
 
+    Guarantee: of a certified search, with probability at least ``1 - delta`` at most
+    10% of new rows (or what `loss` says) are off by more than the certified tolerance.
+    Assumes: what the certificate lists. In particular widths and features were not made
+    from all labeled rows, as by a scaler that was fitted before: put it into a pipeline
+    with `KernelLeastSquares`, and search this with `dsel.SemiSupervisedSearchCV`.
+    Source: :func:`dsel.bounds.tolerance_limit` for each fold; residuals without pairs
+    of folds are those of block-wise leave-one-out, see the page on other methods.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -363,19 +498,41 @@ class LeastSquaresSearch(Search):
     >>> search = LeastSquaresSearch([0.3, 1.0], [1e-3, 0.1, 10.0], random_state=0)
     >>> search.fit(X, y).best_params_
     {'width': 1.0, 'regularization': 0.001}
+
+    >>> X = rng.uniform(-3, 3, (300, 1))
+    >>> y = np.sinc(X.ravel()) + 0.1 * rng.standard_normal(300)
+    >>> search = LeastSquaresSearch(
+    ...     [0.3, 1.0], [1e-3, 0.1, 10.0], penalty="rkhs", certificate="nested",
+    ...     random_state=0)
+    >>> print(search.fit(X, y).choice_)  # doctest: +NORMALIZE_WHITESPACE
+    Chosen: regularization=0.1, width=1.0
+    90% of predictions are off by at most 0.194 (95% confidence), model trained on 80%
+    of the labels
+    For comparison: a 20% hold-out set would give about 0.228 on average
     """
 
     _: KW_ONLY
-    cv: Any = 10
+    cv: Any = AUTO
+    certificate: str | None = None
+    loss: Any = None
+    report: Any = False
+    delta: float = DELTA
+    deploy: str | None = None
 
     def plan(
-        self, X: Any, y: Any, X_extra: Any = None, y_extra: Any = None
+        self,
+        X: Any,
+        y: Any,
+        X_extra: Any = None,
+        y_extra: Any = None,
+        *,
+        pool: Any = None,
     ) -> LeastSquaresPlan:
         """Return the plan of the search without running it.
 
         Parameters
         ----------
-        X, y, X_extra, y_extra
+        X, y, X_extra, y_extra, pool
             As for `fit`.
         """
         widths, lams = self._checked_grid(list(ESTIMATES))
@@ -387,17 +544,13 @@ class LeastSquaresSearch(Search):
         check_memory(X.shape[0])
         y = np.asarray(y, np.float64)
         seed = seed_from(self.random_state)
-        folds: tuple[Split, ...] = ()
-        if hasattr(self.cv, "split") or np.iterable(self.cv):
-            folds = given_splits(self.cv, X, y)[:-1]
-        elif self.cv is not None:
-            n_folds = check_integer(self.cv, "cv", at_least=2, at_most=len(y))
-            folds = fold_splits(random_folds(len(y), n_folds, seed=seed))[:-1]
-        elif self.criterion in ("kfold", "holdout"):
-            raise ValueError(
-                f"`cv` must be a number of folds for criterion={self.criterion!r}, "
-                f"got None."
-            )
+        certified = None
+        if self.certificate is not None:
+            certified = plan_certified(self, (widths, lams), X, y, pool, seed)
+            folds = certified.layout.held_out
+        else:
+            self._check_uncertified(pool)
+            folds = self._folds(X, y, seed)
         extra = None
         if (X_extra is None) != (y_extra is None):
             raise ValueError("`X_extra` and `y_extra` belong together; pass both.")
@@ -428,7 +581,40 @@ class LeastSquaresSearch(Search):
             extra=extra,
             folds=folds[:1] if self.criterion == "holdout" else folds,
             seed=seed,
+            pairs=() if certified is None else certified.layout.splits,
+            certified=certified,
         )
+
+    def _check_uncertified(self, pool: Any) -> None:
+        """Raise ValueError where an option is for a certificate."""
+        for name, given, is_default in (
+            ("loss", self.loss, self.loss is None),
+            ("report", self.report, self.report is False),
+            ("deploy", self.deploy, self.deploy is None),
+            ("delta", self.delta, self.delta == DELTA),
+            ("pool", pool, pool is None),
+        ):
+            if not is_default:
+                raise ValueError(
+                    f"`{name}` is for certificate='nested', got {show(given)} without "
+                    f"one; leave it out, or search with penalty='rkhs' and "
+                    f"certificate='nested'."
+                )
+
+    def _folds(self, X: Any, y: Floats, seed: int) -> tuple[Split, ...]:
+        """Return the folds of a search without a certificate."""
+        cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
+        if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
+            return given_splits(cv, X, y)[:-1]
+        if cv is not None:
+            n_folds = check_integer(cv, "cv", at_least=2, at_most=len(y))
+            return fold_splits(random_folds(len(y), n_folds, seed=seed))[:-1]
+        if self.criterion in ("kfold", "holdout"):
+            raise ValueError(
+                f"`cv` must be a number of folds for criterion={self.criterion!r}, "
+                f"got None."
+            )
+        return ()
 
     def fit(
         self,
@@ -437,9 +623,10 @@ class LeastSquaresSearch(Search):
         X_extra: Any = None,
         y_extra: Any = None,
         *,
+        pool: Any = None,
         out: Any = None,
     ) -> Self:
-        """Search, then fit the chosen model to all rows.
+        """Search, then fit the chosen model: to all rows, or certified.
 
         Parameters
         ----------
@@ -450,6 +637,9 @@ class LeastSquaresSearch(Search):
         X_extra, y_extra
             Fresh rows and targets, for the extra-sample estimate; they are not
             trained on.
+        pool
+            For certificate="nested": unlabeled rows, anything that `dsel.open_pool`
+            takes, by which the model of all rows gets a tolerance, too.
         out
             Directory or URL where finished widths are stored; the same call, also
             with other widths, continues from them. Needs an integer `random_state`,
@@ -463,10 +653,72 @@ class LeastSquaresSearch(Search):
         AllFitsFailedError
             Where no candidate has a finite estimate.
         """
-        plan = self.plan(X, y, X_extra, y_extra)
-        chosen = self._choose(plan.run(out=out, n_jobs=self.n_jobs))
-        self.best_estimator_ = chosen.fit(plan.X, np.asarray(y))
+        plan = self.plan(X, y, X_extra, y_extra, pool=pool)
+        cube, certified = plan.search_all(out=out, n_jobs=self.n_jobs)
+        if certified is None:
+            self.best_estimator_ = self._choose(cube).fit(plan.X, np.asarray(y))
+            return self
+        outcome, all_rows = certified
+        self.results_, self.choice_ = cube, outcome.choice
+        self.pair_results_ = outcome.pair_results
+        self.certificates_ = dict(outcome.certificates)
+        self.certificate_ = outcome.certificate
+        self.models_ = {**outcome.models, ALL_ROWS: all_rows}
+        self.best_estimator_ = outcome.model
+        self.best_index_ = self.choice_.candidate
+        self.best_params_ = dict(self.choice_.params)
         return self
+
+    def predict_interval(
+        self, X: Any, deploy: str | None = None
+    ) -> NDArray[np.float64]:
+        """Return the ends between which targets of a certified search are.
+
+        Parameters
+        ----------
+        X
+            Rows, dense or sparse, shape (n_rows, n_columns).
+        deploy
+            ``"one_fold"`` or ``"all_rows"``; by default the model that `predict` uses.
+
+        Returns
+        -------
+        ndarray
+            Prediction minus and plus its tolerance, shape (n_rows, 2). Of the model of
+            all rows this is the tolerance of the fold's model and, on each row, how far
+            both are apart: no pool is needed for that.
+
+        Raises
+        ------
+        ValueError
+            Where no tolerance was certified.
+
+        Notes
+        -----
+        Guarantee: with probability at least ``1 - delta`` the targets of at most 10% of
+        new rows (or what `loss` says) lie outside of their interval.
+        Assumes: what the certificate lists.
+        Source: :func:`dsel.bounds.tolerance_limit`. A row is off by more than the sum
+        only if the fold's model is off by more than its tolerance.
+        """
+        check_is_fitted(self, "choice_")
+        if not isinstance(self.choice_, Choice):
+            raise ValueError(
+                "the search has estimates only, which give no interval; search with "
+                "penalty='rkhs' and certificate='nested'."
+            )
+        wanted = check_choice(
+            deploy or self.choice_.deploy, "deploy", (ONE_FOLD, ALL_ROWS)
+        )
+        check_tolerance(self.choice_, ONE_FOLD)
+        rows = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=np.float64
+        )
+        tolerance = Tolerance(
+            self.choice_.certificates[ONE_FOLD].bound,
+            self.models_[ONE_FOLD] if wanted == ALL_ROWS else None,
+        )
+        return tolerance.interval(rows, predict_numbers(self.models_[wanted], rows))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

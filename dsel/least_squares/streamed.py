@@ -8,13 +8,13 @@ order of tasks.
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers, validate_data
-from dsel.checks import as_array, check_integer
+from dsel.checks import as_array, check_integer, explain_unknown
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_targets
@@ -40,8 +40,24 @@ from dsel.runtime.tasks import single_threaded
 
 BLOCK_NBYTES: Final = 2**24
 """Kernel values of one block of rows; a constant, so that sums are rounded alike."""
+S = TypeVar("S", bound=Search)
+ESTIMATES_ONLY: Final = dict.fromkeys(
+    ("certificate", "loss", "report", "delta", "deploy"),
+    "it has estimates only, since centers that are drawn among all rows are rows of "
+    "every fold; for a certificate search KernelLeastSquares(n_centers=500) with "
+    "SemiSupervisedSearchCV, or use LeastSquaresSearch",
+)
+"""Why options of `LeastSquaresSearch` are none here."""
 
 
+def _explain(search: type[S]) -> type[S]:
+    """Return the class; its `__init__` says why it lacks options of a certificate."""
+    init = explain_unknown(ESTIMATES_ONLY)(search.__init__)
+    search.__init__ = init  # type: ignore[method-assign]
+    return search
+
+
+@_explain
 @dataclass(eq=False, repr=False)
 class StreamedLeastSquaresSearch(Search):
     """Choose width and regularization with few centers and any number of rows.
@@ -78,7 +94,10 @@ class StreamedLeastSquaresSearch(Search):
 
     Notes
     -----
-    No estimate is a bound. The centers stay where they are when a row is left out.
+    No estimate is a bound, and there is no ``certificate``: centers that are drawn
+    among all rows are rows of every fold. `dsel.SemiSupervisedSearchCV` certifies
+    `KernelLeastSquares` with `n_centers`, or `centers` of other rows. The centers stay
+    where they are when a row is left out.
 
     Examples
     --------

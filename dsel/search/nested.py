@@ -106,7 +106,7 @@ def search_nested(run: Run) -> Outcome:
     The pool is compared with the labeled rows next to the fits: no fit depends on what
     that shows.
     """
-    plan, k = run.plan, run.plan.layout.n_folds
+    plan = run.plan
     with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as beside:
         run.check_memory(executor)
         check: Future[PoolFacts] = Future()
@@ -124,11 +124,22 @@ def search_nested(run: Run) -> Outcome:
         pruner = NestedPruner(plan.layout, plan.prune)
         search = run.search(executor, pruner, Keep.NOWHERE, report)
         search.run()
-        facts = check.result()
-        evidence = pruner.evidence(search.table) | run.fixed_evidence(facts)
-        run.check_failures(evidence, search.table.unpredicting)
-        chosen, before = pruner.choices(search.table), search.progress()
-        last = fit_chosen(run, executor, chosen, facts.equal_rows, before)
+        facts, before = check.result(), search.progress()
+        return certify_choices(run, executor, pruner, search.table, facts, before)
+
+
+def certify_choices(
+    run: Run, executor: Executor, pruner: NestedPruner, table: CountTable,
+    facts: PoolFacts, before: Progress = NOTHING_DONE,
+) -> Outcome:  # fmt: skip
+    """Choose by what inner searches counted; fit, count and certify what was chosen.
+
+    The table may have been filled by other means than fits, such as a closed form.
+    """
+    plan, k = run.plan, run.plan.layout.n_folds
+    evidence = pruner.evidence(table) | run.fixed_evidence(facts)
+    run.check_failures(evidence, table.unpredicting)
+    last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
     for number, why in last.stopped.items():
         evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
     if plan.n_candidates == 1:  # nothing else was counted
@@ -153,7 +164,7 @@ def search_nested(run: Run) -> Outcome:
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
-        cube, choice, pair_results(plan, search.table), partial(dict, models),
+        cube, choice, pair_results(plan, table), partial(dict, models),
         run.read_query_rows(choice),
     )  # fmt: skip
 

@@ -5,6 +5,9 @@ squares, and optimize the width and the regularization by cross-validation. Anal
 results when changing the target function, the number of samples and the noise level."
 The slides print no numbers. What must show: estimates follow the true error plus the
 noise's variance, and their minimisers are nearly as good as the best candidate.
+
+No estimate says how far off predictions can be. At the largest size a certified search
+does, and its tolerance stands beside the true one, which is known for made-up data.
 """
 
 from collections.abc import Iterator
@@ -15,8 +18,10 @@ import common
 import numpy as np
 import xarray as xr
 from common import REPETITION, Row, mean_of
+from scipy import optimize, stats
 
 from dsel.least_squares import LeastSquaresSearch, select_least_squares
+from dsel.losses import error_quantile
 
 DOMAIN = 3.0
 """Inputs are uniform on [-3, 3]."""
@@ -55,6 +60,8 @@ class Settings(common.Settings):
     """Standard deviations of the noise, sigma."""
     widths: tuple[float, ...] = tuple(np.geomspace(0.05, 5.0, 11).tolist())
     regularizations: tuple[float, ...] = tuple(np.geomspace(1e-6, 1e2, 17).tolist())
+    share: float = 0.9
+    """Share of the predictions that keep the certified tolerance."""
 
 
 def measure(target: str, repeat: int, settings: Settings, place: Any) -> xr.Dataset:
@@ -87,7 +94,12 @@ def _cell(
         first = chosen.sel(criterion="loo")
         refitted = loss_of_refits(X, y, float(first.width), float(first.regularization))
         gap = abs(float(estimates.sel(criterion="loo").min()) / refitted - 1.0)
+    certified = true = np.nan
+    if n == settings.sizes[-1]:  # fewer rows give no finite tolerance
+        certified, true = tolerances(target, X, y, noise, settings, seed)
     return xr.Dataset({
+        "certified_tolerance": certified,
+        "true_tolerance": true,
         "estimate": surfaces,
         "holdout_spread": by_fold(cube).std("fold", ddof=1),
         "closed_form_gap": gap,
@@ -126,6 +138,29 @@ def search_once(
     return search.plan(X, y, DENSE, truth).run(n_jobs=1)
 
 
+def tolerances(
+    target: str, X: np.ndarray, y: np.ndarray, noise: float, settings: Settings,
+    seed: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the certified tolerance of the chosen model, and its true one."""
+    search = LeastSquaresSearch(
+        settings.widths, settings.regularizations, penalty="rkhs",
+        certificate="nested", loss=error_quantile(settings.share), random_state=seed,
+        n_jobs=1,
+    ).fit(X, y)  # fmt: skip
+    off = search.predict(DENSE) - TARGETS[target](DENSE[:, 0])
+
+    def beyond(tolerance: float) -> float:
+        """Return how many more new rows are off by more than is allowed."""
+        ends = (np.array([[-tolerance], [tolerance]]) + off) / noise
+        return float(1.0 - np.diff(stats.norm.cdf(ends), axis=0).mean()) - (
+            1.0 - settings.share
+        )
+
+    most = np.abs(off).max() + 10.0 * noise
+    return search.certificate_.bound, optimize.brentq(beyond, 0.0, most)
+
+
 def by_fold(cube: xr.Dataset) -> xr.DataArray:
     """Return the estimate by each fold alone; their mean is that of ``kfold``."""
     return cube.fold_loss_sum / cube.fold_rows
@@ -149,6 +184,15 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
     for name, gaps in results.closed_form_gap.groupby("data_set"):
         where = f"{name}, n = {results.n_samples.values[0]}"
         yield Row("closed form of LOOCV", where, what, CLOSE - float(gaps.max()))
+    last = results.isel(n_samples=-1)
+    for (name, noise), each in last.groupby(["data_set", "noise"]):
+        where = f"{name}, n = {last.n_samples.item()}, sigma = {noise:g}"
+        holds = each.certified_tolerance >= each.true_tolerance
+        yield Row(
+            "certified", where, "certified tolerance / true one",
+            *mean_of((each.certified_tolerance / each.true_tolerance).squeeze()),
+            printed=np.nan, note=f"it holds in {int(holds.sum())} of {holds.size}",
+        )  # fmt: skip
     cells = results.estimate.stack(
         cell=("data_set", "n_samples", "noise"),
         candidate=("width", "regularization"),
@@ -212,6 +256,11 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, str, Any]]:
     }).to_dataarray("of")  # fmt: skip
     yield "spread", f"Standard deviations of hold-out {at}.", draw(
         "standard deviation", spreads, hue="of", yscale="log"
+    )  # fmt: skip
+    tolerance = last[["certified_tolerance", "true_tolerance"]].to_dataarray("of")
+    yield "tolerance", "How far off predictions are at most, means of repeats.", draw(
+        "tolerance", tolerance.mean(REPETITION), x="noise", hue="of", row=None,
+        xscale="linear",
     )  # fmt: skip
     first = results.isel({REPETITION: 0})
     for what in ("width", "regularization"):

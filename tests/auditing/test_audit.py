@@ -81,6 +81,15 @@ def test_groups__are_certified_and_hold(name):
     assert found.holds.item()
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name.startswith("least squares")]
+)
+def test_least_squares__is_certified_and_holds(name):
+    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
+    assert found.certified.item() == 8
+    assert found.holds.item()
+
+
 def test_law_of_groups__has_the_correlation_and_the_marginal_law_that_it_says(rng):
     law = laws.in_groups(laws.biased_coin(0.3), 5)
     _, y, keys = law.draw_labeled(20_000, rng)

@@ -7,7 +7,9 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import TimeSeriesSplit
 
+import dsel.losses
 from dsel.least_squares import (
     KernelLeastSquares,
     LeastSquaresSearch,
@@ -18,6 +20,7 @@ X, Y = np.linspace(-2, 2, 33)[:, np.newaxis], np.linspace(-1, 1, 33)
 TWICE = {"X": np.array([[0.0], [0.0], [1.0]]), "y": [1.0, 2.0, 3.0]}
 MODEL = KernelLeastSquares
 SEARCH = partial(LeastSquaresSearch, widths=[0.3, 1.0], regularizations=[1e-3, 1.0])
+CERTIFIED = partial(SEARCH, penalty="rkhs", certificate="nested")
 STREAMED = partial(
     StreamedLeastSquaresSearch, widths=[0.5], regularizations=[0.1], n_centers=10
 )
@@ -50,6 +53,27 @@ REFUSED = [
     (SEARCH, {}, {"y": np.where(Y < -0.7, np.nan, Y)}, "that of row 0 is nan; leave"),
     (SEARCH, {}, {"y": np.where(X[:, 0] == 0, np.inf, Y)}, "of row 16 is inf"),
     (SEARCH, {}, {"y": Y[:-1]}, "a target for each row of `X`, got the shapes (32,)"),
+    (CERTIFIED, {"certificate": "cv_bound"}, {}, "`certificate` must be one of 'nest"),
+    (CERTIFIED, {"penalty": "coefficients"}, {}, "needs penalty='rkhs', got 'coeffi"),
+    (CERTIFIED, {"criterion": "gcv"}, {}, "`criterion` 'gcv' is for estimates"),
+    (CERTIFIED, {"cv": None}, {}, "`cv` must be a number of folds for certificate='n"),
+    (CERTIFIED, {"cv": TimeSeriesSplit(3)}, {}, "plain random folds, got a TimeSer"),
+    (CERTIFIED, {"cv": 20}, {}, "`cv` must leave at least 4 labeled rows to every"),
+    (CERTIFIED, {"widths": "median"}, {}, "`widths` must be an array or a list"),
+    (CERTIFIED, {"widths": [0.5, "scale"]}, {}, "`widths` must be a positive number"),
+    (CERTIFIED, {"regularizations": [0.0, 1e-13]}, {}, "must have one above 2.4e-13"),
+    (CERTIFIED, {"loss": dsel.losses.recall(1)}, {}, "`loss` must be one of regres"),
+    (CERTIFIED, {"loss": 0.9}, {}, "`loss` must be 'error' or made by dsel.losses"),
+    (CERTIFIED, {"delta": 0.9}, {}, "`delta` must be at most 0.5, got 0.9"),
+    (CERTIFIED, {"deploy": "all_rows"}, {}, "`pool` is None; pass the pool"),
+    (CERTIFIED, {"deploy": "best"}, {}, "`deploy` must be one of 'one_fold', 'all_r"),
+    (CERTIFIED, {}, {"y": np.column_stack([Y, Y])}, "`y` must be one column for cert"),
+    (SEARCH, {"loss": dsel.losses.beyond(1.0)}, {}, "`loss` is for certificate='nes"),
+    (SEARCH, {"report": True}, {}, "`report` is for certificate='nested', got True"),
+    (SEARCH, {"deploy": "one_fold"}, {}, "`deploy` is for certificate='nested'"),
+    (SEARCH, {"delta": 0.1}, {}, "`delta` is for certificate='nested', got 0.1"),
+    (SEARCH, {}, {"pool": X}, "`pool` is for certificate='nested'"),
+    (SEARCH, {"cv": "five"}, {}, "`cv` must be"),
     (STREAMED, {}, {"y": np.where(X[:, 0] == 0, np.nan, Y)}, "of row 16 is nan"),
     (STREAMED, {"criterion": "kfold"}, {}, "`criterion` must be one of 'loo', 'gcv'"),
     (STREAMED, {"n_centers": 0}, {}, "`n_centers` must be >= 1, got 0"),

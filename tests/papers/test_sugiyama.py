@@ -7,7 +7,7 @@ import sugiyama
 
 SMALL = sugiyama.Settings(
     sizes=(20, 50), noises=(0.1,), widths=(0.1, 0.5, 2.0),
-    regularizations=(1e-3, 1e-1, 10.0),
+    regularizations=(1e-3, 1e-1, 10.0), share=0.5,
 )  # fmt: skip
 
 
@@ -59,6 +59,7 @@ def test_search_once__true_error_is_that_of_the_fitted_model():
 def test_figures__show_curves_choices_and_spreads(results, draw):
     assert draw(sugiyama.figures(results)) == [
         "homework", "chosen-error", "chosen-width", "chosen-regularization", "spread",
+        "tolerance",
         "choice-of-width-by-fold", "choice-of-regularization-by-fold", "bias",
     ]  # fmt: skip
 
@@ -66,8 +67,22 @@ def test_figures__show_curves_choices_and_spreads(results, draw):
 def test_compare__holds_every_estimate_to_the_truth(results):
     lines = common.compared(sugiyama.EXPERIMENT, results)
     assert {line.source for line in lines} == {
-        "closed form of LOOCV", "slide 83", "slide 84", "slide 85",
+        "certified", "closed form of LOOCV", "slide 83", "slide 84", "slide 85",
     }  # fmt: skip
-    assert {line.why for line in lines} == {"too few to say: 3 of at least 10"}
+    certified = [line for line in lines if line.source == "certified"]
+    assert all(line.why.startswith("it holds in ") for line in certified)
+    others = {line.why for line in lines if line not in certified}
+    assert others == {"too few to say: 3 of at least 10"}
     # Refits whose basis functions stay give the closed form, to rounding.
     assert float(results.closed_form_gap.max()) < 1e-9
+
+
+def test_tolerances__are_certified_and_true(results):
+    at_last, before = results.isel(n_samples=-1), results.isel(n_samples=0)
+    assert (at_last.certified_tolerance > 0).all()
+    assert np.isfinite(at_last.certified_tolerance).all()
+    assert before.certified_tolerance.isnull().all()
+    holds = at_last.certified_tolerance >= at_last.true_tolerance
+    assert holds.mean() > 0.5
+    # Half of the noise is within .674 of its standard deviation.
+    assert (at_last.true_tolerance > 0.0674).all()

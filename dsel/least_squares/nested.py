@@ -1,0 +1,198 @@
+r"""A certified choice of width and regularization, without refits of the candidates.
+
+The search without fold i reads the residuals on fold j of the models without both.
+`closed_form` has those of all pairs of folds from one decomposition for each width.
+What each search has chosen is then fitted, counted and certified by the steps of
+`dsel.search` that every other learner takes.
+
+A model without fold i may depend on nothing of this fold. With the RKHS penalty none
+does: a kernel at a row that is left out has the coefficient 0. Neither may it depend on
+the fold which candidates there are: a regularization is left out where no kernel matrix
+of so many rows has a digit, whatever the rows are.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.checks import check_choice
+from dsel.data.splits import Split
+from dsel.least_squares.closed_form import EPS
+from dsel.least_squares.estimators import KernelLeastSquares
+from dsel.least_squares.losses import axes_of
+from dsel.losses.regression import mean_squared_error
+from dsel.results.certificate import ALL_ROWS
+from dsel.results.cube import with_estimates
+from dsel.results.tables import content_token
+from dsel.search.counts import CountTable
+from dsel.search.jobs import FitStatus
+from dsel.search.nested import certify_choices
+from dsel.search.outcome import Outcome
+from dsel.search.plan import Plan, plan_search
+from dsel.search.pruning import NestedPruner
+from dsel.search.run import Run
+from dsel.search.select import TOKEN
+
+PAIR_LOSSES: Final = "pair_losses"
+"""Name in a record of mean squared errors without pairs of folds, on both of them."""
+AUTO: Final = "auto"
+Grid = tuple[Sequence[float], Floats]
+"""Widths and regularizations, each once."""
+
+
+def smallest_regularization(n_rows: int) -> float:
+    """Return the limit up to which no kernel matrix of so many rows has a digit.
+
+    That is n eps times the largest eigenvalue there can be, n: kernels are at most 1.
+    A limit that reads the matrix would let the rows of a fold decide which candidates
+    are there for the search without it.
+    """
+    return n_rows**2 * EPS
+
+
+def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
+    """Return for each regularization why it cannot be chosen, or an empty text."""
+    limit = smallest_regularization(n_rows)
+    reasons = np.full(len(lams), "", dtype=object)
+    reasons[lams <= limit] = (
+        f"lambda is not above {limit:.1e}, the rounding of a kernel matrix of "
+        f"{n_rows:,} rows"
+    )
+    return reasons
+
+
+def plan_certified(
+    search: Any, grid: Grid, X: Any, y: Floats, pool: Any, seed: int
+) -> Plan:
+    """Plan the certified search over a grid of a `LeastSquaresSearch`.
+
+    Raises ValueError where a model without a fold may depend on this fold.
+    """
+    widths, lams = grid
+    check_choice(search.certificate, "certificate", ("nested",))
+    limit = smallest_regularization(len(y))
+    for is_wrong, why in (
+        (search.penalty != "rkhs",
+         "`certificate` 'nested' needs penalty='rkhs', got 'coefficients', which has a "
+         "kernel at every labeled row, so that models depend on the rows that they are "
+         "tested on; or search KernelLeastSquares with SemiSupervisedSearchCV, which "
+         "has kernels at the training rows only."),
+        (search.criterion != "loo",
+         f"`criterion` {search.criterion!r} is for estimates, but certificate='nested' "
+         f"ranks by the mean squared error of inner folds; leave one of them out."),
+        (search.cv is None,
+         "`cv` must be a number of folds for certificate='nested', got None."),
+        (y.ndim > 1 and y.shape[1] > 1,
+         f"`y` must be one column for certificate='nested', got shape {y.shape}; "
+         f"search a model for each output by itself."),
+        ((lams <= limit).all(),
+         f"`regularizations` must have one above {limit:.1e}, the rounding of a kernel "
+         f"matrix of {len(y):,} rows, for certificate='nested', got at most "
+         f"{lams.max():g}."),
+    ):  # fmt: skip
+        if is_wrong:
+            raise ValueError(why)
+    candidates = [
+        {names.WIDTH: [width], names.REGULARIZATION: [lam]}
+        for width in widths
+        for lam in lams.tolist()
+    ]
+    plan = plan_search(
+        KernelLeastSquares(
+            penalty=search.penalty, fit_intercept=search.fit_intercept
+        ),
+        candidates, X, y, pool, certificate=search.certificate, deploy=search.deploy,
+        cv=None if is_auto(search.cv) else search.cv, delta=search.delta, prune=False,
+        random_state=seed, loss=search.loss, report=search.report,
+    )  # fmt: skip
+    # No candidate is fitted by a family, so what is said of that is left out.
+    [group, *_] = plan.context.groups
+    is_about_fits = re.compile(rf"\d+ candidates? by {re.escape(group.family.name)}:")
+    return replace(
+        plan,
+        axes=axes_of(widths, lams, plan.axes.candidates),
+        caveats=tuple(
+            each for each in plan.caveats if not is_about_fits.match(each.text)
+        ),
+    )
+
+
+def is_auto(cv: Any) -> bool:
+    """Return whether the number of folds was left to the search."""
+    return isinstance(cv, str) and cv == AUTO
+
+
+def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floats:
+    """Return mean squared residuals on each part that a split tests, (2,).
+
+    `residuals` are of all rows that the training lacks. Without a second part its mean
+    is NaN.
+    """
+    means = np.full(2, np.nan)
+    for part, rows in enumerate(split.tests):
+        found = residuals[np.searchsorted(left_out, rows)].ravel()
+        means[part] = mean_squared_error(found, np.zeros(len(found)))
+    return means
+
+
+def certify(
+    plan: Plan, losses: Floats, reasons: NDArray[Any], client: Any, n_jobs: int | None
+) -> tuple[Outcome, Any]:
+    """Choose, fit and certify; return the outcome and the model of all rows.
+
+    `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
+    2), `reasons` say of each candidate why it cannot be chosen, or nothing.
+    """
+    run = Run(plan, client, n_jobs)
+    table = CountTable(
+        plan.layout, plan.context.groups, (), (), plan.n_candidates, of_numbers=True
+    )
+    is_usable = reasons == ""
+    table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
+    table.fit_status[:] = np.where(
+        is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
+    )
+    if len(plan.layout.splits):  # of one candidate nothing is compared
+        lacking = np.flatnonzero(~is_usable).tolist()
+        table.messages.update({(number, 0): reasons[number] for number in lacking})
+    pruner = NestedPruner(plan.layout, plan.prune)
+    with closing(run.open_executor()) as executor:
+        outcome = certify_choices(run, executor, pruner, table, run.check_pool())
+    models = outcome.models
+    if ALL_ROWS not in models:
+        return outcome, plan.model(pruner.choices(table)[0])
+    return outcome, models[ALL_ROWS]
+
+
+def with_certified(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
+    """Return the cube of estimates with what the certified search has counted.
+
+    Its mean squared error of inner folds, which has chosen, comes first of all
+    estimates.
+    """
+    chosen_by = {
+        str(name): certified[names.ESTIMATE].sel({names.CRITERION: name})
+        for name in certified[names.CRITERION].values
+    }
+    others = {
+        str(name): cube[names.ESTIMATE].sel({names.CRITERION: name})
+        for name in cube[names.CRITERION].values
+    }
+    cube = with_estimates(
+        cube.drop_vars([names.ESTIMATE, names.CRITERION]), chosen_by | others
+    )
+    added = {
+        name: variable.variable
+        for name, variable in certified.data_vars.items()
+        if name not in cube and names.CRITERION not in variable.dims
+    }
+    cube = cube.assign(added).assign_attrs(certified.attrs)
+    return cube.assign_attrs({TOKEN: content_token(cube)})
