@@ -86,8 +86,9 @@ def cv_bound(
 ) -> BoundTerms:
     r"""Error bound from the mean of the folds' limits and disagreement on the pool.
 
-    With :math:`B(c, m, a)` the :func:`binomial_tail_inversion`, and :math:`\gamma` the
-    label share, the error of the model trained on all labeled rows is at most
+    With :math:`B(c, m, \delta)` the :func:`binomial_tail_inversion`, and
+    :math:`\gamma` the label share, the error of the model trained on all labeled rows
+    is at most
 
     .. math::
         \frac1k \sum_{i=1}^k B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import xarray as xr
 
 from dsel.candidates import Grid
-from dsel.checks import check_integer, check_truth
+from dsel.checks import check_integer, check_truth, listed
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.plan import Plan, plan_search
@@ -17,6 +17,9 @@ PICKED: Final = (
     "population, so neither cross-validation nor any bound is about it"
 )
 OPTIONS: Final = ("max_pool_rows", "fit_params")
+"""What `plan_search` is given as it is."""
+SWITCHES: Final = ("leave_one_out", "picked", "prune")
+"""What `plan_covalidation` takes, and `covalidate` passes on."""
 """Those of `plan_search` that co-validation takes, too."""
 
 
@@ -154,7 +157,7 @@ def plan_covalidation(
     Plan
         Print it, or call its `run`.
     """
-    check_options(options, OPTIONS, "covalidate")
+    check_options(options, OPTIONS, "covalidate", also=SWITCHES)
     rule = get_criterion(criterion)
     if not rule.by_halves:
         raise ValueError(
@@ -197,10 +200,20 @@ def plan_covalidation(
     return replace(plan, assumptions=assumptions)
 
 
-def check_options(given: Iterable[str], known: tuple[str, ...], taker: str) -> None:
-    """Raise TypeError for an unknown option."""
+def check_options(
+    given: Iterable[str],
+    known: tuple[str, ...],
+    taker: str,
+    *,
+    also: tuple[str, ...] = (),
+) -> None:
+    """Raise TypeError for an unknown option.
+
+    `also` were taken before, and are named in the message.
+    """
     if unknown := sorted(set(given) - set(known)):
         raise TypeError(
             f"{taker} has no option `{unknown[0]}`: labeled rows are halved at random, "
-            f"`repeats` times, and beside what it names there are {', '.join(known)}."
+            f"`repeats` times, and beside what it names there are "
+            f"{listed((*known, *also), 8)}."
         )
