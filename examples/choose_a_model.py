@@ -24,7 +24,7 @@ grid = {"C": [0.5, 2.0, 8.0], "gamma": [0.003, 0.01, 0.03, 0.1]}
 # %%
 # Plan
 # ----
-# A plan checks all arguments and computes nothing. It says what will be done.
+# A plan checks all arguments and fits nothing. It says what will be done.
 
 plan = dsel.plan_search(
     SVC(),

@@ -63,6 +63,10 @@ class Criterion:
     other criterion is about the model of all labeled rows."""
     by_halves: bool = False
     """Whether it reads counts of random halves, not of folds."""
+    of_regressors: bool = False
+    """Whether candidates are regressors; every other criterion is of classifiers."""
+    of_declared_loss: bool = False
+    """Whether it is the mean of the loss that a plan declares, not an error."""
     is_guarantee: bool = False
     """Whether the number bounds the true error with probability 1 - delta."""
     tie_break: Formula | None = None

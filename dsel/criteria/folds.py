@@ -115,10 +115,11 @@ FOLDS: Final[tuple[Criterion, ...]] = (
     Estimate(
         "mean_loss", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
         label_term=mean_loss, can_prune=False,  # a mean of fewer models may be larger
+        of_declared_loss=True,
     ),
     Estimate(
         "mean_squared_error", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
-        label_term=mean_loss, can_prune=False,
+        label_term=mean_loss, can_prune=False, of_regressors=True,
     ),
     Estimate(
         "loo_error", loo_error, (names.LOO_ERRORS,), (names.N_LABELED,),

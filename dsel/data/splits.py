@@ -23,21 +23,25 @@ _NOTHING: Final = np.empty(0, dtype=np.int64)
 
 
 class SplitKind(StrEnum):
-    """What a split leaves out of the training."""
+    """Which rows a split trains on."""
 
     FULL = "full"
-    """Nothing."""
+    """All rows."""
     FOLD = "fold"
+    """All rows but one fold, which is tested."""
     PAIR = "pair"
-    """Two folds, each of which is tested."""
+    """All rows but two folds, each of which is tested."""
     QUARTER = "quarter"
-    """All but a quarter: two folds are halved, so that something is left."""
+    """One half of one of two folds, tested on its other half: without both folds
+    nothing would be left to train on."""
     HALF = "half"
-    """One half of a random halving: its number, and 0 or 1."""
+    """One half of a random halving, tested on the other half."""
     BLOCK = "block"
-    """All but one of some disjoint blocks."""
+    """One of some disjoint blocks, without a test."""
     HOLDOUT = "holdout"
+    """All rows but some random ones, which are tested."""
     ROW = "without"
+    """All rows but one."""
     LEAVE_ONE_OUT = "leave-one-out"
     """Each row in turn: one split that stands for as many models as there are rows."""
 
@@ -49,8 +53,9 @@ class Split:
     number: int
     """Place in the plan, from 0."""
     kind: SplitKind
-    left_out: tuple[int, ...]
-    """Numbers of what `kind` says that the training lacks."""
+    key: tuple[int, ...]
+    """What tells the split from others of its kind: numbers of the folds that it leaves
+    out, of the quarter or block that it trains on, or of the halving and its half."""
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
     """Empty where nothing was held out."""
@@ -67,9 +72,9 @@ class Split:
         Learner seeds hash it, and records are kept under it: it must never change.
         """
         if self.kind is SplitKind.HALF:
-            repeat, half = self.left_out
+            repeat, half = self.key
             return f"repeat-{repeat}-half-{half}"
-        return "-".join([self.kind, *map(str, self.left_out)])
+        return "-".join([self.kind, *map(str, self.key)])
 
     @property
     def label(self) -> str:
@@ -77,7 +82,7 @@ class Split:
         names = {SplitKind.FOLD: "fold", SplitKind.PAIR: "folds"}
         if self.kind not in names:
             return self.name
-        return f"{names[self.kind]}={','.join(map(str, self.left_out))}"
+        return f"{names[self.kind]}={','.join(map(str, self.key))}"
 
     @property
     def tests(self) -> tuple[NDArray[np.int64], ...]:
@@ -206,10 +211,10 @@ def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
 
 
 def _tested(
-    number: int, kind: SplitKind, left_out: tuple[int, ...], in_test: NDArray[np.bool_]
+    number: int, kind: SplitKind, key: tuple[int, ...], in_test: NDArray[np.bool_]
 ) -> Split:
     rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)
-    return Split(number, kind, left_out, *rows)
+    return Split(number, kind, key, *rows)
 
 
 def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:

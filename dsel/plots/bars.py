@@ -250,7 +250,7 @@ def plot_terms(
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
     declared = method_of(results)
-    if criterion is None and declared is not None and declared.reads_pool:
+    if criterion is None and declared is not None and declared.needs_pool:
         criterion = declared.name  # it has a term from the pool, too
     rule, terms = terms_of(results, criterion)
     first, second = terms.label_term, terms.disagreement_term

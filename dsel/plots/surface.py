@@ -81,7 +81,7 @@ def plot_surface(
         # What was counted of dropped candidates stands for their estimates.
         answers = results[names.FOLD_ANSWERS]
         rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
-        if rule.name == "mean_loss":
+        if rule.of_declared_loss:
             rates = results[names.FOLD_LOSS_MEAN]
         means = rates.mean(names.FOLD).values.ravel()
         shown = np.where(np.isfinite(shown), shown, means)
@@ -102,7 +102,7 @@ def plot_surface(
         smallest = plane.fillna(np.inf).argmin(dim=rest)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
     others = ", ".join(dim for dim in rest if results.sizes[dim] > 1)
-    loss = declared_loss(results) if rule.name == "mean_loss" else None
+    loss = declared_loss(results) if rule.of_declared_loss else None
     label = f"{loss.what if loss else rule.name} "
     label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""

@@ -19,7 +19,8 @@ its loop `jobs.CountBatch.run` counts on the pool for all candidates, and
 `select.choose` reads the bound.
 
 Vocabulary: a *scheme* says which models are trained, and on which rows each is tested;
-a *split* is one training of it; a *job* is work for one task, a *result* what comes
+a *split* is one training of it; a *job* is a value that says what is to be done; a
+*batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
 back; a *slice* is a part of the pool; the *table* has all counts of a search; an
 *outcome* is cube, choice, certificates and models.
 """

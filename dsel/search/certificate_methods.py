@@ -1,7 +1,8 @@
 """How a bound is made: one object for each certificate, and one for estimates.
 
 A method says what ranks candidates, how some are pruned, which models are trained and
-deployed, and which options it takes. Other files ask the object, never its name.
+deployed, and which options it takes. Other files ask the object what it does; a name
+tells only whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
 its name in `dsel.results.certificate.CERTIFICATES`, and an instance here.
@@ -120,8 +121,8 @@ class CertificateMethod:
         return get_criterion(self.ranks_by)
 
     @property
-    def reads_pool(self) -> bool:
-        """Whether its criterion has no number without a pool."""
+    def needs_pool(self) -> bool:
+        """Whether it has no number without a pool; a nested search has one of two."""
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
 
 
@@ -151,7 +152,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
 
 def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError where a method is for the other kind of candidates."""
-    of_numbers = method.ranks_by == "mean_squared_error"
+    of_numbers = method.criterion.of_regressors
     raise_first(
         (
             options.is_regression and method.name and not method.takes_numbers,
@@ -229,17 +230,18 @@ def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
     """
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
+    # Whoever asks for an estimate is shown another estimate.
+    without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (
-            options.by_groups and method.is_guarantee and method.reads_pool,
+            options.by_groups and method.is_guarantee and method.needs_pool,
             f"`certificate` {method.name!r} compares models on rows of the pool, which "
             f"have no `groups`; use 'nested', which reads none, or leave `groups` out.",
         ),
         (
-            method.reads_pool and not options.has_pool,
+            method.needs_pool and not options.has_pool,
             f"`{what}` {method.name or method.ranks_by!r} needs unlabeled rows, but "
-            f"`pool` is None; pass the pool, or use certificate='nested', which needs "
-            f"none.",
+            f"`pool` is None; pass the pool, or use {without_pool}, which needs none.",
         ),
         (
             choose_pruning(options.prune, method) == HALVING,
@@ -257,7 +259,7 @@ def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError where a criterion gives no estimate, or lacks what it reads."""
     raise_first(
         (
-            method.ranks_by == "mean_loss",
+            method.criterion.of_declared_loss,
             "`criterion` 'mean_loss' is that of a declared loss; leave it out, and "
             'write loss=dsel.losses.recall("fraud") or another.',
         ),

@@ -1,9 +1,10 @@
 """All that runs on a worker: fits, their losses, and counts over slices of the pool.
 
-A job is a value that says what is done; the context, which is sent once, has what all
-jobs need. Results are what the table takes and the store writes. Models stay where they
-were fitted, but for those of the last step of a nested search: there a model comes back
-in one message with its counts, so that what is deployed is the object that was counted.
+A job is a value that says what is done, and a batch runs the jobs of one task; the
+context, which is sent once, has what all jobs need. Results are what the table takes
+and the store writes. Models stay where they were fitted, but for those of the last step
+of a nested search: there a model comes back in one message with its counts, so that
+what is deployed is the object that was counted.
 """
 
 import time
@@ -158,9 +159,11 @@ class FitResult:
     """`DONE` or `FAILED`."""
     seconds: float
     errors: tuple[int, ...] = ()
-    """On each part of the split's test rows."""
+    """Two numbers: errors on the split's test rows, and on its second rows or, where
+    these are counted, its training rows; -1 where it has no such part. None of a fit
+    that failed."""
     scores: tuple[float, ...] = ()
-    """The loss of the plan, on the same parts."""
+    """The loss of the plan on each part that the split has, one number or two."""
     message: str = ""
     """Why it failed, or what a reader should know of it."""
     token: str = ""

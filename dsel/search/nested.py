@@ -188,7 +188,7 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
         counted, values = names.FOLD_LOSS_MEAN, table.scores
     return make_pair_cube(
         plan.axes,
-        [(each.left_out[0], each.left_out[-1]) for each in splits],  # or a quarter
+        [(each.key[0], each.key[-1]) for each in splits],  # a quarter has one number
         {counted: values},
         np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
         table.fit_seconds,

@@ -1,7 +1,7 @@
 """A plan: everything that is decided about a search before it runs.
 
-`plan_search` checks everything and computes nothing; `Plan.run` carries it out. A plan
-is never changed: what a run finds on the way is a value of its own.
+`plan_search` checks everything and fits nothing; `Plan.run` carries it out. A plan is
+never changed: what a run finds on the way is a value of its own.
 """
 
 from collections import Counter

@@ -272,7 +272,7 @@ def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
     NaN where it has none: more folds than rows, no pool, or a loss that it cannot
     bound.
     """
-    is_there = case.n_unlabeled > 0 or not row.reads_pool
+    is_there = case.n_unlabeled > 0 or not row.needs_pool
     bounds_it = case.is_error or row.bounds_losses
     if n_folds > case.n_counted or not (is_there and bounds_it):
         return np.nan, np.nan
@@ -290,7 +290,7 @@ def _first_fold(case: Case, n_folds: int) -> tuple[float, float]:
     return mean_limit(n_rows, case.error, case.candidate_delta), 0.0
 
 
-def _best_fold(case: Case, n_folds: int) -> tuple[float, float]:
+def _one_fold(case: Case, n_folds: int) -> tuple[float, float]:
     # Where there is a pool, the number for the model of all rows holds beside it.
     share = LABEL_SHARE if case.n_unlabeled else 1.0
     return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
@@ -316,7 +316,7 @@ def _mean_of_folds(case: Case, n_folds: int) -> tuple[float, float]:
     return sum(limits) / n_folds, _pool_term(case, n_folds)
 
 
-def _best_of_folds(case: Case, n_folds: int) -> tuple[float, float]:
+def _best_fold(case: Case, n_folds: int) -> tuple[float, float]:
     shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
     return _smallest_limit(case, shares), _pool_term(case, n_folds)
 
@@ -349,17 +349,18 @@ class Row:
     """Returns label term and disagreement term for a number of folds."""
     share_seen: Callable[[int], float]
     """Returns the share of the labeled rows that the model has seen."""
-    reads_pool: bool = False
+    needs_pool: bool = False
+    """Whether it has no number without a pool."""
     bounds_losses: bool = False
     """Whether it bounds the recall of a class, too; else the error alone."""
 
 
 FIFTH: Final = Row(_held_out_fifth, _four_fifths, bounds_losses=True)
 ROWS: Final[Mapping[str, Row]] = {
-    ONE_FOLD: Row(_best_fold, _without_a_fold, bounds_losses=True),
-    ALL_ROWS: Row(_all_rows, _all_labels, reads_pool=True, bounds_losses=True),
-    CV_BOUND.name: Row(_mean_of_folds, _all_labels, reads_pool=True),
-    BEST_FOLD.name: Row(_best_of_folds, _all_labels, reads_pool=True),
+    ONE_FOLD: Row(_one_fold, _without_a_fold, bounds_losses=True),
+    ALL_ROWS: Row(_all_rows, _all_labels, needs_pool=True, bounds_losses=True),
+    CV_BOUND.name: Row(_mean_of_folds, _all_labels, needs_pool=True),
+    BEST_FOLD.name: Row(_best_fold, _all_labels, needs_pool=True),
     HOLDOUT.name: Row(_first_fold, _without_a_fold),
     "held_out_fifth": FIFTH,
 }

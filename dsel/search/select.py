@@ -165,10 +165,10 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         why = CHANGED
     unsure = make_caveats(Effect.VOIDS, filter(None, [why]))
     fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
-    if rule.name == "mean_loss" and (loss := declared_loss(cube)) is not None:
+    if rule.of_declared_loss and (loss := declared_loss(cube)) is not None:
         fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
         fields["estimate"] = float(own.estimate[number])
-    if rule.name == "mean_squared_error":
+    if rule.of_regressors:
         fields = {
             "loss": rule.name,
             "says": "Mean squared error at most",
@@ -287,13 +287,13 @@ def terms_of(
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
     is_regression = names.N_CLASSES in counts and not counts[names.N_CLASSES]
-    if is_regression != (rule.name == "mean_squared_error"):
+    if is_regression != rule.of_regressors:
         has = "numbers" if is_regression else "classes"
         rank = "'mean_squared_error' ranks regressors"
         if is_regression:
             rank += f", and {rule.name!r} is for classifiers"
         raise ValueError(f"`results` are of a search whose `y` holds {has}: {rank}.")
-    if rule.name == "mean_loss" and names.FOLD_LOSS_MEAN not in counts:
+    if rule.of_declared_loss and names.FOLD_LOSS_MEAN not in counts:
         raise ValueError(
             f"{rule.name!r} is that of a declared loss, and `results` are of a search "
             f"without one; run plan_search(..., loss=dsel.losses.recall('fraud')) or "

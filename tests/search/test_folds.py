@@ -31,6 +31,19 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
         assert test.n_rows == len(tested)
 
 
+def test_nested__two_folds_train_on_a_half_of_one_and_test_on_its_other_half():
+    layout = nested_layout(2, 16, seed=7, n_candidates=3)
+    folds = [split.test_rows for split in layout.held_out]
+    assert [split.name for split in layout.splits] == [f"quarter-{q}" for q in range(4)]
+    assert [split.key for split in layout.splits] == [(0,), (1,), (2,), (3,)]
+    for split in layout.splits:
+        assert (len(split.train_rows), len(split.test_rows)) == (4, 4)
+        both = np.union1d(split.train_rows, split.test_rows)
+        np.testing.assert_array_equal(both, np.sort(folds[split.number % 2]))
+    trained = np.concatenate([split.train_rows for split in layout.splits])
+    assert sorted(trained) == [*range(16)]
+
+
 def test_nested__a_single_candidate_is_chosen_without_any_fit():
     layout = nested_layout(5, 50, seed=7, n_candidates=1)
     assert layout.is_nested
