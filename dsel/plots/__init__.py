@@ -21,6 +21,7 @@ from dsel.plots.bars import (
     plot_timing,
 )
 from dsel.plots.curves import plot_audit_failures, plot_bound_plan, plot_loss_curves
+from dsel.plots.spread import plot_bound_by_labels, plot_folds
 from dsel.plots.surface import plot_surface
 
 FIGURES: Final[dict[str, Callable[..., Any]]] = {
@@ -28,16 +29,19 @@ FIGURES: Final[dict[str, Callable[..., Any]]] = {
     "certificates": plot_certificates,
     "terms": plot_terms,
     "timing": plot_timing,
+    "folds": plot_folds,
 }
 """Figures of a cube by their name in ``results.dsel.plot``."""
 
 __all__ = [
     "FIGURES",
     "plot_audit_failures",
+    "plot_bound_by_labels",
     "plot_bound_plan",
     "plot_certificates",
     "plot_certified_report",
     "plot_comparison",
+    "plot_folds",
     "plot_loss_curves",
     "plot_report_by_value",
     "plot_surface",

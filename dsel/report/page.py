@@ -1,6 +1,7 @@
 """The page: values from the cube, put into one template that loads nothing."""
 
 import io
+import json
 import os
 import re
 from collections.abc import Callable
@@ -16,16 +17,20 @@ from dsel import names
 from dsel.checks import check_path
 from dsel.files import whole_file
 from dsel.plots import (
+    plot_bound_by_labels,
     plot_certificates,
     plot_certified_report,
+    plot_folds,
     plot_report_by_value,
     plot_surface,
     plot_terms,
 )
+from dsel.plots.spread import fold_losses
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import COLUMNS, params_text
+from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
 from dsel.results.cube import evidence
+from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.results.texts import about_percent, confidence, in_percent, shortened
 from dsel.search.select import first_criterion, select, terms_of
@@ -35,11 +40,18 @@ N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
 """Classes, or values of a column, up to which a report is a figure, too."""
-TOLD: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice")
+MOST_CLASSES: Final = 50
+"""Classes of a table."""
+TOLD: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice", "class_rows")
 """Attributes that the page tells in words."""
 
 
-def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+def write_report(
+    results: xr.Dataset,
+    path: str | os.PathLike[str],
+    *,
+    inputs: RunInputs | None = None,
+) -> Path:
     """Write the page about a search to a file.
 
     Parameters
@@ -48,6 +60,9 @@ def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
         The cube of a search, as `Outcome.results` or `open_results` has it.
     path
         The file, which is replaced if it is there.
+    inputs
+        Names of tables, target and model, which `dsel select` keeps with results; the
+        page begins with them.
 
     Returns
     -------
@@ -76,13 +91,13 @@ def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     ...     write_report(plan.run().results, f"{folder}/report.html").name
     'report.html'
     """
-    target, page = Path(check_path(path, "path")), report_html(results)
+    target, page = Path(check_path(path, "path")), report_html(results, inputs)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8")
     return target
 
 
-def report_html(results: xr.Dataset) -> str:
+def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     """Return a page about a search as HTML that loads nothing from elsewhere.
 
     It is the same each time for the same cube. Raises ModuleNotFoundError where
@@ -99,6 +114,11 @@ def report_html(results: xr.Dataset) -> str:
     }
     with suppress(ValueError):  # of a criterion without two terms
         figures["terms"] = _svg(plot_terms, results, height=4.2)
+    for name, plot, height in (
+        ("folds", plot_folds, 3.2), ("labels", plot_bound_by_labels, 3.2)
+    ):  # fmt: skip
+        with suppress(ValueError):  # of a search that has no such numbers
+            figures[name] = _svg(plot, results, height=height)
     report = choice.reports.get(choice.deploy)
     if report is not None and len(report.classes) <= MOST_DRAWN:
         height = 1.2 + 0.45 * (1 + len(report.classes))
@@ -127,6 +147,11 @@ def report_html(results: xr.Dataset) -> str:
             "pruned": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
+        source=_source(results, inputs),
+        classes=class_table(results),
+        baseline=baseline_text(results, choice),
+        why=why_chosen(results, choice),
+        confusion=confusion_table(results, choice),
         columns=["", *COLUMNS],
         sure=confidence(choice.delta),
         loss=shortened(choice.certificate.loss, 400),
@@ -141,6 +166,98 @@ def report_html(results: xr.Dataset) -> str:
             if name not in TOLD
         ),
     )
+
+
+def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
+    """Return names and texts of what was searched, by what, and when."""
+    version = str(results.attrs.get("version_dsel", ""))
+    facts = [] if inputs is None else [
+        ["labeled table", Path(inputs.labeled).name],
+        ["target", inputs.target or ""],
+        ["pool", (inputs.pool or "").rstrip("/").rpartition("/")[2]],
+        ["model", inputs.model],
+        ["date", inputs.date],
+    ]  # fmt: skip
+    return [fact for fact in [*facts, ["dsel", version]] if fact[1]]
+
+
+def _class_rows(results: xr.Dataset) -> dict[str, int]:
+    """Return the labeled rows of each class; empty where the cube does not know."""
+    kept = (json.loads(results.attrs.get(n, "[]")) for n in ("classes", "class_rows"))
+    return dict(zip(*kept, strict=False))
+
+
+def class_table(results: xr.Dataset) -> list[list[str]]:
+    """Return heads, then rows, of the table of classes, the largest one first."""
+    rows = _class_rows(results)
+    if not rows or len(rows) > MOST_CLASSES:
+        return []
+    total = sum(rows.values())
+    ordered = sorted(rows.items(), key=lambda each: -each[1])
+    return [["class", "labeled rows", "share"]] + [
+        [name, f"{n:,}", about_percent(n / total)] for name, n in ordered
+    ]
+
+
+def baseline_text(results: xr.Dataset, choice: Choice) -> str:
+    """Return how often a model errs that always predicts the largest class."""
+    rows = _class_rows(results)
+    if not rows or choice.certificate.loss != "error":
+        return ""
+    largest = max(rows, key=lambda name: rows[name])
+    wrong = about_percent(1 - rows[largest] / sum(rows.values()))
+    seen = about_percent(choice.certificate.estimate)
+    return (
+        f"Always predicting the largest class, {largest}, would be wrong on {wrong} of "
+        f"the labeled rows; the chosen models are wrong on {seen} of rows that they "
+        f"have not seen."
+    )
+
+
+def why_chosen(results: xr.Dataset, choice: Choice) -> str:
+    """Return why the candidate was chosen, and how far folds are from each other."""
+    losses, label = fold_losses(results)
+    is_whole = np.isfinite(losses).all(axis=1)
+    if is_whole.sum() < 2 or not is_whole[choice.candidate]:
+        return ""
+    means = losses.mean(axis=1)
+    about = about_percent if label.endswith("%") else choice.certificate.about
+    others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
+    second = int(others[np.argmin(means[others])])
+    least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
+    other = f"{params_text(all_params(results)[second])} has {about(means[second])}"
+    if means[second] < means[choice.candidate]:
+        # Each search of a nested one chooses by the folds that it may see.
+        other += (
+            ", which is less; the chosen one was the best for the search that has not "
+            "seen the fold of its bound"
+        )
+    else:
+        other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
+    return (
+        f"{params_text(choice.params)} has {about(means[choice.candidate])} on average "
+        f"over the folds, from {least} to {most}; {other}. Differences that are small "
+        f"against the spread of the folds say little."
+    )
+
+
+def confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
+    """Return the rows of a fold by true class and prediction of its deployed model."""
+    certificate = choice.certificates.get(ONE_FOLD)
+    is_there = names.OUTER_CONFUSION in results and certificate is not None
+    if not is_there or certificate is None or certificate.fold is None:
+        return []
+    counts = results[names.OUTER_CONFUSION].isel({names.FOLD: certificate.fold})
+    table = counts.transpose(names.TRUE_CLASS, names.PREDICTED_CLASS)
+    labels = [str(each) for each in table[names.TRUE_CLASS].values]
+    cells = table.values.astype(int)
+    # Others are none where all classes are named.
+    kept = np.flatnonzero(cells.sum(axis=0) + cells.sum(axis=1))
+    if len(kept) > MOST_DRAWN:
+        return []
+    return [["true class", *(f"predicted {labels[n]}" for n in kept)]] + [
+        [labels[n], *(f"{cells[n, other]:,}" for other in kept)] for n in kept
+    ]
 
 
 def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:

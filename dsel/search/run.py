@@ -225,6 +225,7 @@ class Run:
                 names.CAVEATS: [to_record(each) for each in caveats],
                 "seed": str(plan.seed),
                 "classes": [str(label) for label in plan.classes.tolist()],
+                **class_rows(plan),
                 "estimators": [g.family.name for g in plan.context.groups][:1],
                 names.FOLD_ERROR_KIND: (
                     "models without this fold and one other"
@@ -264,6 +265,14 @@ class Run:
             f"chosen; the first was {first}. `results.message` has all.",
             FitFailedWarning,
         )
+
+
+def class_rows(plan: "Plan") -> dict[str, list[int]]:
+    """Return the labeled rows of each class, for the report; nothing of numbers."""
+    if not len(plan.classes):
+        return {}
+    counts = np.bincount(plan.labeled.y, minlength=len(plan.classes))
+    return {"class_rows": counts.tolist()}
 
 
 class Remade(NamedTuple):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -13,16 +14,19 @@ from dsel.least_squares import LeastSquaresSearch
 from dsel.plots import (
     FIGURES,
     plot_audit_failures,
+    plot_bound_by_labels,
     plot_bound_plan,
     plot_certificates,
     plot_certified_report,
     plot_comparison,
+    plot_folds,
     plot_loss_curves,
     plot_report_by_value,
     plot_surface,
     plot_terms,
 )
 from dsel.plots.bars import plot_timing
+from dsel.plots.style import ACCENT
 from dsel.results import ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.texts import in_percent
@@ -315,3 +319,31 @@ def test_plots__show_dollars_as_they_are_written():
     ax = plot_certified_report(report)
     ax.figure.canvas.draw()  # mathematics that is not closed would raise
     assert texts(ax)[0].startswith("$a$: recall")
+
+
+def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
+    cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
+    ax = plot_folds(cube)
+    rates = cube.error.transpose("n_neighbors", "fold")
+    order = rates.mean("fold").values.argsort(kind="stable")
+    for number, dots in zip(order, ax.collections[::2], strict=True):
+        found = np.asarray(dots.get_offsets())[:, 0]
+        np.testing.assert_allclose(found, rates.values[number])
+    chosen = dsel.select(cube).params["n_neighbors"]
+    colors = [to_hex(each.get_facecolor()[0]) for each in ax.collections[::2]]
+    at = [int(n) for n in cube.n_neighbors.values[order]].index(chosen)
+    assert [color == ACCENT for color in colors] == [n == at for n in range(3)]
+
+
+def test_plot_bound_by_labels__falls_and_marks_the_run():
+    cube = run({"n_neighbors": [1, 3, 9]})
+    ax = plot_bound_by_labels(cube)
+    for line in ax.lines:
+        if len(line.get_xdata()) > 2:
+            assert (np.diff(np.asarray(line.get_ydata(), float)) <= 0).all()
+    certificates = dsel.select(cube).certificates
+    dots = [np.asarray(each.get_offsets())[0] for each in ax.collections]
+    assert [dot[1] for dot in dots] == [each.bound for each in certificates.values()]
+    assert {dot[0] for dot in dots} == {int(cube.n_labeled)}
+    with pytest.raises(ValueError, match="nested search for the error"):
+        plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))

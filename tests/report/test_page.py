@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import dsel
 from dsel.cli import main
 from dsel.report.page import report_html
+from dsel.results.inputs import RunInputs
 
 
 class Sign(ClassifierMixin, BaseEstimator):
@@ -103,7 +104,7 @@ def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
         cells = outcome.report_by_value(deploy).cells()
         assert [row for row in cells if " ".join(row) not in text] == []
     assert "and together with the bounds above (95% confidence)" in text
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     cut = words(report_html(outcome.results.isel(fold=slice(0, 5), column=[0, 0])))
     assert "These limits are not guaranteed" in cut
 
@@ -132,3 +133,30 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     done = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
     assert done.exit_code == 1
     assert "nothing" in done.output
+
+
+def test_report_html__names_tables_baseline_classes_and_folds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.where(X[:200, 0] + 0.5 * rng.normal(size=200) > 0.5, "yes", "no")
+    plan = dsel.plan_search(
+        Sign(), {"column": [0, 1]}, X[:200], y, X[200:], random_state=0, report=True
+    )
+    outcome = plan.run(n_jobs=1)
+    inputs = RunInputs("/data/<rows>.csv", "bought", "s3://bucket/pool/", "svm")
+    text = words(report_html(outcome.results, inputs))
+    assert "labeled table <rows>.csv target bought pool pool model svm" in text
+    share = f"{100 * np.mean(y == 'yes'):.1f}%"
+    assert f"the largest class, no, would be wrong on {share}" in text
+    assert f"class labeled rows share no {(y == 'no').sum()}" in text
+    certificate = outcome.certificates["one_fold"]
+    table = outcome.results.outer_confusion.isel(fold=certificate.fold).values
+    cells = " ".join(str(int(n)) for n in table[0] if n)
+    assert f"no {cells}" in text
+    assert "on average over the folds, from" in text
+    assert "What more labels would give" not in words(report_html(
+        dsel.plan_search(
+            Sign(), {"column": [0]}, X[:200], y, random_state=0,
+            loss=dsel.losses.recall("yes"),
+        ).run(n_jobs=1).results
+    ))  # fmt: skip

@@ -1,0 +1,180 @@
+"""How far folds are from each other, and what more labels would give."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.plots.style import ACCENT, BLUE, INK, MIDDLE, in_hundreds, new_axes, tidy
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, params_text
+from dsel.results.cube import evidence
+from dsel.results.tables import all_params
+from dsel.search.plan_bound import plan_bound
+from dsel.search.select import select
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_SHOWN: Final = 8
+"""Candidates of a figure of folds."""
+LONGEST: Final = 40
+"""Letters of the parameters of one of them."""
+FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Numbers of labels, as parts of those of the run, at which bounds are expected."""
+LINES: Final = {
+    ONE_FOLD: "model of one fold",
+    ALL_ROWS: "model of all labels",
+    "held_out_fifth": "20% hold-out set",
+}
+
+
+def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
+    """Return the loss of each candidate on each fold, and what it is.
+
+    (n_candidates, n_folds); NaN where it was not counted.
+    """
+    counts = evidence(results)
+    if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
+        return np.asarray(means, float), "loss on the fold"
+    errors = np.asarray(counts[names.FOLD_ERRORS], float)
+    answers = np.asarray(counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS]), float)
+    answers = np.broadcast_to(answers, errors.shape)
+    is_known = (errors >= 0) & (answers > 0)
+    rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
+    return rates, "error on the fold, %"
+
+
+def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the error on each fold of the best candidates, and their means.
+
+    Parameters
+    ----------
+    results, ax
+        As `plot_surface` takes them.
+
+    Raises
+    ------
+    ValueError
+        Where no candidate was counted on all folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> ax = plot_folds(plan.run().results)
+    >>> ax.get_xlabel()
+    'error on the fold, %'
+    """
+    losses, label = fold_losses(results)
+    chosen, params = select(results).candidate, all_params(results)
+    is_whole = np.isfinite(losses).all(axis=1)
+    if not is_whole.any():
+        raise ValueError("`results` has no candidate that was counted on all folds.")
+    means = np.where(is_whole, losses.mean(axis=1), np.inf)
+    order = np.argsort(means, kind="stable")[: min(MOST_SHOWN, int(is_whole.sum()))]
+    if chosen not in order and is_whole[chosen]:
+        order[-1] = chosen
+    ax = new_axes(ax, height=1.2 + 0.32 * len(order))
+    for place, number in enumerate(order.tolist()):
+        color = ACCENT if number == chosen else BLUE
+        # Dots of the same value lie above each other: that of a fold has a place.
+        spread = np.linspace(-0.22, 0.22, losses.shape[1])
+        ax.scatter(
+            losses[number], place + spread, s=16, color=color, alpha=0.7, linewidths=0
+        )
+        ax.vlines(means[number], place - 0.35, place + 0.35, color=INK, lw=1.4)
+    texts = [params_text(params[number])[:LONGEST] for number in order.tolist()]
+    ax.set_yticks(range(len(order)), texts)
+    ax.invert_yaxis()
+    if label.endswith("%"):
+        ax.xaxis.set_major_formatter(in_hundreds)
+    ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    ax.set_xlabel(label)
+    tidy(ax, title="Fold by fold (line: mean; orange: chosen)")
+    return ax
+
+
+def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the bounds that more labels would give on average, and those of the run.
+
+    Expected are bounds of models that err, and differ, as often as those of the run:
+    more labels make better models, too, so that the bounds may become smaller yet.
+
+    Parameters
+    ----------
+    results, ax
+        As `plot_surface` takes them; of a nested search for the error.
+
+    Raises
+    ------
+    ValueError
+        Where the search has bounded something else.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> ax = plot_bound_by_labels(plan.run().results)
+    >>> ax.get_xlabel()
+    'labeled rows'
+    """
+    choice, counts = select(results), evidence(results)
+    certificate = choice.certificate
+    k = int(results.sizes.get(names.FOLD, 0))
+    if certificate.loss != "error" or certificate.criterion != "nested":
+        raise ValueError("`results` must be those of a nested search for the error.")
+    n_labeled = int(counts[names.N_LABELED])
+    n_pool = max(0, int(counts[names.N_UNLABELED]))
+    numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
+    error, disagreement = _clipped(certificate.estimate), None
+    if names.OUTER_DISAGREEMENTS in results and n_pool:
+        differ = results[names.OUTER_DISAGREEMENTS].values
+        disagreement = _clipped(float(np.nanmean(differ)) / n_pool)
+    plans = [
+        plan_bound(
+            n, n_pool, n_candidates=choice_size(results), error=error, cv=k,
+            disagreement=disagreement, delta=certificate.delta,
+        )[names.BOUND].isel({names.N_FOLDS: 0})
+        for n in numbers
+    ]  # fmt: skip
+    bounds = xr.concat(plans, "n_labels")
+    ax = new_axes(ax, height=3.2)
+    colors = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, "held_out_fifth": MIDDLE}
+    for name, words in LINES.items():
+        values = bounds.sel({names.CERTIFICATE: name}).clip(max=1.0).values
+        if np.isfinite(values).any():
+            style = "--" if name == "held_out_fifth" else "-"
+            ax.plot(numbers, values, style, color=colors[name], lw=1.4, label=words)
+    for name, each in choice.certificates.items():
+        ax.scatter([n_labeled], [each.bound], s=36, color=colors[name], zorder=3)
+    ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
+    ax.set_xscale("log")
+    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    ax.minorticks_off()
+    ax.set_ylim(bottom=0.0)
+    ax.yaxis.set_major_formatter(in_hundreds)
+    ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    ax.legend(frameon=False, fontsize=8)
+    ax.set_xlabel("labeled rows")
+    ax.set_ylabel("bound on the error, %")
+    tidy(ax, title="What more labels would give on average (dots: this run)")
+    return ax
+
+
+def choice_size(results: xr.Dataset) -> int:
+    """Return the number of candidates of a search."""
+    return int(evidence(results)[names.N_CANDIDATES])
+
+
+def _clipped(rate: float) -> float:
+    """Return a rate that a plan can assume: neither 0 nor 1."""
+    return float(np.clip(rate, 1e-4, 0.99))
