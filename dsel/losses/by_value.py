@@ -36,9 +36,12 @@ from dsel.losses.base import (
     Rows,
     Shares,
     Statistic,
+    stack_folds,
 )
 from dsel.losses.joint import Evidence, bound_models
-from dsel.results.by_value import GAP, ReportByValue
+from dsel.losses.regression import ErrorQuantile
+from dsel.results.by_value import ERROR as ERROR_NAME
+from dsel.results.by_value import GAP, OFF_BY, SHARE, ReportByValue
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 VALUES_SHARE: Final = 0.5
@@ -167,6 +170,7 @@ class CountByValue:
             of_folds = CubeVariable(
                 (names.COLUMN_RANK,), "rows of the fold by value, and then, value by "
                 "value, a number for each of them", {names.COLUMN_RANK: ()},
+                self._decode,
             )  # fmt: skip
         dim, differ = names.COLUMN_DIFFERENCE, "those on which models differ"
         return {
@@ -186,6 +190,14 @@ class CountByValue:
             return self._stack(counts)
         n_rows = np.array([n for n, _ in counts], np.int64)
         return np.concatenate([n_rows, *(each for _, each in counts)])
+
+    def _decode(self, counts: Integers) -> NDArray[Any]:
+        """Return counts with the numbers that integers of rows stand for."""
+        decode = self.counted.variables[self.counted.on_folds].decode
+        n = len(self.labels)
+        if decode is None:
+            return counts
+        return np.concatenate([counts[..., :n], decode(counts[..., n:])], axis=-1)
 
     def count_errors(self, n_errors: int) -> None:
         """Return None: errors do not show where they are."""
@@ -332,13 +344,7 @@ class LossAtValue:
         """Return what was counted of the rows of the folds that have the value."""
         each = [self.statistic.at(counts, self.place) for counts in folds.counts]
         rows, counts = np.array([n for n, _ in each]), [counts for _, counts in each]
-        if self.statistic.is_by_row:  # filled up to the fold that has the most
-            most = rows.max()
-            counts = [
-                np.pad(given, (0, most - len(given)), constant_values=-1)
-                for given in counts
-            ]
-        return FoldCounts(np.stack(counts), rows)
+        return FoldCounts(stack_folds(counts), rows)
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return what was counted of the pool rows that have the value."""
@@ -386,6 +392,16 @@ error the limit would be above 50%; a value needs about 40 rows"]
         statistic, n = self.statistic, len(self.column.values)
         return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
 
+    @property
+    def quantity(self) -> tuple[str, str]:
+        """What has limits: its name in tables, and in words."""
+        if isinstance(self.loss, ErrorQuantile):
+            return (
+                OFF_BY,
+                f"How far {100 * self.loss.share:.6g}% of predictions are off",
+            )
+        return (SHARE if self.loss.of_numbers else ERROR_NAME), self.loss.label
+
     def reports(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
     ) -> dict[str, ReportByValue]:
@@ -409,7 +425,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
                 delta, "", column.name, column.labels, column.rows,
                 tuple(each.estimate for each in bounds),
                 tuple(min(float(limit), self.loss.largest) for limit in limits),
-                tuple(n_pool[:-1]), int(n_pool[-1]) if n_pool else 0,
+                tuple(n_pool[:-1]), int(n_pool[-1]) if n_pool else 0, *self.quantity,
             )  # fmt: skip
 
         deployed = (ONE_FOLD,) if pool is None else (ONE_FOLD, ALL_ROWS)
@@ -422,7 +438,13 @@ error the limit would be above 50%; a value needs about 40 rows"]
         fold, whose share is the largest, has the best limit.
         """
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
-        needed = n_folds * rows_needed(level=SAYS_SOMETHING, delta=share)
+        level, why = (
+            SAYS_SOMETHING,
+            (f"even without an error the limit would be above {SAYS_SOMETHING:.0%}"),
+        )
+        if isinstance(self.loss, ErrorQuantile):
+            level, why = self.loss.level, "the tolerance would be infinite"
+        needed = n_folds * rows_needed(level=level, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
             for label, n in zip(self.column.labels, self.column.rows, strict=True)
@@ -432,8 +454,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
             return []
         return [
             f"too few labeled rows to say anything about {listed(few, MOST_NAMED)} of "
-            f"{self.column.name!r}: even without an error the limit would be above "
-            f"{SAYS_SOMETHING:.0%}; a value needs about {needed:,} rows"
+            f"{self.column.name!r}: {why}; a value needs about {needed:,} rows"
         ]
 
 

@@ -1,7 +1,7 @@
 """What the options ``loss=`` and ``report=`` of a plan ask to count and to bound."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -14,7 +14,7 @@ from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_probability, is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
-from dsel.losses.by_value import VALUES_SHARE, LossByValue
+from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.regression import DEFAULT, ErrorQuantile
@@ -67,6 +67,15 @@ class DeclaredLosses:
         recalls = [Recall((label,), self.table) for label in self.reported]
         precisions = [Precision((label,), self.table) for label in self.reported]
         return (ERROR, *recalls, *precisions)
+
+    def report_by(self, column: ValueColumn) -> "DeclaredLosses":
+        """Return them with limits for each value of a column.
+
+        They are of the error, whatever else ranks classifiers, or of a regressor's
+        loss.
+        """
+        loss = self.main if self.main.of_numbers else ERROR
+        return replace(self, by_value=LossByValue(loss, column))
 
     def shares(self, delta: float) -> tuple[float, float]:
         """Return what the main loss may spend of delta, and each number of a report.

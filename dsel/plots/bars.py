@@ -200,11 +200,16 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
-    ax.barh(places, report.error, height=0.4, color=BLUE)
-    ax.plot(report.error_at_most, places, "|", color=ACCENT, ms=14, mew=2.5)
+    ax.barh(places, report.estimates, height=0.4, color=BLUE)
+    ax.plot(report.limits, places, "|", color=ACCENT, ms=14, mew=2.5)
     _above_bars(ax, texts)
-    ax.set_xlim(0, 1.05 * max(report.error_at_most))
-    ax.set_xlabel("Error, %; bar: on held-out folds, mark: limit")
+    drawn = [x for x in (*report.estimates, *report.limits) if np.isfinite(x)]
+    ax.set_xlim(0, 1.05 * max(drawn, default=1.0) or 1.0)
+    unit = f"{report.columns[0].capitalize()}, %"
+    if report.is_tolerance:
+        unit = "Off by, in units of the target"
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel(f"{unit}; bar: on held-out folds, mark: limit")
     tidy(ax, title=fill(report.headline(), 60))
     return ax
 

@@ -1,6 +1,7 @@
 """Limits by the values of a column: what was seen of each value, and what is sure."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any, Final
@@ -11,14 +12,19 @@ from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.texts import about_percent, confidence, in_percent
 from dsel.results.told import Told
+from dsel.results.tolerances import amount_about, amount_at_most
 
+ERROR: Final = "error"
+OFF_BY: Final = "off_by"
+SHARE: Final = "share"
+LARGEST: Final = sys.float_info.max
 GAP: Final = "(missing)"
 """How a gap is written in tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReportByValue(LimitsWithCaveats, Told):
-    """The error of one model among the rows with each value of a column, with limits.
+    """The error, or tolerance, of one model for each value of a column, with limits.
 
     Notes
     -----
@@ -53,49 +59,71 @@ class ReportByValue(LimitsWithCaveats, Told):
     """Those that labeled rows have; None stands for a gap."""
     rows: tuple[int, ...]
     """Labeled rows of each value."""
-    error: tuple[float, ...]
-    """Estimates, of the models of all folds; NaN where no row was counted."""
-    error_at_most: tuple[float, ...]
-    """Limits, at most 1, which says nothing."""
+    estimates: tuple[float, ...]
+    """Of the models of all folds; NaN where no row was counted."""
+    limits: tuple[float, ...]
+    """Limits that say nothing are 1, or infinite where they are tolerances."""
     pool_rows: tuple[int, ...] = ()
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
     """Pool rows with a value that no labeled row has."""
+    quantity: str = ERROR
+    """`ERROR` of a classifier; of a regressor `OFF_BY`, a tolerance in units of the
+    target, or `SHARE` of the predictions that are off by more than a fixed one."""
+    what: str = "Error"
+    """What has limits, in words."""
     caveats: tuple[Caveat, ...] = ()
     """Those of the certificate of the model; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
 
-        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows.
+        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows. Of a
+        regressor they are ``off_by`` and ``off_by_at_most``, in units of the target; or
+        ``share`` and ``share_at_most``.
         """
-        columns = {name: getattr(self, name) for name in self.columns[:2]}
+        columns = (self.estimates, self.limits, self.rows)
         index = pd.Index(self.values, name=self.column)
-        return pd.DataFrame(columns | {"rows": self.rows}, index=index)
+        return pd.DataFrame(dict(zip(self.columns, columns, strict=True)), index=index)
 
     @property
     def columns(self) -> tuple[str, str, str]:
         """Names of the columns of `to_dataframe`."""
-        return "error", "error_at_most", "rows"
+        return self.quantity, f"{self.quantity}_at_most", "rows"
+
+    @property
+    def is_tolerance(self) -> bool:
+        """Whether limits are in units of the target."""
+        return self.quantity == OFF_BY
+
+    @property
+    def title(self) -> str:
+        """What has limits, and the column."""
+        comma = "" if self.quantity == ERROR else ","
+        return f"{self.what}{comma} by {self.column}"
 
     def headline(self) -> str:
         """Return the line above the table."""
         if self.remarks:
             return f"No guarantee, since {self.remarks[0]}, {self.model}"
         sure = f"{confidence(self.delta)}% confidence, all limits jointly"
-        return f"Error by {self.column} ({sure}), {self.model}"
+        return f"{self.title} ({sure}), {self.model}"
 
     @property
     def heads(self) -> Fact:
         """Heads of the table."""
-        return self.column, "error", "at most", "rows"
+        return self.column, self.quantity.replace("_", " "), "at most", "rows"
 
     def cells(self) -> list[Fact]:
         """Return the texts of each value: its name, then what `heads` name."""
+        about: Callable[[float], str] = about_percent
+        at_most: Callable[[float], str] = in_percent
+        if self.is_tolerance:
+            about, at_most = amount_about, amount_at_most
         columns = (
             (GAP if value is None else str(value) for value in self.values),
-            ("" if isnan(seen) else about_percent(seen) for seen in self.error),
-            (in_percent(limit) for limit in self.error_at_most),
+            ("" if isnan(each) else about(each) for each in self.estimates),
+            (at_most(limit) for limit in self.limits),
             (f"{n:,}" for n in self.rows),
         )
         return list(zip(*columns, strict=True))
@@ -103,9 +131,10 @@ class ReportByValue(LimitsWithCaveats, Told):
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
         lines = []
-        if max(self.error_at_most) > 0.999:
+        nothing = "At most inf" if self.is_tolerance else "At most 100.0%"
+        if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(
-                "At most 100.0%: too few rows with this value were seen to say anything"
+                f"{nothing}: too few rows with this value were seen to say anything"
             )
         if n := self.other_pool_rows:
             lines.append(

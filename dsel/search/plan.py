@@ -46,7 +46,7 @@ from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.families.kinds import is_classifier
 from dsel.families.routing import check_groups_reach, groups_arguments
-from dsel.losses.by_value import LossByValue, find_column
+from dsel.losses.by_value import find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import (
@@ -458,10 +458,10 @@ class Plan:
             text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
             n = len(losses.reported)
             text += f" and a report of {n} classes" * (n > 0)
-            if losses.by_value is not None:
-                column = losses.by_value.column
-                n = len(column.values)
-                text += f"; errors by {column.name}, of {n} value{'s' * (n != 1)}"
+        if losses.by_value is not None:
+            column, n = losses.by_value.column, len(losses.by_value.column.values)
+            what = "limits" if self.is_regression else "errors"
+            text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
         if not self.method.is_nested:
             return text
         model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
@@ -566,8 +566,9 @@ def plan_search(
     report_by
         A column of `X`, such as ``"site"``: its name, or its position where columns
         have no names. For each of its values, at most 100, a nested search certifies
-        the error, all at once; see `Outcome.report_by_value`. Half of delta goes to
-        them, whatever the values are. The column stays a feature.
+        the error, or of a regressor the `loss`, all at once; see
+        `Outcome.report_by_value`. Half of delta goes to them, whatever the values are.
+        The column stays a feature.
     prior
         For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
         delta is divided among them. Weights >= 0, in the order of
@@ -639,7 +640,7 @@ def plan_search(
     )
     check_text((each.estimator for each in candidates), labeled.X)
     if is_regression:
-        _check_options_of_numbers(report_by, n_queries)
+        _check_options_of_numbers(n_queries)
     column = find_column(
         report_by, labeled.X, labeled.columns, getattr(y, "name", None)
     )
@@ -688,8 +689,7 @@ def plan_search(
     losses = declare_losses(loss, report, labeled.classes)
     is_counted = slice(None) if by_group is None else by_group.draw_rows(seed)
     if column is not None:
-        column = column.of_rows(labeled.X[is_counted])
-        losses = replace(losses, by_value=LossByValue(ERROR, column))
+        losses = losses.report_by(column.of_rows(labeled.X[is_counted]))
     _check_losses(losses, method, report_by)
     _check_queries(
         n_queries, method, losses, has_pool=counted is not None,
@@ -794,13 +794,8 @@ def _check_losses(
         )
 
 
-def _check_options_of_numbers(report_by: Any, n_queries: Any) -> None:
+def _check_options_of_numbers(n_queries: Any) -> None:
     """Raise ValueError where an option is not for regressors."""
-    if report_by is not None:
-        raise ValueError(
-            f"`report_by` {report_by!r} is for classifiers; for regressors pass "
-            f"report=True, or search the rows of each value by themselves."
-        )
     if n_queries:
         raise ValueError(
             f"`n_queries` {n_queries} is for classifiers: two regressors differ on "

@@ -374,7 +374,7 @@ REFUSED = [
     (lambda: plan(report=["a"]), "`report` a number in (0, 1) 'a'"),
     (lambda: plan(report="price"), "`report` shares"),
     (lambda: plan(report=[1.5]), "`report` between 0 and 1"),
-    (lambda: plan(report_by=0), "`report_by` 0 classifiers"),
+    (lambda: plan(report_by=0), "`report_by` 0 different values bins"),
     (lambda: dsel.losses.error_quantile(90), "`share` between 0 and 1"),
     (lambda: dsel.losses.beyond(0), "`tolerance`"),
     (lambda: dsel.losses.beyond(np.inf), "`tolerance`"),

@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
-from dsel.errors import StoreMismatchError
+from dsel.errors import DselWarning, StoreMismatchError
 from dsel.losses.by_value import ValueColumn
 from dsel.results import Choice, ReportByValue
 from tests.bounds.test_by_class import upper
@@ -106,7 +107,7 @@ def test_report_by__counts_what_the_deployed_models_predict():
     report = outcome.report_by_value("one_fold")
     errors = cube.outer_value_counts.sel(column_count="counted").sum("fold")
     rates = errors.sel(column_value=SITES).values / report.rows
-    assert report.error == pytest.approx(rates)
+    assert report.estimates == pytest.approx(rates)
     assert report.pool_rows == tuple((POOL.site == v).sum() for v in SITES)
     # What the pool's own labels say of both models lies below the limits.
     for name, model in outcome.models.items():
@@ -128,9 +129,9 @@ def test_report_by__without_a_pool_is_of_one_model():
     with_pool, without = (plan(pool=each).run() for each in (POOL, None))
     assert list(without.choice.reports_by_value) == ["one_fold"]
     report = without.report_by_value()
-    limits = with_pool.report_by_value().error_at_most
+    limits = with_pool.report_by_value().limits
     # Its labels have all of delta.
-    assert (np.array(report.error_at_most) < limits).all()
+    assert (np.array(report.limits) < limits).all()
     assert report.pool_rows == ()
     assert "outer_value_differences" not in without.results
 
@@ -142,7 +143,7 @@ def test_report_by__joins_a_loss_and_a_report_of_classes():
     limits = [each.certified_report().error_at_most for each in (both, alone)]
     assert limits[0] > limits[1]
     wanted, _ = by_hand(both, "site", SITES, 0.025)
-    assert both.report_by_value("one_fold").error_at_most == pytest.approx(wanted)
+    assert both.report_by_value("one_fold").limits == pytest.approx(wanted)
 
 
 def test_pool_rows__of_another_value_or_a_gap_are_told_of():
@@ -157,8 +158,8 @@ def test_pool_rows__of_another_value_or_a_gap_are_told_of():
     assert line in str(report).splitlines()
     # A value without pool rows has no limit of the model of all rows.
     lacking = plan(pool=POOL[POOL.site != "B"]).run()
-    assert lacking.report_by_value("one_fold").error_at_most[1] < 1
-    assert lacking.report_by_value("all_rows").error_at_most[1] == 1
+    assert lacking.report_by_value("one_fold").limits[1] < 1
+    assert lacking.report_by_value("all_rows").limits[1] == 1
     assert "At most 100.0%: too few rows" in str(lacking.report_by_value("all_rows"))
 
 
@@ -169,16 +170,16 @@ def test_gaps__are_a_value_unless_categories_may_become_gaps():
     report = found.report_by_value("all_rows")
     assert report.values == (*SITES, None)
     assert report.rows[-1] == 120
-    assert report.error_at_most[-1] < 1
+    assert report.limits[-1] < 1
     assert "(missing)" in str(report).splitlines()[-1]
     # Of values that the labeled rows do not declare frames of categories make gaps.
     kind = pd.CategoricalDtype(["C", "B", "A"])
     pool = pool.assign(site=pool.site.where(pool.index % 7 > 0, "Z"))
     found = plan(X=rows.astype({"site": kind}), pool=pool).run()
     assert found.report_by_value("one_fold").values == ("C", "B", "A", None)
-    assert found.report_by_value("one_fold").error_at_most[-1] < 1
-    assert found.report_by_value("all_rows").error_at_most[-1] == 1
-    assert found.report_by_value("all_rows").error_at_most[1] < 1
+    assert found.report_by_value("one_fold").limits[-1] < 1
+    assert found.report_by_value("all_rows").limits[-1] == 1
+    assert found.report_by_value("all_rows").limits[1] < 1
 
 
 def numbered(dtype=np.float64):
@@ -286,6 +287,84 @@ def test_certify__and_the_estimator_report_by_value():
     search = dsel.SemiSupervisedSearchCV(TREE, GRID, report_by="site", random_state=7)
     report = search.fit(X, Y, pool=POOL).report_by_value("all_rows")
     assert report == plan().run().report_by_value("all_rows")
+
+
+HEIGHT = pd.concat([X, POOL]).a * 3 + 10 * (SITE == "B") * RNG.standard_cauchy(N)
+RIDGE = make_pipeline(ENCODER, Ridge())
+REGRESSION = {
+    "learner": RIDGE, "grid": {"ridge__alpha": [0.1, 10.0]}, "y": HEIGHT[:600]
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        REGRESSION,
+        REGRESSION | {"loss": losses.beyond(100.0)},
+        REGRESSION | {"loss": losses.error_quantile(0.5), "report": [0.8]},
+    ],
+    ids=["error", "tolerance", "beyond", "with a report"],
+)
+def test_one_value__has_the_limits_of_all_rows(options):
+    rows, pool = (each.assign(site="A") for each in (X, POOL))
+    pool = pd.concat([pool, rows[:200]])
+    by_value = plan(X=rows, pool=pool, **options).run()
+    alone = {**options, "report": False, "report_by": None, "delta": 0.025}
+    whole = plan(X=rows, pool=pool, **alone).run()
+    one_fold, all_rows = whole.certificates["one_fold"], whole.certificates["all_rows"]
+    assert by_value.certificates["one_fold"].fold == one_fold.fold
+    assert by_value.report_by_value("one_fold").limits == (one_fold.bound,)
+    assert by_value.report_by_value("all_rows").limits == (all_rows.bound,)
+    assert by_value.report_by_value("one_fold").estimates == (one_fold.estimate,)
+    assert np.isfinite(all_rows.bound)
+
+
+def test_regressor__has_a_tolerance_for_each_value():
+    options = REGRESSION | {"loss": losses.error_quantile(0.7)}
+    outcome = plan(**options).run()
+    fold = outcome.certificates["one_fold"].fold
+    rows = plan(**options).layout.folds[fold].test_rows
+    errors = np.abs(HEIGHT[:600] - outcome.models["one_fold"].predict(X)).iloc[rows]
+    report = outcome.report_by_value("one_fold")
+    for site, limit in zip(SITES, report.limits, strict=True):
+        there = errors[X.site.iloc[rows] == site]
+        share = 0.95 * 0.025 / 3 * SHARES[fold]
+        fitting = [
+            t
+            for t in there
+            if upper((there > t).sum(), len(there), share) <= 0.3 + 1e-12
+        ]
+        assert limit == pytest.approx(min(fitting, default=np.inf))
+    # Of 60 rows, 12 a fold, nothing can be said.
+    assert np.isinf(report.limits[2])
+    table = report.to_dataframe()
+    assert table.columns.tolist() == ["off_by", "off_by_at_most", "rows"]
+    assert table.off_by_at_most["A"] < table.off_by_at_most["B"]
+    lines = str(report).splitlines()
+    assert lines[0].startswith("How far 70% of predictions are off, by site (95% conf")
+    assert lines[1].split() == ["site", "off", "by", "at", "most", "rows"]
+    assert lines[-1].startswith("At most inf: too few rows")
+    assert ReportByValue.from_json(report.to_json()) == report
+    text = " ".join(str(plan(**options)).split())
+    assert "'C' (" in text
+    assert "the tolerance would be infinite; a value needs about" in text
+    beyond = plan(**REGRESSION | {"loss": losses.beyond(2.0)}).run().report_by_value()
+    assert beyond.columns == ("share", "share_at_most", "rows")
+    assert beyond.headline().startswith("Share of predictions off by more than 2, by ")
+
+
+def test_regressor__whose_model_is_not_kept_is_counted_again(tmp_path):
+    encoder = make_column_transformer(("passthrough", list("abc")))
+    learner = make_pipeline(encoder, FunctionTransformer(lambda rows: rows), Ridge())
+    # Of 601 rows one fold has a row more, so that those of others end with gaps.
+    options = REGRESSION | {"learner": learner, "y": HEIGHT[:601]}
+    rows = pd.concat([X, POOL[:1]])
+    with pytest.warns(DselWarning, match="models cannot be kept"):
+        first = plan(X=rows, **options).run(out=tmp_path)
+    again = plan(X=rows, **options).run(out=tmp_path)
+    assert list(again.models) == ["one_fold", "all_rows"]
+    assert again.report_by_value() == first.report_by_value()
 
 
 @pytest.mark.cluster

@@ -147,8 +147,8 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     )
     ax = plot_report_by_value(report)
     [bars] = ax.containers
-    assert [bar.get_width() for bar in bars] == list(report.error)
-    assert list(ax.lines[0].get_xdata()) == list(report.error_at_most)
+    assert [bar.get_width() for bar in bars] == list(report.estimates)
+    assert list(ax.lines[0].get_xdata()) == list(report.limits)
     assert texts(ax) == [
         "north: at most 6.0%, 4.0% on held-out folds, 800 labeled rows",
         f"{'s' * 21}...: at most 30.0%, 10.0% on held-out folds, 90 labeled rows",
@@ -160,6 +160,13 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     assert title.startswith("No guarantee, since A1 is violated")
     with pytest.raises(TypeError, match="`report`"):
         plot_report_by_value(None)
+    limits = (2.0, np.inf, np.inf)
+    off = replace(report, quantity="off_by", what="How far", limits=limits)
+    ax = plot_report_by_value(off)
+    assert texts(ax)[0].startswith("north: at most 2.00, 0.0400 on")
+    assert texts(ax)[1].startswith(f"{'s' * 21}...: at most inf")
+    assert ax.get_xlim()[1] == pytest.approx(2.1)
+    assert ax.get_xlabel().startswith("Off by, in units of the target; bar")
 
 
 @pytest.mark.parametrize(
