@@ -14,15 +14,18 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 9. `jobs.CountBatch.run` counts on a slice of the pool where these models differ
 10. `nested.choose_models` bounds both models by the loss of the plan
 
-A search by another certificate takes `exhaustive.search_all` in the place of step 4: in
-its loop `jobs.CountBatch.run` counts on the pool for all candidates, and
-`select.choose` reads the bound.
+A certificate is an object of `certificate_methods`: it says what ranks candidates, how
+they are pruned, which models are trained, and which options it takes. A search by
+another certificate than the nested one, or by an estimate, takes
+`exhaustive.search_all` in the place of step 4: in its loop `jobs.CountBatch.run` counts
+on the pool for all candidates, and `select.choose` reads the bound.
 
 Vocabulary: a *scheme* says which models are trained, and on which rows each is tested;
 a *split* is one training of it; a *job* is a value that says what is to be done; a
 *batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
 back; a *slice* is a part of the pool; the *table* has all counts of a search; an
-*outcome* is cube, choice, certificates and models.
+*outcome* is cube, choice and *deployed models*, each with its certificate; a *caveat*
+voids a number, weakens it, or is good to know.
 """
 
 from dsel.results.rows import read_rows
