@@ -12,7 +12,9 @@ from scipy import sparse
 from sklearn.utils import validation
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
+Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 LONGEST = 300
 """Characters of a message of another library that is passed on."""

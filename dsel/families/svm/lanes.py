@@ -5,13 +5,18 @@ are read; for steps of SMO it does not look for the place of a maximum. Imported
 inside functions that run compiled code, as everything that imports numba.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing.context import Context
+    from numba.core.typing.templates import Signature
 
 LANES = 16  # models of which products are taken at a time
 ROWS = 4  # rows of which products are taken at a time
@@ -56,30 +61,35 @@ class Lanes:
     """Instructions on vectors of LANES numbers, or of another count."""
 
     def __init__(
-        self, context: Any, builder: Any, signature: Any, given: Any, count: int = LANES
+        self,
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        given: Sequence[ir.Value],
+        count: int = LANES,
     ) -> None:
         self.context, self.builder = context, builder
         self.signature, self.given, self.count = signature, given, count
 
-    def start(self, argument: int, place: Any = 0) -> Any:
+    def start(self, argument: int, place: ir.Value | int = 0) -> Any:
         """Return the address of an element of an array argument."""
         kind = self.context.make_array(self.signature.args[argument])
         data = kind(self.context, self.builder, self.given[argument]).data
         return self.builder.gep(data, [place if place else SIZE(0)])
 
-    def load(self, start: Any) -> Any:
+    def load(self, start: ir.Value) -> Any:
         """Return the numbers from an address on, which need not be aligned."""
         kind = ir.VectorType(start.type.pointee, self.count)
         return self.builder.load(
             self.builder.bitcast(start, kind.as_pointer()), align=1
         )
 
-    def store(self, numbers: Any, start: Any) -> None:
+    def store(self, numbers: ir.Value, start: ir.Value) -> None:
         """Write numbers from an address on."""
         address = self.builder.bitcast(start, numbers.type.as_pointer())
         self.builder.store(numbers, address, align=1)
 
-    def load_ahead(self, start: Any) -> Any:
+    def load_ahead(self, start: ir.Value) -> Any:
         """Load the numbers from an address on, and prefetch later ones.
 
         Kernel rows of large machines come from memory, not from the cache: the
@@ -92,23 +102,23 @@ class Lanes:
         self.builder.call(fetch, [later, word(0), word(3), word(1)])  # to read, data
         return self.load(start)
 
-    def spread(self, number: Any) -> Any:
+    def spread(self, number: ir.Value) -> Any:
         """Return a number in all lanes."""
         blank = ir.Constant(ir.VectorType(number.type, self.count), ir.Undefined)
         first = self.builder.insert_element(blank, number, ir.IntType(32)(0))
         all_zero = self.constants(ir.IntType(32), [0] * self.count)
         return self.builder.shuffle_vector(first, blank, all_zero)
 
-    def constants(self, kind: Any, numbers: list[Any]) -> Any:
+    def constants(self, kind: ir.Type, numbers: list[float]) -> Any:
         """Return a constant vector."""
         return ir.Constant(ir.VectorType(kind, self.count), numbers)
 
-    def larger(self, first: Any, second: Any) -> Any:
+    def larger(self, first: ir.Value, second: ir.Value) -> Any:
         """Return the larger of two vectors, lane by lane."""
         is_first = self.builder.fcmp_ordered(">", first, second, flags=FAST)
         return self.builder.select(is_first, first, second)
 
-    def largest(self, numbers: Any) -> Any:
+    def largest(self, numbers: ir.Value) -> Any:
         """Return the largest lane of a vector of floats or integers of 64 bits."""
         is_real = numbers.type.element == REAL
         name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
@@ -116,7 +126,9 @@ class Lanes:
         reduce = insert(self.builder.module, kind, f"llvm.vector.reduce.{name}")
         return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
 
-    def last_largest(self, n_blocks: Any, values_of: Any) -> Any:
+    def last_largest(
+        self, n_blocks: ir.Value, values_of: Callable[[ir.Value], ir.Value]
+    ) -> Any:
         """Return the last place of the largest value in blocks of `count` values.
 
         `values_of` takes the number of a block and returns its values, without NaN.
@@ -146,21 +158,21 @@ class Lanes:
         length = self.builder.extract_value(array.shape, 0)
         return self.builder.sdiv(length, SIZE(self.count))
 
-    def add_product(self, total: Any, first: Any, second: Any) -> Any:
+    def add_product(self, total: ir.Value, first: ir.Value, second: ir.Value) -> Any:
         """Return total + first * second, rounded once where the processor can."""
         term = self.builder.fmul(first, second, flags=("contract",))
         return self.builder.fadd(total, term, flags=("contract",))
 
 
 def _add_products(
-    typing_context: Any,
-    values: Any,
-    rows: Any,
-    columns: Any,
-    begin: Any,
-    end: Any,
-    weights: Any,
-    out: Any,
+    typing_context: "Context",
+    values: types.Type,
+    rows: types.Type,
+    columns: types.Type,
+    begin: types.Type,
+    end: types.Type,
+    weights: types.Type,
+    out: types.Type,
 ) -> Any:
     """Write sums over t of values[r, columns[t]] * weights[t, m] for ROWS rows r.
 
@@ -169,7 +181,12 @@ def _add_products(
     hundreds of rows, but for a few their packing and calls cost as much again.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        given: Sequence[ir.Value],
+    ) -> Any:
         lanes = Lanes(context, builder, signature, given)
         matrix = context.make_array(signature.args[0])(context, builder, given[0])
         width = builder.extract_value(matrix.shape, 1)
@@ -180,7 +197,7 @@ def _add_products(
         # Sums that are added to in turn do not wait for each other, and round less.
         sums = [[alloca(builder, zero) for _ in starts] for _ in range(SUMS)]
 
-        def add(t: Any, totals: Any) -> None:
+        def add(t: ir.Value, totals: Sequence[ir.Value]) -> None:
             weight = lanes.load(lanes.start(5, builder.mul(t, SIZE(LANES))))
             column = builder.load(lanes.start(2, t))
             for start, total in zip(starts, totals, strict=True):
@@ -207,19 +224,19 @@ def _add_products(
 
 
 def _compare_lanes(
-    typing_context: Any,
-    first: Any,
-    second: Any,
-    bound: Any,
-    sizes: Any,
-    sign: Any,
-    other: Any,
-    few: Any,
-    most: Any,
-    few_other: Any,
-    most_other: Any,
-    rivals: Any,
-    lowest: Any,
+    typing_context: "Context",
+    first: types.Type,
+    second: types.Type,
+    bound: types.Type,
+    sizes: types.Type,
+    sign: types.Type,
+    other: types.Type,
+    few: types.Type,
+    most: types.Type,
+    few_other: types.Type,
+    most_other: types.Type,
+    rivals: types.Type,
+    lowest: types.Type,
 ) -> Any:
     """Add the decisions between two classes i < j to the votes of both.
 
@@ -230,11 +247,16 @@ def _compare_lanes(
     class may win, the class with the smallest decision, and that.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        given: Sequence[ir.Value],
+    ) -> Any:
         lanes = Lanes(context, builder, signature, given)
         real = ir.VectorType(ir.DoubleType(), LANES)
 
-        def widened(numbers: Any) -> Any:
+        def widened(numbers: ir.Value) -> Any:
             return numbers if numbers.type == real else builder.fpext(numbers, real)
 
         terms = [widened(lanes.load(lanes.start(place))) for place in (0, 1)]
@@ -282,13 +304,13 @@ def _compare_lanes(
 
 
 def _best_partner(
-    typing_context: Any,
-    best: Any,
-    own: Any,
-    row: Any,
-    diagonal: Any,
-    residual: Any,
-    fall: Any,
+    typing_context: "Context",
+    best: types.Type,
+    own: types.Type,
+    row: types.Type,
+    diagonal: types.Type,
+    residual: types.Type,
+    fall: types.Type,
 ) -> Any:
     """Return the last row that gains most if paired with the first one, and the gap.
 
@@ -297,13 +319,18 @@ def _best_partner(
     or, for rows that may not fall, -inf.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        given: Sequence[ir.Value],
+    ) -> Any:
         lanes = Lanes(context, builder, signature, given, WIDTH)
         best, own = map(lanes.spread, given[:2])
         zero, tau, two = (lanes.constants(REAL, [x] * WIDTH) for x in (0.0, TAU, 2.0))
         gap = alloca(builder, lanes.constants(REAL, [float("-inf")] * WIDTH))
 
-        def gains_of(block: Any) -> Any:
+        def gains_of(block: ir.Value) -> Any:
             at = builder.mul(block, SIZE(WIDTH))
             kernel = builder.fpext(lanes.load_ahead(lanes.start(2, at)), tau.type)
             own_other, residual, fall = (
@@ -322,30 +349,35 @@ def _best_partner(
         found = [partner, lanes.largest(builder.load(gap))]
         return context.make_tuple(builder, signature.return_type, found)
 
-    pair: Any = types.Tuple([types.intp, types.float64])  # type: ignore[no-untyped-call]
+    pair: Any = types.Tuple([types.intp, types.float64])
     kinds = (types.float64, types.float64, row, diagonal, residual, fall)
     return pair(*kinds), emit
 
 
 def _subtract_rows(
-    typing_context: Any,
-    up: Any,
-    first: Any,
-    down: Any,
-    second: Any,
-    residual: Any,
-    rise: Any,
+    typing_context: "Context",
+    up: types.Type,
+    first: types.Type,
+    down: types.Type,
+    second: types.Type,
+    residual: types.Type,
+    rise: types.Type,
 ) -> Any:
     """Subtract kernel rows times changes; return the last row of largest residual.
 
     `rise` is 0 or, for rows that are not to be returned, -inf.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        given: Sequence[ir.Value],
+    ) -> Any:
         lanes = Lanes(context, builder, signature, given, WIDTH)
         up, down = lanes.spread(given[0]), lanes.spread(given[2])
 
-        def residuals_of(block: Any) -> Any:
+        def residuals_of(block: ir.Value) -> Any:
             at = builder.mul(block, SIZE(WIDTH))
             rising = builder.fpext(lanes.load(lanes.start(1, at)), up.type)
             falling = builder.fpext(lanes.load_ahead(lanes.start(3, at)), up.type)
@@ -360,14 +392,19 @@ def _subtract_rows(
     return types.intp(*kinds), emit
 
 
-def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
+def _maximum(typing_context: "Context", a: types.Type, b: types.Type) -> Any:
     """Return the larger of two numbers of float32, neither of them NaN.
 
     A maximum written with `if` stays scalar: LLVM wants flags on the comparison that
     numba does not pass on.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        arguments: Sequence[ir.Value],
+    ) -> Any:
         kind = ir.FloatType()
         shape = ir.FunctionType(kind, [kind, kind])
         maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], shape)

@@ -5,10 +5,11 @@ one for j; the first class with the most votes wins. Both rules are libsvm's.
 """
 
 from math import factorial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dsel.arrays import Bools, Floats, Integers, Shorts, Singles
 from dsel.families.svm.lanes import (
     LANES,
     ROWS,
@@ -18,12 +19,17 @@ from dsel.families.svm.lanes import (
     larger,
 )
 
+if TYPE_CHECKING:
+    from dsel.families.svm.decisions import Layout
+
 EPS = 2.0**-52
 TERMS = tuple(np.float32(1 / factorial(n)) for n in range(1, 11))
 
 
 @compiled(fast=True)
-def flush_to_peaks(values: Any, starts: Any, least: Any, peaks: Any) -> Any:
+def flush_to_peaks(
+    values: Singles, starts: Integers, least: float, peaks: Singles
+) -> Any:
     """Set values below `least` to 0, and write each row's largest value by class.
 
     `values` is (n_rows, n_columns), `starts` where each class begins among the columns
@@ -43,7 +49,7 @@ def flush_to_peaks(values: Any, starts: Any, least: Any, peaks: Any) -> Any:
 
 
 @compiled()
-def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
+def exponentials_less_one(distances: Singles, gamma: float, found: Singles) -> Any:
     """Write exp(-gamma d) - 1 for distances d with gamma d <= 1, (n_rows, n_columns).
 
     Of x = gamma d in float32 the sum of (-x)^n / n! from n = 1 to 10. What is left out
@@ -62,26 +68,31 @@ def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
 class Room(NamedTuple):
     """State and working memory of `settle` for some rows."""
 
-    fewest: Any
+    fewest: Shorts
     """Fewest pairs that each class may win, (n_rows, n_classes, LANES)."""
-    most: Any
-    tried: Any
+    most: Shorts
+    tried: Bools
     """Whether each class was compared with all others, (n_rows, n_classes)."""
-    terms: Any
+    terms: Singles
     """What each class of a pair adds to the decisions, (2, ROWS * LANES)."""
-    rivals: Any
+    rivals: Shorts
     """The class farthest ahead of the one compared, or least behind, (ROWS, LANES)."""
-    leads: Any
+    leads: Floats
     """By how much the class that is compared is ahead of the rival."""
-    sizes: Any
+    sizes: Floats
     """Peaks of both classes, and the error of the row."""
-    places: Any
+    places: Integers
     """Rows of the block of which products are taken, (ROWS,)."""
 
 
 @compiled()
 def write_layout(
-    coefs: Any, starts: Any, columns: Any, first: Any, layout: Any, sums: Any
+    coefs: Floats,
+    starts: Integers,
+    columns: Integers,
+    first: int,
+    layout: "Layout",
+    sums: Floats,
 ) -> Any:
     """Arrange LANES models, beginning with the first; return the number of terms.
 
@@ -110,14 +121,14 @@ def write_layout(
 
 @compiled()
 def settle(
-    values: Any,
-    rows: Any,
-    layout: Any,
-    peaks: Any,
-    errors: Any,
-    guess: Any,
-    present: Any,
-    codes: Any,
+    values: Singles,
+    rows: Integers,
+    layout: "Layout",
+    peaks: Singles,
+    errors: Floats,
+    guess: Integers,
+    present: Integers,
+    codes: Integers,
 ) -> Any:
     """Find the winners of rows, of up to LANES models, that rounding cannot change.
 
@@ -168,14 +179,14 @@ def settle(
 
 @compiled(inline="always")
 def compare(
-    values: Any,
-    rows: Any,
-    layout: Any,
-    peaks: Any,
-    errors: Any,
-    winner: Any,
-    mine: Any,
-    room: Any,
+    values: Singles,
+    rows: Integers,
+    layout: "Layout",
+    peaks: Singles,
+    errors: Floats,
+    winner: int,
+    mine: Integers,
+    room: Room,
 ) -> Any:
     """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
 
@@ -228,7 +239,7 @@ def compare(
 
 @compiled(inline="always")
 def next_guess(
-    room: Any, codes: Any, present: Any, row: Any, u: Any, winner: Any
+    room: Room, codes: Integers, present: Integers, row: int, u: int, winner: int
 ) -> Any:
     """Write a row's winners as far as they are known; return who is next, -1 for none.
 
@@ -256,7 +267,7 @@ def next_guess(
 
 
 @compiled(inline="always")
-def known_winner(fewest: Any, most: Any, n_classes: Any, row: Any, m: Any) -> Any:
+def known_winner(fewest: Shorts, most: Shorts, n_classes: int, row: int, m: int) -> Any:
     """Return the class that wins whatever the pairs that are not known, -1 for none."""
     best = 0
     for i in range(1, n_classes):
@@ -270,14 +281,14 @@ def known_winner(fewest: Any, most: Any, n_classes: Any, row: Any, m: Any) -> An
 
 @compiled()
 def add_terms(
-    values: Any,
-    columns: Any,
-    coefs: Any,
-    starts: Any,
-    rows: Any,
-    models: Any,
-    terms: Any,
-    limits: Any,
+    values: Singles,
+    columns: Integers,
+    coefs: Floats,
+    starts: Integers,
+    rows: Integers,
+    models: Integers,
+    terms: Floats,
+    limits: Floats,
 ) -> Any:
     """Add each class's terms of cells in the order of the class's support vectors.
 
