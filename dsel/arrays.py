@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,22 @@ Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
+RandomState = int | np.random.RandomState | np.random.Generator | None
+"""What draws: None takes a seed from the system."""
 LONGEST = 300
 """Characters of a message of another library that is passed on."""
+
+
+class Estimator(Protocol):
+    """Whatever scikit-learn can clone: a classifier, a regressor, a pipeline."""
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]:
+        """Return the parameters by name."""
+        ...
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name."""
+        ...
 
 
 def as_plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedS
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 
+from dsel.arrays import Estimator
 from dsel.checks import show
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
@@ -157,7 +158,9 @@ def make_candidates(
     return tuple(candidates)
 
 
-def remarks_on_parameters(estimator: Any, candidates: Iterable[Candidate]) -> list[str]:
+def remarks_on_parameters(
+    estimator: Estimator, candidates: Iterable[Candidate]
+) -> list[str]:
     """Return a remark for each parameter that only `set_params` knows.
 
     Learners of other libraries take aliases and options that `get_params` does not
@@ -180,7 +183,7 @@ def remarks_on_parameters(estimator: Any, candidates: Iterable[Candidate]) -> li
     ]
 
 
-def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+def _with_params(estimator: Estimator, params: Mapping[str, object]) -> Any:
     """Return a clone of an estimator with clones of these values set.
 
     This is the only place where parameters of the grid are set. An estimator among the
@@ -235,7 +238,7 @@ def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, s
     return estimator, last
 
 
-def _copied(value: Any, name: str) -> Any:
+def _copied(value: object, name: str) -> Any:
     """Return a clone: of estimators unfitted, of all else a copy, at any depth."""
     try:
         return clone(value, safe=False)
@@ -247,7 +250,7 @@ def _copied(value: Any, name: str) -> Any:
         ) from error
 
 
-def takes_nan(estimators: Iterable[Any]) -> bool:
+def takes_nan(estimators: Iterable[Estimator]) -> bool:
     """Whether every estimator, fitted or not, says that it takes missing values.
 
     A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
@@ -259,7 +262,7 @@ def takes_nan(estimators: Iterable[Any]) -> bool:
     )
 
 
-def check_text(estimators: Iterable[Any], X: Any) -> None:
+def check_text(estimators: Iterable[Estimator], X: Any) -> None:
     """Raise TypeError where an estimator of numbers begins at a table with texts.
 
     Only scikit-learn's own are known to take none; of others their fits tell.
@@ -270,7 +273,7 @@ def check_text(estimators: Iterable[Any], X: Any) -> None:
                 numbers(X)
 
 
-def _check_learner(estimator: Any, name: str, takes_regressors: bool) -> None:
+def _check_learner(estimator: Estimator, name: str, takes_regressors: bool) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         also = ", or a regressor such as `Ridge()`" * takes_regressors
         raise TypeError(
@@ -289,7 +292,7 @@ def _check_learner(estimator: Any, name: str, takes_regressors: bool) -> None:
     )
 
 
-def _check_one_kind(estimators: Sequence[Any], name: str) -> None:
+def _check_one_kind(estimators: Sequence[Estimator], name: str) -> None:
     """Raise TypeError where some are classifiers and others are regressors."""
     kinds = [is_classifier(each) for each in estimators]
     if any(kinds) and not all(kinds):
@@ -302,7 +305,7 @@ def _check_one_kind(estimators: Sequence[Any], name: str) -> None:
         )
 
 
-def with_learner_tags(tags: Tags, estimator: Any) -> Tags:
+def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
     """Return the tags of a search with what its estimator takes."""
     # Something that is not an estimator is refused by `fit`, with a clearer error.
     if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
@@ -324,7 +327,7 @@ def with_learner_tags(tags: Tags, estimator: Any) -> Tags:
     return tags
 
 
-def _check_parts(estimator: Any, name: str) -> None:
+def _check_parts(estimator: Estimator, name: str) -> None:
     """Raise where a part can work in no fit, whatever the rows are."""
     parts = [*estimator.get_params(deep=True).values()]
     for part in (each for each in (estimator, *parts) if not isinstance(each, type)):

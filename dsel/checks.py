@@ -29,7 +29,7 @@ LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of which nothing is sent anywhere; their paths may hold any sign."""
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return a value as messages show it: in one short line, whatever it is.
 
     Arrays and frames print as many lines, objects of a user's class as anything, and
@@ -70,7 +70,7 @@ def as_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
         ) from error
 
 
-def _number(value: Any, name: str, kind: str) -> float:
+def _number(value: object, name: str, kind: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be {kind}, got {show(value)}.")
     try:
@@ -81,13 +81,13 @@ def _number(value: Any, name: str, kind: str) -> float:
         ) from None
 
 
-def check_probability(value: Any, name: str) -> float:
+def check_probability(value: object, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
     number = _number(value, name, "a number in (0, 1)")
     return float(check_probabilities(number, name))
 
 
-def check_delta(value: Any) -> float:
+def check_delta(value: object) -> float:
     """Return `delta`, the probability that a bound fails, as a float, or raise.
 
     Above 1/2 it is the confidence that was written; formulas of `dsel.bounds` take it.
@@ -117,7 +117,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_integer(
-    value: Any, name: str, *, at_least: int, at_most: int | None = None
+    value: object, name: str, *, at_least: int, at_most: int | None = None
 ) -> int:
     """Return `value` as an int within the limits, or raise."""
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -139,7 +139,7 @@ def check_count(value: Any, name: str, *, at_least: int) -> int:
     return check_integer(int(item) if is_whole else item, name, at_least=at_least)
 
 
-def check_positive(value: Any, name: str) -> float:
+def check_positive(value: object, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
     number = _number(value, name, "a positive number")
     if not 0.0 < number < math.inf:
@@ -147,7 +147,7 @@ def check_positive(value: Any, name: str) -> float:
     return number
 
 
-def check_nonnegative(value: Any, name: str) -> float:
+def check_nonnegative(value: object, name: str) -> float:
     """Return `value` as a finite float of 0 or more, or raise."""
     number = _number(value, name, "a number >= 0")
     if not 0.0 <= number < math.inf:
@@ -241,7 +241,7 @@ def explain_unknown(reasons: Mapping[str, str]) -> Callable[[Init], Init]:
     return decorate
 
 
-def check_truth(value: Any, name: str) -> bool:
+def check_truth(value: object, name: str) -> bool:
     """Return a truth value, or raise TypeError; 0 and 1 are taken, too."""
     is_one = isinstance(value, bool | np.bool_) or (
         isinstance(value, Integral) and int(value) in (0, 1)
@@ -251,7 +251,7 @@ def check_truth(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_string(value: Any, name: str) -> str:
+def check_string(value: object, name: str) -> str:
     """Return `value` if it is a text, or raise TypeError."""
     if not isinstance(value, str):
         raise TypeError(f"`{name}` must be a text, got {show(value)}.")
@@ -273,7 +273,7 @@ def check_strings(values: Any, name: str) -> list[str]:
     return [check_string(each, name) for each in values]
 
 
-def check_kind(value: Any, kind: type, name: str, maker: str) -> None:
+def check_kind(value: object, kind: type, name: str, maker: str) -> None:
     """Raise TypeError where an argument is not of the type that its maker returns."""
     if not isinstance(value, kind):
         raise TypeError(
@@ -281,7 +281,7 @@ def check_kind(value: Any, kind: type, name: str, maker: str) -> None:
         )
 
 
-def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
         shown = listed([repr(choice) for choice in choices], MOST_LISTED)

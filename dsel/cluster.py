@@ -285,7 +285,7 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
 
 
 @contextmanager
-def _starting(name: str, options: Mapping[str, Any]) -> Iterator[None]:
+def _starting(name: str, options: Mapping[str, object]) -> Iterator[None]:
     """Say in one line which arguments a cluster class does not take."""
     try:
         yield

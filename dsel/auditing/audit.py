@@ -1,7 +1,7 @@
 """Coverage audit: how often certificates fail where the truth is known."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
 from dsel import names
+from dsel.arrays import RandomState
 from dsel.auditing.settings import SETTINGS
 from dsel.checks import (
     check_choice,
@@ -37,7 +38,7 @@ def audit(
     *,
     delta: float | Sequence[float] = (0.5, 0.2, 0.05),
     n_draws: int = 500,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     n_jobs: int | None = 1,
 ) -> xr.Dataset:
     """Search where the truth is known, and count how often certificates are wrong.

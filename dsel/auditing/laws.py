@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from dsel.arrays import Floats
+from dsel.arrays import Estimator, Floats
 from dsel.losses.by_class import ClassTable, TableLoss
 
 Codes = NDArray[np.int64]
@@ -53,11 +53,11 @@ class Law:
         """Return whether rows lack a class, which a search would refuse to be named."""
         return bool(len(np.unique(y)) < self.chances.shape[1])
 
-    def error(self, model: Any) -> float:
+    def error(self, model: Estimator) -> float:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
 
-    def loss(self, model: Any, loss: TableLoss) -> float:
+    def loss(self, model: Estimator, loss: TableLoss) -> float:
         """Return the loss of a model on new rows, exactly."""
         codes = np.arange(self.chances.shape[1])
         table = ClassTable(tuple(codes.tolist()))

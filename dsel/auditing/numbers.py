@@ -41,7 +41,7 @@ class NumberLaw(GroupedLaw):
         X, codes, keys = super().draw_labeled(n, rng)
         return X, self.targets[X[:, 0].astype(int), codes], keys
 
-    def lacks_class(self, y: NDArray[Any]) -> bool:
+    def lacks_class(self, y: NDArray[np.generic]) -> bool:
         """Return False: numbers are no classes."""
         return False
 

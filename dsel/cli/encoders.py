@@ -133,7 +133,7 @@ def _is_date(column: Column) -> bool:
     return column.kind.startswith(("date", "time")) and column.kind != "time of day"
 
 
-def days_since_1970(X: Any) -> pd.DataFrame:
+def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:
     """Return dates and times as days, of any year; missing ones are NaN."""
     return pd.DataFrame(X).apply(_days)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 import cloudpickle
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
@@ -24,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
+from dsel.arrays import Estimator
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
 
@@ -152,7 +154,9 @@ def imported(name: str) -> Any:
         ) from error
 
 
-def show_failure(name: str, estimator: Any, grid: Any, X: Any, y: Any) -> None:
+def show_failure(
+    name: str, estimator: Estimator, grid: Any, X: ArrayLike, y: ArrayLike
+) -> None:
     """Fit the first candidate here, so that its error has a traceback.
 
     Messages come back from tasks, tracebacks do not. Raises UserCodeError where the fit

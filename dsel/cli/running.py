@@ -123,7 +123,7 @@ def print_json(kind: str, **content: Any) -> None:
     click.echo(json.dumps(record, ensure_ascii=False))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Told):
         value = json.loads(value.to_json())
     if isinstance(value, Mapping):

@@ -1,16 +1,23 @@
 """Co-validation: rank candidates by the disagreement of half-data models."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
+from numpy.typing import ArrayLike
 
+from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, listed
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.plan import Plan, plan_search
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 PICKED: Final = (
     "the labels were picked by active learning: they are no random sample of the "
@@ -24,18 +31,18 @@ SWITCHES: Final = ("leave_one_out", "picked", "prune")
 
 
 def covalidate(
-    estimator: Any,
+    estimator: Estimator,
     param_grid: Grid | None,
-    X: Any,
-    y: Any,
-    pool: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    pool: object,
     *,
     repeats: int = 30,
     criterion: str = "max_dt_e",
-    random_state: Any = 0,
-    client: Any = None,
-    out: Any = None,
-    storage_options: Mapping[str, Any] | None = None,
+    random_state: RandomState = 0,
+    client: "Client | None" = None,
+    out: str | os.PathLike[str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
     **options: Any,
 ) -> xr.Dataset:
     """Estimate errors by the disagreement on the pool, and rank candidates by it.

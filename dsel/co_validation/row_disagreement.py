@@ -1,9 +1,10 @@
 """Disagreement of models, row by row over the pool."""
 
+import os
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
@@ -87,7 +88,9 @@ def write_row_disagreement(
     }
     n_classes, splits = len(labeled.classes), list(map(np.array, models.splits))
 
-    def rates_of(X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
+    def rates_of(
+        X: ArrayLike, rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float32]]:
         codes = models.predict(X, splits)[:, 0]
         # Predictions that are not a class count as one further class.
         codes = np.where(codes < 0, n_classes, codes)
@@ -108,7 +111,7 @@ def write_row_disagreement(
 
 
 def most_disputed(
-    path: Any, n_rows: int = 20
+    path: str | os.PathLike[str], n_rows: int = 20
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the pool rows on which models differ most.
 

@@ -107,7 +107,7 @@ class LastUse:
         return self.cache.get(key, make)
 
 
-def nbytes_of(value: Any) -> int:
+def nbytes_of(value: object) -> int:
     """Return the bytes of all arrays in containers and objects; each counts once."""
     seen: set[int] = set()
     total, waiting = 0, [value]

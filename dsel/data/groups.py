@@ -241,7 +241,7 @@ def _check_types(keys: NDArray[Any]) -> None:
             raise _of_several_types(first, key)
 
 
-def _of_several_types(one: Any, other: Any) -> TypeError:
+def _of_several_types(one: Any, other: object) -> TypeError:
     return TypeError(
         f"`groups` must hold keys of one type, got {show(one)} and {show(other)}; make "
         f"texts of them."

@@ -23,7 +23,7 @@ _FOOTERS_AT_ONCE: Final = 16
 _MOST_FOLDERS: Final = 100
 
 
-def has_parquet(location: str, options: Mapping[str, Any]) -> bool:
+def has_parquet(location: str, options: Mapping[str, object]) -> bool:
     """Whether a folder, or one of the first below it, holds Parquet files.
 
     A disk takes minutes to be walked, and partitions have files in the first folder.
@@ -36,7 +36,7 @@ def has_parquet(location: str, options: Mapping[str, Any]) -> bool:
 
 
 def from_parquet(
-    location: str, options: Mapping[str, Any], columns: Sequence[str] | None = None
+    location: str, options: Mapping[str, object], columns: Sequence[str] | None = None
 ) -> Pool:
     """Return the rows of a Parquet file or folder; only footers are read."""
     fs, root = fsspec.core.url_to_fs(location, **options)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import RandomState
 from dsel.checks import check_integer, show
 
 FOLD_STREAM: Final = 0  # of labeled rows, to folds
@@ -68,7 +69,7 @@ def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
     return np.minimum(integers, k - 1, out=integers)
 
 
-def seed_from(random_state: Any) -> int:
+def seed_from(random_state: RandomState) -> int:
     """Return an integer seed for `random_state`; None and generators draw one."""
     if random_state is None:
         return secrets.randbits(63)

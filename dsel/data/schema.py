@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
 from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
@@ -209,7 +210,7 @@ def categories_of(values: pd.Series) -> tuple[str, ...] | None:
     return tuple(sorted(map(str, unique)))
 
 
-def with_classes(schema: TableSchema, y: Any) -> TableSchema:
+def with_classes(schema: TableSchema, y: ArrayLike) -> TableSchema:
     """Return the schema with the classes of these labels; gaps are ignored."""
     labels = pd.Series(y).dropna().unique()
     return replace(schema, classes=tuple(np.sort(labels).tolist()))

@@ -1,6 +1,6 @@
 """Whether a column of labels holds classes or numbers, and reading it as numbers."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,7 @@ def numbers_of_texts(
 
 
 def numbers_of_labels(
-    labels: NDArray[Any], target: str | None, task: str | None
+    labels: NDArray[np.generic], target: str | None, task: str | None
 ) -> NDArray[np.float64] | None:
     """Return the targets of a regression of a typed column; None of classes."""
     if task == CLASSIFICATION or labels.ndim != 1:

@@ -57,7 +57,11 @@ _STAMPS: Final = (
 
 
 def from_zarr(
-    array: Any, url: str | None, options: Mapping[str, Any], *, is_whole: bool = False
+    array: Any,
+    url: str | None,
+    options: Mapping[str, object],
+    *,
+    is_whole: bool = False,
 ) -> Pool:
     """Return the rows of a zarr array, with its `url` if known.
 
@@ -146,7 +150,7 @@ def _check_stored(array: Any, stored: set[str], where: str) -> None:
 
 
 def open_node(
-    place: str, options: Mapping[str, Any], name: str, way: str
+    place: str, options: Mapping[str, object], name: str, way: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the attributes of the zarr node at a place, and its arrays by name."""
     try:
@@ -166,7 +170,7 @@ def open_node(
         ) from error
 
 
-def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
+def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
     """Open the one table at a place that holds every row, or raise ValueError.
 
     None stands for a group that xarray wrote with a variable for each column.
@@ -200,7 +204,7 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
     return next(iter(arrays.values()))
 
 
-def origin_of(url: str, options: Mapping[str, Any]) -> Origin:
+def origin_of(url: str, options: Mapping[str, object]) -> Origin:
     """Return a stamp of the content of the files at a place.
 
     The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
@@ -224,7 +228,7 @@ def dimensions_of(array: Any) -> tuple[str, ...]:
 
 
 def read_stamps(
-    url: str, options: Mapping[str, Any]
+    url: str, options: Mapping[str, object]
 ) -> dict[str, tuple[int | None, str]]:
     """Return sizes and times (or ETags) of the files at a place, which a write changes.
 
@@ -257,7 +261,9 @@ def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
     return files.unstrip_protocol(f"{store.path}/{array.path}".rstrip("/")), options
 
 
-def stored_columns(attributes: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
+def stored_columns(
+    attributes: Mapping[str, object], where: str
+) -> tuple[str, ...] | None:
     """Return the column names that a zarr pool has in its attributes, if any."""
     names = attributes.get(COLUMNS)
     if isinstance(names, list):

@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Estimator
 from dsel.data.cache import process_cache
 from dsel.data.splits import fold_splits, random_folds
 from dsel.families.family import Candidate, Family, FittedGroup
 
 
 def check_family(
-    family: Family, estimators: Sequence[Any], X: NDArray[Any], y: NDArray[Any]
+    family: Family,
+    estimators: Sequence[Estimator],
+    X: NDArray[np.generic],
+    y: NDArray[np.generic],
 ) -> None:
     """Raise where a count of a family depends on what is counted together with it.
 
@@ -84,7 +88,7 @@ def _compare(
     together: FittedGroup,
     place: int,
     column: int,
-    X: NDArray[Any],
+    X: NDArray[np.generic],
 ) -> None:
     """Raise where a model counts or predicts differently alone than in its group."""
     counts = [
@@ -111,7 +115,7 @@ def _check_model(
     fitted: FittedGroup,
     number: int,
     split: Any,
-    X: NDArray[Any],
+    X: NDArray[np.generic],
     codes: NDArray[np.int64],
 ) -> None:
     """Raise where errors or the estimator do not match the predictions."""

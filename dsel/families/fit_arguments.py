@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Integers, fill_masked
+from dsel.arrays import Estimator, Integers, fill_masked
 from dsel.checks import show
 
 
@@ -24,7 +24,9 @@ def cut_to_rows(
     return cut
 
 
-def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
+def checked_params(
+    fit_params: Mapping[str, object] | None, n_rows: int
+) -> dict[str, Any]:
     """Return checked fit parameters; those of another length than rows are not cut."""
     is_dict = fit_params is None or hasattr(fit_params, "items")
     if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
@@ -62,7 +64,7 @@ def takes_pool(estimator: Any) -> bool:
     return "pool" in inspect.signature(estimator.fit).parameters
 
 
-def check_pool_learners(estimators: Iterable[Any]) -> None:
+def check_pool_learners(estimators: Iterable[Estimator]) -> None:
     """Raise where a learner of the pool is inside an estimator that passes none."""
     for estimator in estimators:
         is_one = takes_pool(estimator) or isinstance(estimator, FrozenEstimator)

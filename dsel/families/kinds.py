@@ -5,8 +5,10 @@ from typing import Any
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 
+from dsel.arrays import Estimator
 
-def is_regressor(estimator: Any) -> bool:
+
+def is_regressor(estimator: Estimator) -> bool:
     """Return whether an estimator, fitted or not, predicts numbers.
 
     Examples
@@ -19,7 +21,7 @@ def is_regressor(estimator: Any) -> bool:
     return _is_kind(estimator, "regressor", RegressorMixin)
 
 
-def is_classifier(estimator: Any) -> bool:
+def is_classifier(estimator: Estimator) -> bool:
     """Return whether an estimator, fitted or not, predicts labels.
 
     scikit-learn asks its tags, which ``class X(BaseEstimator, ClassifierMixin)``, the

@@ -1,9 +1,10 @@
 """Leave-one-out errors of a group, by one fit for every row."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dsel.arrays import Integers
 from dsel.data.cache import process_cache
@@ -17,11 +18,11 @@ TOGETHER: Final = 64
 def leave_one_out_counts(
     family: Family,
     group: Sequence[Candidate],
-    X: Any,
+    X: ArrayLike,
     y: Integers,
     split: Split,
     *,
-    pool: Any = None,
+    pool: object = None,
 ) -> FitCounts:
     """Count the leave-one-out errors of every candidate of a group.
 

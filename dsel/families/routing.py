@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
+from dsel.arrays import Estimator
 from dsel.checks import show
 
 GROUPS: Final = "groups"
@@ -39,7 +40,7 @@ def groups_arguments(estimator: Any) -> list[str]:
     return [GROUPS] if GROUPS in inspect.signature(estimator.fit).parameters else []
 
 
-def check_groups_reach(estimator: Any) -> None:
+def check_groups_reach(estimator: Estimator) -> None:
     """Raise ValueError where an inner splitter needs groups that do not reach it.
 
     Without metadata routing only a search, or one that ends a pipeline, gets them.
@@ -89,7 +90,7 @@ class RoutedFit:
             router.add(method_mapping=mapping, **{name: estimator})
         return router
 
-    def routed_fit_params(self, fit_params: Mapping[str, Any]) -> dict[str, Any]:
+    def routed_fit_params(self, fit_params: Mapping[str, object]) -> dict[str, Any]:
         """Return the metadata for the fits; all of it where routing is not enabled."""
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)

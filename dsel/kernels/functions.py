@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.arrays import Floats
 from dsel.kernels.reference_rows import (
@@ -155,7 +155,9 @@ class Rbf(Kernel):
         return relative, np.zeros_like(base_error)
 
 
-def errors_of(kernel: Kernel, reference: ReferenceRows, X: Any) -> tuple[Floats, ...]:
+def errors_of(
+    kernel: Kernel, reference: ReferenceRows, X: ArrayLike
+) -> tuple[Floats, ...]:
     """Bound the rounding errors of kernel values in float64; see `Kernel.rounding`.
 
     A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma. Let e

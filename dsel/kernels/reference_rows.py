@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from dsel.arrays import Floats
@@ -24,7 +24,7 @@ def squared_lengths(X: Any) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
-def inner_products(X: Any, Z: Any) -> Floats:
+def inner_products(X: ArrayLike, Z: Any) -> Floats:
     """Return the inner products of rows, shape (n_rows of X, n_rows of Z), float64."""
     product = X @ Z.T
     return np.asarray(
@@ -32,7 +32,7 @@ def inner_products(X: Any, Z: Any) -> Floats:
     )
 
 
-def squared_distances(X: Any, Z: Any) -> Floats:
+def squared_distances(X: ArrayLike, Z: Any) -> Floats:
     """Return squared distances of rows, dense or CSR, (n_rows of X, n_rows of Z).
 
     They are never negative, and symmetric with a zero diagonal where `X` is `Z`.
@@ -59,7 +59,7 @@ class ReferenceRows:
         """Subtract the medians from rows."""
         return X if self.middle is None else X - self.middle
 
-    def base_of(self, X: Any) -> Floats:
+    def base_of(self, X: ArrayLike) -> Floats:
         """Return the base of rows and the fixed rows, (n_rows of X, n_rows).
 
         Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative

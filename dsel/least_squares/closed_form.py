@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
 from dsel.arrays import Floats, Integers
@@ -66,7 +67,7 @@ class Spectrum:
         return bool(self.values.min() <= self.rounding_limit())
 
 
-def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
+def gaussian_kernel(rows: ArrayLike, centers: Any, *, width: float) -> Floats:
     """Return exp(-||x - z||^2 / (2 c^2)) for every row x and center z, dense or CSR.
 
     Scikit-learn's ``gamma`` is 1 / (2 c^2).
@@ -76,7 +77,7 @@ def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
         return Rbf(0.5 / (width * width)).values(squared_distances(rows, centers))
 
 
-def gaussian_gram(rows: Any, *, width: float) -> Floats:
+def gaussian_gram(rows: ArrayLike, *, width: float) -> Floats:
     """Return the Gram matrix of rows.
 
     It is exactly symmetric, whatever order a product summed in, with ones on the

@@ -108,7 +108,7 @@ def make_loss_cube(
     *,
     criterion: str,
     folds: Sequence[Split],
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, object],
 ) -> xr.Dataset:
     """Put the records of all widths into a cube, with every estimate they allow.
 

@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.arrays import Floats, Integers
@@ -40,6 +40,10 @@ from dsel.search.plan import Plan, plan_search
 from dsel.search.pruning import NestedPruner
 from dsel.search.run import Run
 from dsel.search.select import TOKEN
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 PAIR_LOSSES: Final = "pair_losses"
 """Name in a record of mean squared errors without pairs of folds, on both of them."""
@@ -70,7 +74,7 @@ def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
 
 
 def plan_certified(
-    search: Any, grid: Grid, X: Any, y: Floats, pool: Any, seed: int
+    search: Any, grid: Grid, X: ArrayLike, y: Floats, pool: object, seed: int
 ) -> Plan:
     """Plan the certified search over a grid of a `LeastSquaresSearch`.
 
@@ -144,7 +148,11 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
 
 
 def certify(
-    plan: Plan, losses: Floats, reasons: NDArray[Any], client: Any, n_jobs: int | None
+    plan: Plan,
+    losses: Floats,
+    reasons: NDArray[Any],
+    client: "Client | None",
+    n_jobs: int | None,
 ) -> tuple[Outcome, Any]:
     """Choose, fit and certify; return the outcome and the model of all rows.
 

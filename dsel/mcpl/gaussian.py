@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
@@ -194,7 +195,7 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
 
 
 def chunk_class_sums(
-    X: Any,
+    X: ArrayLike,
     rows: Integers,
     *,
     functions: Sequence[Floats],

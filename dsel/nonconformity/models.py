@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from dsel.arrays import Floats, Integers
@@ -48,7 +48,7 @@ class ModelSet:
         row = 8 * len(self.fitted) * len(self.classes)
         return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
 
-    def scores(self, X: Any) -> Floats:
+    def scores(self, X: ArrayLike) -> Floats:
         """Return real scores, shape (n_models, n_rows, n_classes).
 
         Those of equal rows are equal but for rounding, dense or sparse, of any type.
@@ -56,7 +56,7 @@ class ModelSet:
         X = self._comparable(X)
         return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
 
-    def failures_on(self, X: Any) -> dict[int, str]:
+    def failures_on(self, X: ArrayLike) -> dict[int, str]:
         """Return why models have no scores on some rows, by candidate number.
 
         What all models raise is a mistake of the call, and is raised.
@@ -156,7 +156,7 @@ def join_models(
     candidates: Sequence[Candidate],
     trained: Trained,
     failures: Mapping[int, str],
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     *,
     is_dense: bool,
 ) -> ModelSet:

@@ -96,7 +96,7 @@ def caveat_facts(
 
 
 def upgrade_texts(
-    record: Mapping[str, Any], name: str, effect: Effect
+    record: Mapping[str, object], name: str, effect: Effect
 ) -> dict[str, Any]:
     """Return a record with the texts of an older field `name` as caveats.
 

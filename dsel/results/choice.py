@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any, ClassVar, Final, Self
 
+from numpy.typing import ArrayLike
+
 from dsel.cards import Fact
 from dsel.checks import check_choice
 from dsel.results import records
@@ -277,7 +279,7 @@ class Choice(Told):
             check_choice(deploy or self.deploy, "deploy", known)
         ]
 
-    def certify_with_labels(self, labels: Any) -> Self:
+    def certify_with_labels(self, labels: ArrayLike) -> Self:
         """Return the choice with labels of the queried rows.
 
         See `Outcome.certify_with_labels`.

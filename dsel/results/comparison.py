@@ -11,6 +11,7 @@ from math import isclose
 from typing import Any, Final, Self
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from dsel.bounds import (
     binomial_tail_inversion,
@@ -146,7 +147,7 @@ class ModelComparison(Told):
             raise ValueError(f"there are no rows to be labeled: {why}.")
         return self.pool_rows
 
-    def certify_with_labels(self, labels: Any) -> "ModelComparison":
+    def certify_with_labels(self, labels: ArrayLike) -> "ModelComparison":
         """Return the comparison with the labels of the queried rows.
 
         Every row that was handed out counts: one without a label, or with one that is
@@ -183,7 +184,7 @@ class ModelComparison(Told):
         """Rows that were handed out and got no label, or one that is no class."""
         return sum(not self._is_class(label) for label in self.labels or ())
 
-    def _is_class(self, label: Any) -> bool:
+    def _is_class(self, label: object) -> bool:
         if label is None:
             return False
         return self.classes is None or label in self.classes

@@ -354,7 +354,7 @@ def in_order(cube: xr.Dataset) -> xr.Dataset:
     return cube.assign(changed).drop_vars(gone) if changed or gone else cube
 
 
-def _provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _provenance(attributes: Mapping[str, object]) -> dict[str, Any]:
     """Return root attributes: the given ones as scalars, strings or JSON."""
     told: dict[str, Any] = {
         "dsel_schema_version": SCHEMA_VERSION,

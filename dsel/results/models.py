@@ -12,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 
+from dsel.arrays import Estimator
 from dsel.checks import check_string, check_strings
 from dsel.errors import DselWarning, warn
 from dsel.results.place import (
@@ -62,10 +63,10 @@ IMPORTABLE: Final = (
 
 
 def save_model(
-    model: Any,
+    model: Estimator,
     place: str | os.PathLike[str],
     *,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> None:
     """Save a fitted estimator, in the place of one already there.
 
@@ -94,7 +95,7 @@ def open_model(
     *,
     name: str | None = None,
     trusted: Sequence[str] = (),
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> Any:
     """Open a model that a run or `save_model` kept.
 
@@ -187,7 +188,7 @@ def script_types(content: bytes) -> list[str]:
     return [name for name in types if name.startswith("__main__.")]
 
 
-def untrusted_types(model: Any) -> list[str]:
+def untrusted_types(model: Estimator) -> list[str]:
     """Return the types of a model that `open_model` does not trust by itself."""
     from skops import io
 

@@ -76,7 +76,7 @@ class Place:
         self,
         out: str | os.PathLike[str],
         *,
-        storage_options: Mapping[str, Any] | None = None,
+        storage_options: Mapping[str, object] | None = None,
         name: str = "out",
     ) -> None:
         text, self.name = check_path(out, name), name
@@ -295,7 +295,7 @@ def check_kept(place: Place) -> None:
 
 @contextmanager
 def replacing(
-    place: Any, storage_options: Mapping[str, Any] | None, folder: str
+    place: Any, storage_options: Mapping[str, object] | None, folder: str
 ) -> Iterator[Place]:
     """Give a place without a plan; what a folder had goes when the new is there."""
     where = Place(place, storage_options=storage_options, name="place")

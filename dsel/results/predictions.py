@@ -32,7 +32,7 @@ _TIMES: Final = {"units": "microseconds since 1970-01-01", "dtype": "int64"}
 Append = Callable[[pd.DataFrame], None]
 
 
-def check_new_file(path: Any) -> Path:
+def check_new_file(path: str | os.PathLike[str]) -> Path:
     """Return where predictions go; raise where something is there, or by the ending."""
     text = check_path(path, "out")
     if "://" in text:

@@ -65,7 +65,7 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def check_label_type(labels: Sequence[Any], predicted: Sequence[Any]) -> None:
+def check_label_type(labels: Sequence[object], predicted: Sequence[Any]) -> None:
     """Raise TypeError where labels are texts and predictions are not, or conversely."""
     known = [label for label in labels if label is not None]
     if known and isinstance(known[0], str) != isinstance(predicted[0], str):
@@ -75,7 +75,7 @@ def check_label_type(labels: Sequence[Any], predicted: Sequence[Any]) -> None:
         )
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     """Return a label as Python's own value, None where it is missing."""
     if isinstance(label, np.generic):
         label = label.item()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, Final
 
+from numpy.typing import ArrayLike
+
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import check_label_type, labels_by_row
@@ -112,7 +114,7 @@ class Queries:
             n_duplicates_differ=self.n_duplicates_differ,
         )
 
-    def with_labels(self, labels: Any) -> "Queries":
+    def with_labels(self, labels: ArrayLike) -> "Queries":
         """Return the record with labels; see `Outcome.certify_with_labels`."""
         if not self.rows:
             raise ValueError(self.why_no_rows)

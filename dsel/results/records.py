@@ -46,7 +46,7 @@ def check_version(version: Any, known: int, what: str) -> None:
         )
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return a dataclass as JSON, with all digits."""
     return json.dumps({"version": VERSION, **to_record(value)})
 
@@ -63,7 +63,7 @@ def from_json(kind: type[T], text: str) -> T:
     return from_record(kind, record)
 
 
-def to_record(value: Any) -> Any:
+def to_record(value: object) -> Any:
     """Return what JSON takes: dataclasses with their kind, other objects as text."""
     if is_dataclass(value) and not isinstance(value, type):
         kept = (each.name for each in fields(value) if each.metadata != NOT_KEPT)
@@ -80,7 +80,7 @@ def to_record(value: Any) -> Any:
     return value if isinstance(value, str | int | float | NoneType) else str(value)
 
 
-def from_record(kind: type[T], record: Any) -> T:
+def from_record(kind: type[T], record: object) -> T:
     """Return the dataclass that a record is of; TypeError where it is of none."""
     if not isinstance(record, Mapping):
         raise TypeError(f"this is no {kind.__name__}")

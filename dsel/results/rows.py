@@ -1,11 +1,12 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import zarr
@@ -26,6 +27,10 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
 CHUNK_ROWS: Final = 2**18
@@ -39,13 +44,13 @@ RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 
 def write_rows(
     pool: Pool,
-    path: Any,
+    path: str | os.PathLike[str],
     task: RowTask,
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     *,
     block_rows: int,
-    attributes: Mapping[str, Any],
-    client: Any = None,
+    attributes: Mapping[str, object],
+    client: "Client | None" = None,
     allow_nan: bool = False,
 ) -> None:
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
@@ -128,7 +133,9 @@ def _removed_unless_done(store: Store) -> Iterator[None]:
         raise
 
 
-def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+def read_rows(
+    path: str | os.PathLike[str], name: str
+) -> Iterator[tuple[int, NDArray[Any]]]:
     """Read a field that was written for every row of a pool, chunk by chunk.
 
     Zarr by itself takes a chunk that was lost for rows that the pool left out.
@@ -182,7 +189,7 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         yield start, values
 
 
-def _store(path: Any, *, read_only: bool = False) -> Store:
+def _store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
     place = Place(path, name="path")
     if place.folder is not None:
         return LocalStore(place.folder, read_only=read_only)

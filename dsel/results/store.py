@@ -66,7 +66,7 @@ def save_results(
     results: xr.Dataset,
     place: str | os.PathLike[str],
     *,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> None:
     """Save a results cube as zarr (format 3), in the place of one already there.
 
@@ -112,7 +112,7 @@ def open_results(
     place: str | os.PathLike[str],
     *,
     chunks: Mapping[str, int] | int | str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> xr.Dataset:
     """Open the results cube that a run or `save_results` kept.
 
@@ -166,7 +166,7 @@ def save_schema(
     place: str | os.PathLike[str],
     schema: str,
     *,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> None:
     """Keep the schema of the labeled table beside results, as JSON text.
 
@@ -184,7 +184,9 @@ def save_schema(
 
 
 def load_schema(
-    place: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None
+    place: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, object] | None = None,
 ) -> str | None:
     """Return the schema that `save_schema` kept; None where there is none."""
     where = Place(place, storage_options=storage_options, name="place")
@@ -348,7 +350,7 @@ class Store(AbstractContextManager["Store"]):
         *,
         kind: str,
         plan: Mapping[str, str],
-        storage_options: Mapping[str, Any] | None = None,
+        storage_options: Mapping[str, object] | None = None,
     ) -> None:
         self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
@@ -366,7 +368,7 @@ class Store(AbstractContextManager["Store"]):
         if self._final is None:
             self._write()  # says before work starts that nothing can be written
 
-    def append(self, key: str, record: Mapping[str, Any]) -> None:
+    def append(self, key: str, record: Mapping[str, object]) -> None:
         """Keep a record, as JSON gives it back; nothing where its key is known.
 
         It is written soon, the later the longer a run is. Raises OSError where an

@@ -40,7 +40,7 @@ class ValueText(str):
         return str(self)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Return a parameter value as one line of Python, which no address makes vary.
 
     Examples
@@ -64,7 +64,7 @@ def value_text(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
 
 
-def value_label(value: Any) -> str:
+def value_label(value: object) -> str:
     """Return a value as its text, without quotes where these are not needed.
 
     Examples
@@ -151,12 +151,12 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
     return values
 
 
-def encode_params(params: Mapping[str, Any]) -> dict[str, str]:
+def encode_params(params: Mapping[str, object]) -> dict[str, str]:
     """Return a candidate's parameters as JSON can hold them, types and all."""
     return {name: value_label(value) for name, value in params.items()}
 
 
-def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def decode_params(params: Mapping[str, object]) -> dict[str, Any]:
     """Return what `encode_params` was given; numbers of older files stay numbers."""
     return {
         name: read_label(value) if isinstance(value, str) else value

@@ -1,16 +1,22 @@
 """Where tasks run: the client to use, the worker of this process, local threads."""
 
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from joblib import cpu_count
 
 from dsel.checks import check_integer, show
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 MOST_THREADS: Final = 4096
 
 
-def resolve_client(client: Any = None, *, takes_function: bool = True) -> Any:
+def resolve_client(
+    client: "Client | None" = None, *, takes_function: bool = True
+) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
     A function that returns an executor is taken, too, unless the collections of Dask

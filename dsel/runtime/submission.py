@@ -10,12 +10,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster import ClusterExecutor
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.tasks import Finished, Inputs, LostInputError, Task, check_alive
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +36,10 @@ Executor = LocalExecutor | ClusterExecutor
 
 
 def make_executor(
-    context: Any, client: Any, n_jobs: int | None = None, began: float | None = None
+    context: Any,
+    client: "Client | None",
+    n_jobs: int | None = None,
+    began: float | None = None,
 ) -> Executor:
     """Return what runs tasks, whose jobs get `context`.
 
@@ -92,7 +99,9 @@ def completed(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
     return run_tasks(executor, partial(next, iter(tasks), None))
 
 
-def results_in_order(context: Any, tasks: Iterable[Task], client: Any) -> Iterator[Any]:
+def results_in_order(
+    context: Any, tasks: Iterable[Task], client: "Client | None"
+) -> Iterator[Any]:
     """Run given tasks on an executor of their own; yield their results in order.
 
     Tasks are taken as they can be submitted, so they may be made of a stream.

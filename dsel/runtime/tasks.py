@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from joblib import parallel_config
 from sklearn import config_context, get_config
@@ -22,6 +22,9 @@ from threadpoolctl import ThreadpoolController
 
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime.workers import GO_ON
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Task:
     """Tasks with the same number are sent to the same worker if possible, also those
     of other executors: rows that an earlier task has read may be in its cache."""
 
-    def read_sources(self, client: Any) -> list[Any]:
+    def read_sources(self, client: "Client | None") -> list[Any]:
         """Return the sources as they are sent with the task, none where it has none."""
         return [] if self.sources is None else self.sources(client)
 

@@ -10,12 +10,16 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import psutil
 
 from dsel.errors import ClusterLostError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +52,7 @@ since every pass over a pool has an executor of its own, and would ask."""
 class Workers:
     """The workers of a cluster, and for how long a run has waited for them."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: "Client") -> None:
         self._client = client
         self.n_threads = 1
         """Of the workers that take tasks, at least one."""

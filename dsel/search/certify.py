@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, overload
 
+from numpy.typing import ArrayLike
+
 from dsel.checks import show
 from dsel.errors import warn
 from dsel.results.prefit import PrefitCertificate
@@ -228,7 +230,7 @@ def certify(
 
 
 def certify_selection(
-    procedure: Any, X: Any, y: Any, pool: Any = None, **options: Any
+    procedure: Any, X: ArrayLike, y: ArrayLike, pool: object = None, **options: Any
 ) -> Outcome:
     """Certify a model by its folds: the old name of `certify`.
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 from dask.base import tokenize
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold
 
 from dsel.checks import check_integer, show
@@ -139,8 +139,8 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
 
 def folds_layout(
     cv: Any,
-    X: Any,
-    labels: NDArray[Any],
+    X: ArrayLike,
+    labels: NDArray[np.generic],
     seed: int,
     *,
     groups: RowGroups | None = None,

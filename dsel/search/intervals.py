@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dsel.arrays import Floats
+from dsel.arrays import Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
 from dsel.families.answers import predict_numbers
 from dsel.results import Choice
@@ -49,7 +49,7 @@ class Tolerance:
     more than its tolerance.
     """
 
-    def interval(self, X: Any, predicted: Floats) -> NDArray[np.float64]:
+    def interval(self, X: ArrayLike, predicted: Floats) -> NDArray[np.float64]:
         """Return prediction minus and plus tolerance, (n_rows, 2), rounded outward."""
         tolerances = np.full(len(predicted), self.bound)
         if self.fold_model is not None:
@@ -65,7 +65,10 @@ class Tolerance:
 
 
 def predict_interval(
-    choice: Choice, models: Mapping[str, Any], X: Any, deploy: str | None = None
+    choice: Choice,
+    models: Mapping[str, Estimator],
+    X: ArrayLike,
+    deploy: str | None = None,
 ) -> NDArray[np.float64]:
     """Return the ends between which targets are, (n_rows, 2)."""
     wanted = check_tolerance(choice, deploy)

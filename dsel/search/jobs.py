@@ -175,7 +175,7 @@ class FitResult:
         return cast(dict[str, Any], to_record(self))
 
     @classmethod
-    def from_record(cls, record: Any) -> "FitResult":
+    def from_record(cls, record: object) -> "FitResult":
         """Return what `to_record` gave; TypeError or ValueError for anything else."""
         return from_record(cls, record)
 
@@ -207,7 +207,7 @@ class CountResult:
         return cast(dict[str, Any], to_record(self))
 
     @classmethod
-    def from_record(cls, record: Any) -> "CountResult":
+    def from_record(cls, record: object) -> "CountResult":
         """Return what `to_record` gave; TypeError or ValueError for anything else."""
         return from_record(cls, record)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sklearn.base import clone
 
+from dsel.arrays import Estimator
 from dsel.data.frames import native
 from dsel.errors import DselWarning, warn
 from dsel.results.models import (
@@ -26,7 +27,7 @@ MOST_TRIED: Final = 16
 """Estimators that are written and read back before a run: kinds are few."""
 
 
-def check_estimators(estimators: Iterable[Any], place: object) -> str:
+def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
     """Return why models cannot be kept, "" if nothing is known; warn of it.
 
     Estimators are written before they are fitted. This finds functions without a name
@@ -68,7 +69,7 @@ def keep_models(
     return reasons
 
 
-def trusted_types(estimators: Iterable[Any]) -> list[str]:
+def trusted_types(estimators: Iterable[Estimator]) -> list[str]:
     """Return the types that a user trusts by searching with these estimators."""
     found: set[str] = set()
     for estimator in _one_of_each(estimators):
@@ -77,7 +78,7 @@ def trusted_types(estimators: Iterable[Any]) -> list[str]:
     return sorted(found)
 
 
-def _one_of_each(estimators: Iterable[Any]) -> list[Any]:
+def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
     """Return one estimator of each kind, by the types of its steps."""
     kinds: dict[str, Any] = {}
     for estimator in estimators:

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.arrays import check_rows
 from dsel.checks import check_choice
@@ -42,6 +42,9 @@ from dsel.search.predict_table import (
     PredictedTable,
     predict_table,
 )
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +140,7 @@ class Outcome:
             raise ValueError(self.choice.queries.why_no_rows)
         return self.pool_rows
 
-    def certify_with_labels(self, labels: Any) -> "Outcome":
+    def certify_with_labels(self, labels: ArrayLike) -> "Outcome":
         """Return the outcome with the labels of the queried rows.
 
         The bound of the model of all rows becomes the smaller one of that from the
@@ -241,12 +244,12 @@ class Outcome:
 
     def predict_table(
         self,
-        source: Any,
+        source: object,
         *,
         out: str | os.PathLike[str],
         deploy: str | None = None,
         id: Sequence[str] | None = None,
-        client: Any = None,
+        client: "Client | None" = None,
         verbose: bool | None = None,
     ) -> PredictedTable:
         """Predict every row of a table of any size, and write a file in its order.
@@ -398,7 +401,7 @@ class Outcome:
             )
 
     def predict_interval(
-        self, X: Any, *, deploy: str | None = None
+        self, X: ArrayLike, *, deploy: str | None = None
     ) -> NDArray[np.float64]:
         """Predict numbers with the ends between which targets are.
 

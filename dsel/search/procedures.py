@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dsel.arrays import Estimator
 from dsel.checks import show
 from dsel.results import Choice
 
@@ -24,7 +25,7 @@ class Procedure(BaseEstimator):
     def __init__(self, procedure: Callable[..., Any]) -> None:
         self.procedure = procedure
 
-    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: NDArray[np.generic], groups: Any = None) -> Self:
         """Call the function; raise where what it returns is no fitted model.
 
         It gets the groups of its rows where it has a parameter of this name.
@@ -54,7 +55,7 @@ class Procedure(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return what the model predicts."""
         return np.asarray(self.model_.predict(X))
 
@@ -64,7 +65,7 @@ class SelectionProcedure(ClassifierMixin, Procedure):
 
     kind = "classifier"
 
-    def fit(self, X: Any, y: NDArray[Any], groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: NDArray[np.generic], groups: Any = None) -> Self:
         """Call the function."""
         super().fit(X, y, groups)
         self.classes_ = np.unique(y)
@@ -93,7 +94,7 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
     return (RegressionProcedure if is_of_numbers else SelectionProcedure)(procedure)
 
 
-def returned_model(model: Any) -> Any:
+def returned_model(model: Estimator) -> Any:
     """Return the model that a procedure returned; any other model as it is."""
     return model.model_ if isinstance(model, Procedure) else model
 
@@ -119,7 +120,7 @@ def name_procedure(
     )
 
 
-def _best_params(model: Any) -> Mapping[str, Any]:
+def _best_params(model: Estimator) -> Mapping[str, Any]:
     """Return the parameters that a model was chosen with; none where it says none."""
     params = getattr(returned_model(model), "best_params_", None)
     return dict(params) if isinstance(params, Mapping) else {}

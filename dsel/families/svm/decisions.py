@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.families.svm.machines import Machines
@@ -48,7 +48,7 @@ class KernelBlock:
 def kernel_block(
     kernel: Kernel,
     reference: ReferenceRows,
-    rows: Any,
+    rows: ArrayLike,
     values: NDArray[np.float32],
     starts: Integers,
     *,
