@@ -29,14 +29,23 @@ class Terminal(io.StringIO):
         return True
 
 
+def plain_lines(text):
+    """Return lines without the codes of a terminal."""
+    return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text))
+
+
 def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
     shown = {}
     for stderr in (Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stderr)
         plan.run()
         shown[type(stderr)] = stderr.getvalue()
-    assert re.search("fits.*8/8.*pool.*rows/s", shown[Terminal], re.DOTALL)
-    assert re.search(r"elapsed \S*0:00:00\S* left", shown[Terminal])
+    lines = plain_lines(shown[Terminal])
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("Checking the pool ") for line in lines)
+    assert any(re.search("^Fitting .* 8 of up to 8 fits, ", line) for line in lines)
+    counting = [line for line in lines if line.startswith("Counting on the pool ")]
+    assert re.search(r"\d+ of \d+ slices, [\d,]+ rows/s +\d:\d\d", counting[-1])
     assert shown[io.StringIO] == ""
 
 
@@ -50,7 +59,26 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
         search.fit(*rows)
     assert terminal.getvalue() == ""
     search.set_params(verbose=1).fit(*rows)
-    assert re.search("fits .* 9/9", capsys.readouterr().err)
+    assert re.search("9 of up to 9 fits", capsys.readouterr().err)
+
+
+def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
+    rows, labels = plan.context.X, plan.context.y
+    nested = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 7, 9, 11]}, rows, labels,
+        plan.pool, random_state=0,
+    )  # fmt: skip
+    told = []
+    nested.run(on_progress=told.append)
+    phases = list(dict.fromkeys(each.phase for each in told))
+    assert [phase for phase in phases if phase != "Checking the pool"] == [
+        "Fitting, round 1 of 2", "Fitting, round 2 of 2", "Fitting what was chosen",
+        "Counting on the pool",
+    ]  # fmt: skip
+    least, most = nested.fits_range()
+    assert {each.fits_most for each in told} == {most}
+    assert least <= told[-1].fits_done <= most
+    assert f"{least:,} to {most:,}" in str(nested)
 
 
 def numbers(text):

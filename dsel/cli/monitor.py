@@ -79,7 +79,7 @@ def command(
     text: dict[str, Any] = {"separator": sep, "encoding": encoding}
     promises, remarks = open_promises(results, labeled=labeled, trusted=trust, **text)
     source, labels = _rows_and_labels(next_month, target)
-    progress = row_progress(False if quiet else None)
+    progress = row_progress(False if quiet else None, "Testing new rows")
     with connected(scheduler, workers) as client, progress as shown:
         report = monitor_table(
             promises, source, labels, level=level, client=client, on_progress=shown,

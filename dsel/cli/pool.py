@@ -83,7 +83,7 @@ def build(
             f"--like and --drop are for text files, and {source!r} keeps the types "
             f"that it has; `dsel select` takes it as --pool as it is."
         )
-    progress = row_progress(False if quiet else None)
+    progress = row_progress(False if quiet else None, "Building the pool")
     with connected(scheduler, workers) as client, progress as shown:
         write_pool(
             opened, path, target=target, client=client, on_progress=shown, **options

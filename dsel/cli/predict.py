@@ -70,7 +70,7 @@ def command(
     import_from_here(trust)
     id = None if ids is None else names_in(ids)
     deployed = open_deployed(results, deploy=deploy, trusted=trust)
-    progress = row_progress(False if quiet else None)
+    progress = row_progress(False if quiet else None, "Predicting")
     try:
         with connected(scheduler, workers) as client, progress as report:
             made = predict_table(

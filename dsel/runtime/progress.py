@@ -1,16 +1,17 @@
-"""Progress on standard error, for terminals and notebooks: fits, pool, rows.
+"""Progress on standard error, for terminals and notebooks: one line for each phase.
 
 `verbose` is True, False, or None: only where a terminal or a notebook shows it.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
 
 from dsel.checks import check_integer, show
 from dsel.runtime.tasks import is_task
@@ -38,10 +39,34 @@ class Progress:
     """Rows of the pool compared, over all rounds."""
     seconds: float = 0.0
     """Time since the run began."""
+    phase: str = ""
+    """What is done now, such as ``Fitting, round 1 of 2``."""
+    fits_most: int = 0
+    """Fits of the whole run at most, known from the plan; it never changes."""
 
     def __add__(self, later: "Progress") -> "Progress":
         """Return that of two parts of a run, one after the other."""
-        return Progress(*map(sum, zip(astuple(self), astuple(later), strict=True)))
+        own, others = vars(self), vars(later)
+        sums = {name: own[name] + others[name] for name in own if name not in _LAST}
+        return Progress(
+            **sums,
+            phase=later.phase or self.phase,
+            fits_most=max(self.fits_most, later.fits_most),
+        )
+
+
+_LAST: Final = ("phase", "fits_most")
+"""Fields that are of the whole run, and no counts."""
+CHECKING: Final = "Checking the pool"
+FITTING: Final = "Fitting"
+CHOSEN: Final = "Fitting what was chosen"
+COUNTING: Final = "Counting on the pool"
+SLOW_SECONDS: Final = 1.0
+"""From one fit to the next: above, seconds per fit are shown, not fits per second."""
+SURE_SECONDS: Final = 5.0
+"""Time after which the rest can be estimated ..."""
+SURE_PART: Final = 0.1
+"""... where so much is done."""
 
 
 def check_verbose(verbose: Any) -> bool | None:
@@ -59,34 +84,52 @@ def check_verbose(verbose: Any) -> bool | None:
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
     """Show what a run reports to the function that this gives; None if nobody looks."""
-    with _bars(verbose, "fits", "pool") as update:
+    with _line(verbose) as update:
         yield None if update is None else partial(_show, update)
 
 
 def _show(update: Callable[..., None], progress: Progress) -> None:
-    seconds, dropped = max(progress.seconds, 1e-9), progress.fits_dropped
-    rate = f"{progress.fits_done / seconds:,.0f}/s"
-    rate += f", {dropped:,} not needed" if dropped else ""
-    update("fits", progress.fits_done, progress.fits_total - dropped, rate)
-    if progress.spans_total:
+    seconds, done = max(progress.seconds, 1e-9), progress.fits_done
+    if progress.phase == COUNTING:
         rate = f"{progress.pool_rows_done / seconds:,.0f} rows/s"
-        update("pool", progress.spans_done, progress.spans_total, rate)
+        text = f"{progress.spans_done:,} of {progress.spans_total:,} slices, {rate}"
+        update(progress.phase, progress.spans_done, progress.spans_total, text)
+        return
+    if progress.phase == CHECKING:
+        update(progress.phase, 0, None, "")
+        return
+    most = progress.fits_most or progress.fits_total
+    rate = f"{done / seconds:,.0f}/s"
+    if done and seconds / done >= SLOW_SECONDS:
+        rate = f"{seconds / done:,.1f} s each"
+    text = f"{done:,} of up to {most:,} fits" + f", {rate}" * (done > 0)
+    update(progress.phase or "Fitting", done, most, text)
 
 
 @contextmanager
 def row_progress(
-    verbose: bool | None,
+    verbose: bool | None, phase: str = "Writing rows"
 ) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Show how many rows are written, as `write_pool` tells them."""
-    with _bars(verbose, "rows") as update:
-        yield None if update is None else partial(update, "rows")
+    """Show how many rows are done, as `write_pool` tells them.
+
+    Where their number is not known they are read.
+    """
+    with _line(verbose) as update:
+
+        def show(done: int, total: int | None) -> None:
+            assert update is not None  # else nobody calls it
+            of_all = "" if total is None else f" of {total:,}"
+            update(phase, done, total, f"{done:,}{of_all} rows")
+
+        yield None if update is None else show
 
 
 @contextmanager
-def _bars(verbose: bool | None, *names: str) -> Iterator[Callable[..., None] | None]:
-    """Give what updates bars: name, done, total, rate; a bar shows when it is updated.
+def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
+    """Give what updates a line: phase, done, total, text. None where nobody looks.
 
-    None where nobody looks.
+    A phase that has ended stays; the next one is shown below it. No line is wider than
+    80 columns.
     """
     if not (_is_watched() if verbose is None else verbose):
         yield None
@@ -96,28 +139,46 @@ def _bars(verbose: bool | None, *names: str) -> Iterator[Callable[..., None] | N
     from rich.console import Console
 
     columns = (
-        shown.TextColumn("{task.description:<10}"),
-        shown.BarColumn(),
-        shown.MofNCompleteColumn(),
-        shown.TextColumn("{task.fields[rate]}"),
-        shown.TimeElapsedColumn(),
-        shown.TextColumn("elapsed"),
-        shown.TimeRemainingColumn(),
-        shown.TextColumn("{task.fields[left]}"),
+        shown.TextColumn("{task.description:<23}", markup=False),
+        shown.BarColumn(bar_width=10),
+        shown.TextColumn("{task.fields[text]:<34}", markup=False),
+        shown.TextColumn("{task.fields[time]}", markup=False),
     )
     with shown.Progress(*columns, console=Console(stderr=True)) as display:
-        bars = {
-            name: display.add_task(name, total=None, rate="", left="", visible=not at)
-            for at, name in enumerate(names)
-        }
+        tasks: dict[str, Any] = {}
+        began: dict[str, float] = {}
 
-        def update(name: str, done: int, total: int | None, rate: str = "") -> None:
-            texts: Any = {"rate": rate, "left": "left" if total else ""}
-            display.update(
-                bars[name], completed=done, total=total, visible=True, **texts
-            )
+        def update(phase: str, done: int, total: int | None, text: str) -> None:
+            now = time.monotonic()
+            if phase not in tasks:
+                tasks[phase] = display.add_task(phase, total=total, text="", time="")
+                began[phase] = now
+            passed = now - began[phase]
+            times: Any = {"text": text, "time": _time_text(passed, done, total)}
+            display.update(tasks[phase], completed=done, total=total, **times)
 
         yield update
+
+
+def _time_text(seconds: float, done: int, total: int | None) -> str:
+    """Return the time that is left, once it is an estimate; before, the time so far."""
+    part = done / total if total else 0.0
+    if SURE_PART <= part < 1.0 and seconds >= SURE_SECONDS:
+        return f"{_clock(seconds * (1.0 - part) / part)} left"
+    return _clock(seconds)
+
+
+def _clock(seconds: float) -> str:
+    """Return seconds as minutes, or hours.
+
+    Examples
+    --------
+    >>> _clock(75.0), _clock(3725.0)
+    ('1:15', '1:02:05')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _is_watched() -> bool:

@@ -12,6 +12,7 @@ from dsel.criteria import Settings
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import evidence as read_evidence
+from dsel.runtime.progress import CHECKING, COUNTING, FITTING, Progress
 from dsel.search.assumptions import PoolFacts
 from dsel.search.engine import Search
 from dsel.search.jobs import Keep
@@ -25,11 +26,18 @@ def search_all(run: Run) -> Outcome:
     """Count every candidate that can win, choose, and bring the chosen model."""
     plan = run.plan
     # What the pool shows is part of the bounds by which candidates are pruned.
+    if plan.pool is not None:
+        run.report(Progress(), CHECKING)
     facts = run.check_pool()
+
+    def report(progress: Progress) -> None:
+        is_counting = progress.spans_done < progress.spans_total
+        run.report(progress, COUNTING if is_counting else FITTING)
+
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)
         pruner = exact_pruner(run, facts, may_prune=bool(plan.prune))
-        search = run.search(executor, pruner, Keep.ON_WORKER, run.on_progress)
+        search = run.search(executor, pruner, Keep.ON_WORKER, report)
         search.run()
         evidence = pruner.evidence(search.table)
         run.check_failures(evidence, search.table.unpredicting)

@@ -32,7 +32,7 @@ from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_pair_cube
 from dsel.results.queries import Queries
 from dsel.runtime.clients import current_worker
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task, is_task
 from dsel.search.assumptions import PoolFacts
@@ -119,12 +119,15 @@ def search_nested(run: Run) -> Outcome:
         def report(progress: Progress) -> None:
             if check.done():
                 check.result()  # raises what is wrong with the pool while fits run
-            report_last_step(run, progress)
+            report_last_step(run, progress, run.fitting_phase(search.table))
 
         pruner = NestedPruner(plan.layout, plan.prune)
         search = run.search(executor, pruner, Keep.NOWHERE, report)
         search.run()
-        facts, before = check.result(), search.progress()
+        before = search.progress()
+        if not check.done():
+            report_last_step(run, before, CHECKING)
+        facts = check.result()
         return certify_choices(run, executor, pruner, search.table, facts, before)
 
 
@@ -196,19 +199,22 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
 
 
 def report_last_step(
-    run: Run, before: Progress, fits: int = 0, slices: int = 0, seconds: float = 0.0
-) -> None:
+    run: Run, before: Progress, phase: str = "", *, fits: int = 0, slices: int = 0,
+    seconds: float = 0.0,
+) -> None:  # fmt: skip
     """Report what is done before and of the last step, which is planned before."""
     pool, n_slices = run.plan.pool, len(run.plan.spans)
-    if run.on_progress is not None:
-        run.on_progress(before + Progress(
-            fits_done=fits,
-            fits_total=run.plan.layout.n_folds + (pool is not None),
-            spans_done=slices,
-            spans_total=n_slices,
-            pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
-            seconds=seconds,
-        ))  # fmt: skip
+    n_fits = run.plan.layout.n_folds + (pool is not None)
+    done = Progress(
+        fits_done=fits,
+        fits_total=n_fits,
+        spans_done=slices,
+        spans_total=n_slices,
+        pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
+        seconds=seconds,
+    )
+    is_counting = fits >= n_fits and pool is not None
+    run.report(before + done, phase or (COUNTING if is_counting else CHOSEN))
 
 
 def fit_chosen(
@@ -233,7 +239,9 @@ def fit_chosen(
     def report() -> None:
         passed = time.perf_counter() - started
         n_counted = int(table.visited.sum())
-        report_last_step(run, before, len(fitted), n_counted, passed)
+        report_last_step(
+            run, before, fits=len(fitted), slices=n_counted, seconds=passed
+        )
 
     def task_of(jobs: list[FitJob]) -> Task:
         [job] = jobs

@@ -315,7 +315,7 @@ class Outcome:
         deployed = Deployed(
             self.models[wanted], certificate, self.input_format, tolerance
         )
-        with row_progress(check_verbose(verbose)) as report:
+        with row_progress(check_verbose(verbose), "Predicting") as report:
             return predict_table(
                 deployed, source, out, id=id, client=client, on_progress=report
             )
@@ -395,7 +395,7 @@ class Outcome:
             disagreement_limit(self.results, self.choice), self.labeled,
             "the outcome does not know them",
         )  # fmt: skip
-        with row_progress(check_verbose(verbose)) as report:
+        with row_progress(check_verbose(verbose), "Testing new rows") as report:
             return monitor_table(
                 promises, source, labels, level=level, client=client, on_progress=report
             )

@@ -404,30 +404,49 @@ class Plan:
             ),
         ]
 
-    def _folds_and_fits(self) -> tuple[str, str]:
+    @property
+    def is_halved(self) -> bool:
+        """Whether fits come in two rounds, the second one of the best candidates."""
+        layout = self.layout
+        return self.prune == "halving" and len(layout.first) < len(layout.splits)
+
+    def fits_range(self) -> tuple[int, int]:
+        """Return the fits of the whole run at least, if none is dropped, and at most.
+
+        Fits that fail and are tried again count once.
+        """
         layout, n, last = self.layout, self.n_candidates, 0
-        k, splits, first = layout.n_folds, len(layout.splits), len(layout.first)
+        splits, first = len(layout.splits), len(layout.first)
+        if layout.is_nested:
+            last = layout.n_folds + (self.pool is not None)
+        if not self.is_halved:
+            return n * splits + last, n * splits + last
+        least, most = (
+            n * first + kept * (splits - first) + last
+            for kept in (n_kept(n), min(n, 2 * n_kept(n)))
+        )
+        return least, most
+
+    def _folds_and_fits(self) -> tuple[str, str]:
+        layout = self.layout
+        k, splits = layout.n_folds, len(layout.splits)
         name = f"{k}{' of whole groups' * (self.groups is not None)}"
         if layout.n_halvings:
             folds = f"{layout.n_halvings} random halvings"
         elif layout.is_nested:
-            last = k + (self.pool is not None)
             every = f"every candidate without {splits} pairs of them, " * bool(splits)
             folds = f"{name}; {every}what is chosen without each, and on all rows"
         else:
             folds = f"{name}{' and all rows' * (layout.full is not None)}"
-        if self.prune == "halving" and first < splits:
-            least, most = (
-                n * first + kept * (splits - first) + last
-                for kept in (n_kept(n), min(n, 2 * n_kept(n)))
-            )
+        least, most = self.fits_range()
+        if self.is_halved:
             return folds, (
                 f"{least:,} to {most:,}: each search keeps its best third after a "
                 f"first round, so it may choose another candidate than the exhaustive "
                 f"one"
             )
         at_most = " at most: candidates that cannot win are dropped"
-        return folds, f"{n * splits + last:,}{at_most * (self.prune == 'exact')}"
+        return folds, f"{most:,}{at_most * (self.prune == 'exact')}"
 
     def _memory(self) -> int:
         """Return the bytes of a process that has imported everything."""

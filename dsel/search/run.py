@@ -19,7 +19,7 @@ from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import make_cube
 from dsel.results.records import to_record
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import FITTING, Progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.versions import installed_versions
 from dsel.search.assumptions import (
@@ -68,6 +68,19 @@ class Run:
         """The candidates, unfitted."""
         groups = self.plan.context.groups
         return [each.estimator for group in groups for each in group.candidates]
+
+    def report(self, progress: Progress, phase: str) -> None:
+        """Report what is done, what is done now, and what there is at most."""
+        if self.on_progress is not None:
+            most = self.plan.fits_range()[1]
+            self.on_progress(replace(progress, phase=phase, fits_most=most))
+
+    def fitting_phase(self, table: CountTable) -> str:
+        """Return the name of the round of fits that a table is in."""
+        if not self.plan.is_halved:
+            return FITTING
+        is_second = table.ended[:, list(self.plan.layout.first)].all()
+        return f"{FITTING}, round {1 + int(is_second)} of 2"
 
     def open_executor(self) -> Executor:
         """Return what runs tasks, with the context of all jobs.
