@@ -7,7 +7,7 @@ all rows has no held-out residuals: it gets the tolerance of a fold's model, and
 addition how far both are apart on the pool.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,10 @@ Fixed before the data; up to 14% tighter than .8.
 N_BINS: Final = 256
 BIN_RANGE: Final = (1e-3, 10.0)
 """Ends of the bins of deviations, as multiples of a residual: they are 3.7% wide."""
+LARGEST_PART: Final = 0.98
+"""Of residuals, where the rows are so few that no smaller level has a tolerance."""
+CAUTION: Final = 1.0 - 1e-9
+"""Binomial probabilities are rounded by less than the rest of it."""
 SUM_ROUNDING: Final = 2.0**-50
 """Residuals, deviations and their sum are rounded once each, by 2**-53 at most."""
 
@@ -171,45 +175,101 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     return float(ordered[values.size - 1 - allowed])
 
 
-def shared_levels(
-    n_rows: ArrayLike, *, level: float, delta: ArrayLike
-) -> tuple[Floats, Floats]:
+class SharedLevel(NamedTuple):
+    """How the level of one fold is divided; see `share_level`."""
+
+    n_exceeding: int
+    """Rows that may exceed the tolerance of the residuals; -1 where it is infinite."""
+    of_residuals: float
+    """Level of that tolerance; NaN where it is infinite."""
+    of_deviations: float
+    """What is left of the level for deviations on the pool."""
+
+
+def share_level(
+    n_rows: int, *, level: float, delta: float, extra_delta: float
+) -> SharedLevel:
     r"""Divide a level between residuals of a fold's model and deviations from it.
 
     A row is off by more than :math:`t + u` only if the fold's model is off by more than
     :math:`t` or both models are more than :math:`u` apart, so the levels of both add
-    up. What residuals can use of theirs comes in steps, since exceedances are counted;
-    deviations get what is left.
+    up. The tolerance of the residuals at its smaller level is another order statistic
+    of the same rows than that of the fold's model at the whole level, and both hold at
+    once: only what the former adds to the failures of the latter has to be paid for.
 
     Parameters
     ----------
     n_rows
-        Held-out rows of each fold, integers >= 0, any shape.
+        Held-out rows of the fold, n >= 0.
     level
-        Share of new rows that may be off by more than the sum of both tolerances.
+        Share of new rows that may be off by more than the sum, :math:`\beta`, in
+        ``(0, 1)``.
     delta
-        Probability with which each fold's tolerance may fail, broadcast.
+        Probability with which the tolerance of the fold's model at the whole level may
+        fail; it allows :math:`K` exceedances.
+    extra_delta
+        Probability with which that at the smaller level may fail where the other one
+        holds.
 
     Returns
     -------
-    of_residuals, of_deviations : ndarray
-        By fold the level that its allowed exceedances reach, at most .85 of `level`,
-        and what is left. They are functions of sizes alone. Where a fold has too few
-        rows the first is NaN and the second 0.
+    SharedLevel
+        Functions of sizes alone. With :math:`N(b) \sim \mathrm{Bin}(n, b)` of uniform
+        numbers below :math:`b`, :math:`K_1` is the largest count for which a level
+        :math:`\beta_1 \le .85 \beta` has
+
+        .. math:: P(N(\beta_1) \le K_1, N(\beta) > K) \le \delta_{extra} ,
+
+        and :math:`\beta_1` the smallest such level. Where there is none,
+        :math:`K_1 = 0`, with any level below :math:`\beta`.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta - extra_delta``, at most a share
+    `level` of new rows exceeds the residual that K rows exceed, and at most a share
+    `of_residuals` that which `n_exceeding` rows exceed.
+    Assumes: a model fixed before independent held-out rows were drawn.
+    Source: with :math:`U_i = P(r > r_i) + V_i P(r = r_i)`, uniform, the former fails
+    only if :math:`\#\{U_i \le \beta\} \le K`, and the latter only if
+    :math:`\#\{U_i \le \beta_1\} \le K_1`.
 
     Examples
     --------
-    >>> residuals, deviations = shared_levels([60, 120], level=0.2, delta=0.05)
-    >>> residuals.round(3).tolist(), deviations.round(3).tolist()
-    ([0.167, 0.167], [0.033, 0.033])
+    >>> made = share_level(120, level=0.2, delta=0.05, extra_delta=0.002)
+    >>> made.n_exceeding, round(made.of_residuals, 3), round(made.of_deviations, 3)
+    (11, 0.169, 0.031)
     """
-    rows = checks.check_counts(n_rows, "n_rows")
+    n = checks.check_count(n_rows, "n_rows", at_least=0)
     beta = checks.check_probability(level, "level")
-    rows, shares = np.broadcast_arrays(rows, checks.check_probabilities(delta, "delta"))
-    allowed = allowed_exceedances(rows, level=RESIDUAL_PART * beta, delta=shares)
-    reached = upper_limits(np.maximum(allowed, 0), rows, shares)
-    of_residuals = np.where(allowed < 0, np.nan, reached)
-    return of_residuals, np.where(allowed < 0, 0.0, beta - reached)
+    extra = checks.check_probability(extra_delta, "extra_delta")
+    allowed = int(allowed_exceedances(n, level=beta, delta=delta))
+
+    def fails(count: int, part: float) -> float:
+        """Return how likely the smaller level alone fails."""
+        below = np.arange(count + 1)
+        rest = stats.binom.sf(allowed - below, n - below, (beta - part) / (1.0 - part))
+        return float(stats.binom.pmf(below, n, part) @ rest)
+
+    low, high = -1, n - 1  # the largest count that fits at the largest level
+    while low < high:
+        middle = -((-low - high) // 2)
+        if fails(middle, RESIDUAL_PART * beta) <= extra * CAUTION:
+            low = middle
+        else:
+            high = middle - 1
+    count, most = max(low, 0), RESIDUAL_PART * beta
+    if low < 0:
+        most = LARGEST_PART * beta
+        if not n or fails(0, most) > extra * CAUTION:
+            return SharedLevel(-1, np.nan, 0.0)
+    least = 0.0
+    for _ in range(60):  # the smallest level: failures fall where it rises
+        middle_level = (least + most) / 2
+        if fails(count, middle_level) <= extra * CAUTION:
+            most = middle_level
+        else:
+            least = middle_level
+    return SharedLevel(count, most, beta - most)
 
 
 def deviation_edges(scale: float) -> Floats:

@@ -27,7 +27,7 @@ from dsel.bounds.tolerance import (
     deviation_limit,
     expected_tolerance,
     rows_needed,
-    shared_levels,
+    share_level,
     tolerance_limit,
 )
 from dsel.losses.base import (
@@ -41,6 +41,11 @@ from dsel.losses.base import (
     smallest_sum,
 )
 
+LABELS_OF_POOL: Final = 0.8
+"""Of the pool's part of delta, what residuals get at another level than `limits` read.
+
+Pools are large, so that deviations cost little whatever their part is.
+"""
 APART: Final = 0.2
 """Part of a fixed tolerance that two models may be apart. Fixed before the data."""
 LARGEST_SQUARE: Final = 1e300
@@ -184,7 +189,8 @@ class ErrorQuantile(RegressionLoss):
     Source: :func:`dsel.bounds.tolerance_limit` for each fold at its share of delta. A
     row is off by more than :math:`t + u` only if the fold's model is off by more than
     :math:`t`, or both models are more than :math:`u` apart:
-    :func:`dsel.bounds.deviation_limit`, at levels that add up.
+    :func:`dsel.bounds.deviation_limit`, at levels that add up. Both tolerances of one
+    fold hold at once by `dsel.bounds.tolerance.share_level`.
     """
 
     share: float
@@ -237,23 +243,23 @@ class ErrorQuantile(RegressionLoss):
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
         each, k = self._each(folds), len(folds.n_rows)
-        of_folds = shares.labels * fold_shares(k)
-        of_residuals, of_deviations = shared_levels(
-            folds.n_rows, level=self.level, delta=of_folds
-        )
+        of_folds = fold_shares(k)
         tolerances, deviations = np.full((2, k), np.inf)
-        for fold in np.flatnonzero(~np.isnan(of_residuals)).tolist():
-            tolerances[fold] = tolerance_limit(
-                each[fold], level=of_residuals[fold], delta=float(of_folds[fold])
-            )
+        for fold, n_rows in enumerate(folds.n_rows.tolist()):
+            shared = share_level(
+                n_rows, level=self.level,
+                delta=shares.labels * float(of_folds[fold]),
+                extra_delta=LABELS_OF_POOL * shares.pool * float(of_folds[fold]),
+            )  # fmt: skip
+            if shared.n_exceeding < 0:
+                continue
+            tolerances[fold] = np.sort(each[fold])[n_rows - 1 - shared.n_exceeding]
             stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
-                pool.counts[fold],
-                self.statistic.edges(folds.counts[fold]),
-                pool.upper_rows(stale),
-                level=float(of_deviations[fold]),
-                delta=shares.pool / k,
-            )
+                pool.counts[fold], self.statistic.edges(folds.counts[fold]),
+                pool.upper_rows(stale), level=shared.of_deviations,
+                delta=(1.0 - LABELS_OF_POOL) * shares.pool / k,
+            )  # fmt: skip
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -343,7 +349,7 @@ class Beyond(RegressionLoss):
     Source: being off by more is a 0/1 loss, bounded as an error is. The model of all
     rows is off by more than :math:`t` only if the fold's model is off by more than
     :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both shares add up,
-    and divide the pool's part of delta.
+    and are read at the pool's part of delta.
     """
 
     tolerance: float
@@ -375,11 +381,12 @@ class Beyond(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's limit and that of being apart."""
-        half, k = shares.pool / 2, len(folds.n_rows)
-        limits = fold_limits(folds.counts[:, 1], folds.n_rows, np.array(half))
+        of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
+        limits = fold_limits(folds.counts[:, 1], folds.n_rows, np.array(of_labels))
         apart = binomial_tail_inversion(
-            pool.counts, pool.upper_rows(pool.duplicates), delta=half / k
-        )
+            pool.counts, pool.upper_rows(pool.duplicates),
+            delta=(shares.pool - of_labels) / k,
+        )  # fmt: skip
         return smallest_sum(limits, limits + apart)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:

@@ -71,15 +71,17 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
             text += f", {each.about(each.estimate)} on held-out folds"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
-        rows.append((text, first, each.bound, each.estimate, BLUE))
+        numbers = (first, each.bound, each.estimate)
+        # Of a tolerance that is not there no bar is drawn.
+        rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
     if np.isfinite(fifth := choice.held_out_fifth):
         text = f"20% hold-out set: about {choice.certificate.amount(fifth)}"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
     _draw_bars(ax, texts, np.array(bars), colors)
-    ax.set_xlabel(models[0].what + ", %" * (not models[0].is_cost))
-    if models[0].is_cost:
+    ax.set_xlabel(models[0].what + ", %" * models[0].is_rate)
+    if not models[0].is_rate:
         ax.xaxis.set_major_formatter("{x:g}")
     tidy(ax, title="Bound of each model (mark: error on held-out folds)")
     return ax

@@ -77,12 +77,14 @@ def plot_surface(
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
     shown = np.asarray(terms.estimate)
-    if names.FOLD_ANSWERS in results and rule.name in ("cv_error", "mean_loss"):
+    by_loss = names.FOLD_LOSS_MEAN in rule.needs
+    if names.FOLD_ANSWERS in results and (by_loss or rule.name == "cv_error"):
         # What was counted of dropped candidates stands for their estimates.
-        answers = results[names.FOLD_ANSWERS]
-        rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
-        if rule.of_declared_loss:
+        if by_loss:
             rates = results[names.FOLD_LOSS_MEAN]
+        else:
+            answers = results[names.FOLD_ANSWERS]
+            rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
         means = rates.mean(names.FOLD).values.ravel()
         shown = np.where(np.isfinite(shown), shown, means)
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
@@ -106,7 +108,8 @@ def plot_surface(
     label = f"{loss.what if loss else rule.name} "
     label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
-    label += "" if loss and loss.is_cost else ", %"
+    is_rate = rule.name != "mean_squared_error" and not (loss and loss.is_cost)
+    label += ", %" * is_rate
     place, title = _choice(results, criterion)
     ax = new_axes(ax)
     if rows is None:

@@ -320,6 +320,11 @@ class Certificate(Told):
         return isinf(self.largest)
 
     @property
+    def is_rate(self) -> bool:
+        """Whether it bounds a share of rows, which is shown in percent."""
+        return not (self.is_cost or self.is_tolerance)
+
+    @property
     def no_tolerance(self) -> str:
         """What is said where a tolerance is infinite."""
         what = self.what.removesuffix(" by")

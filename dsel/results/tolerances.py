@@ -83,20 +83,26 @@ class ToleranceReport(LimitsWithCaveats, Told):
         columns = {"off_by": self.off_by, "off_by_at_most": self.off_by_at_most}
         return pd.DataFrame(columns, index=pd.Index(self.shares, name="share"))
 
+    @property
+    def heads(self) -> Fact:
+        """Heads of the table."""
+        return "share of predictions", "off by about", "off by at most"
+
+    def cells(self) -> list[Fact]:
+        """Return the texts of each share: itself, then what `heads` name."""
+        numbers = zip(self.shares, self.off_by, self.off_by_at_most, strict=True)
+        return [
+            (f"{100 * share:.6g}%", amount_about(seen), amount_at_most(limit))
+            for share, seen, limit in numbers
+        ]
+
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
         sure = f"{confidence(self.delta)}% confidence, all at once"
         head = f"Tolerances ({sure}): {self.model}"
         if self.remarks:
             head = f"No guarantee, since {self.remarks[0]}: {self.model}"
-        rows = [
-            (f"{100 * share:.6g}%", amount_about(seen), amount_at_most(limit))
-            for share, seen, limit in zip(
-                self.shares, self.off_by, self.off_by_at_most, strict=True
-            )
-        ]
         below = [f"No guarantee: {why}" for why in self.remarks[1:]]
         if not all(map(isfinite, self.off_by_at_most)):
             below.insert(0, "inf: too few labeled rows for so large a share")
-        heads = ("share of predictions", "off by about", "off by at most")
-        return [("", head), heads, *rows, *(("", line) for line in below)]
+        return [("", head), self.heads, *self.cells(), *(("", line) for line in below)]

@@ -15,7 +15,7 @@ from dsel.bounds.tolerance import (
     deviation_edges,
     expected_tolerance,
     rows_needed,
-    shared_levels,
+    share_level,
 )
 
 LEVELS = st.floats(0.01, 0.9)
@@ -97,18 +97,38 @@ def test_tolerance_limit__fails_at_most_delta_of_the_time(rng, kind, level, delt
     assert stats.binom.sf(failures - 1, draws, delta) > 1e-4
 
 
-def test_shared_levels__reach_the_level_together():
-    sizes = np.array([20, 60, 120, 400])
-    of_residuals, of_deviations = shared_levels(sizes, level=0.1, delta=0.01)
-    known = ~np.isnan(of_residuals)
-    assert known.tolist() == [False, True, True, True]
-    np.testing.assert_allclose((of_residuals + of_deviations)[known], 0.1)
-    assert (of_residuals[known] <= RESIDUAL_PART * 0.1).all()
-    assert of_deviations[~known].tolist() == [0.0]
-    # The level that is reached gives the tolerance that was allowed for.
-    allowed = allowed_exceedances(sizes[1:], level=RESIDUAL_PART * 0.1, delta=0.01)
-    for n_rows, level, count in zip(sizes[1:], of_residuals[1:], allowed, strict=True):
-        assert allowed_exceedances(n_rows, level=level, delta=0.01) == count
+@pytest.mark.parametrize("n_rows", [0, 5, 40, 60, 120, 400, 5_000])
+@pytest.mark.parametrize("delta", [0.2, 0.024])
+def test_share_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
+    made = share_level(n_rows, level=0.1, delta=delta, extra_delta=delta / 25)
+    allowed = int(allowed_exceedances(n_rows, level=0.1, delta=delta))
+    if made.n_exceeding < 0:
+        assert allowed < 1
+        assert np.isnan(made.of_residuals)
+        return
+    assert made.of_residuals + made.of_deviations == pytest.approx(0.1)
+    assert made.n_exceeding <= max(0, allowed)
+    if made.n_exceeding:
+        assert made.of_residuals <= RESIDUAL_PART * 0.1
+
+
+@pytest.mark.parametrize(("n_rows", "level"), [(60, 0.1), (120, 0.1), (60, 0.5)])
+@pytest.mark.parametrize("delta", [0.4, 0.2])
+def test_share_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(
+    rng, n_rows, level, delta
+):
+    # Of uniform residuals a row is beyond t with probability 1 - t.
+    extra, draws = delta / 10, 20_000
+    made = share_level(n_rows, level=level, delta=delta, extra_delta=extra)
+    allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
+    ordered = np.sort(rng.random((draws, n_rows)), axis=1)
+    whole, part = (
+        1 - ordered[:, n_rows - 1 - count] for count in (allowed, made.n_exceeding)
+    )
+    first, second = whole > level, part > made.of_residuals
+    assert stats.binom.sf((first | second).sum() - 1, draws, delta + extra) > 1e-4
+    # What is paid for is used: nearly the extra failures are there.
+    assert (second & ~first).mean() > 0.7 * extra
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=1), LEVELS, DELTAS)

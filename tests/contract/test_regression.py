@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import dsel
 from dsel.bounds import fold_shares, tolerance_limit
+from dsel.report import write_report
 
 pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
 
@@ -180,6 +181,20 @@ def test_report__has_four_tolerances_at_once_and_names_those_that_cannot_be_had(
     assert "too few for a tolerance of 50%" not in " ".join(str(few).split())
     own = search(report=[0.75]).certified_report().to_dataframe()
     assert own.index.tolist() == [0.75]
+
+
+def test_figures_and_page__have_units_and_no_percent(tmp_path):
+    plan = dsel.plan_search(Ridge(), GRID, X, Y, POOL, report=True, random_state=0)
+    cube = plan.run(out=tmp_path / "run").results
+    axes = dsel.plots.plot_certificates(cube)
+    assert axes.get_xlabel() == "90% of predictions are off by"
+    assert "%" not in dsel.plots.plot_surface(cube).get_ylabel()
+    page = write_report(cube, tmp_path / "page.html")
+    text = page.read_text()
+    assert "How far off predictions are" in text
+    assert "the mean squared error ranked" in text
+    few = dsel.plan_search(Ridge(), GRID, X[:90], Y[:90], random_state=0).run()
+    assert dsel.plots.plot_certificates(few.results).get_xlim()[1] < np.inf
 
 
 @pytest.mark.parametrize("n_rows", [100, 170])
