@@ -22,7 +22,7 @@ from dsel.cli.running import (
     run_plan,
     text_options,
 )
-from dsel.data.frames import taken
+from dsel.data.frames import take_rows
 from dsel.data.labeled import check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
@@ -360,7 +360,12 @@ def _labeled_rows(
     note = f"{n_missing:,} of {len(y):,} rows have no label in {target!r}: they {use}"
     known, others = np.flatnonzero(~missing), np.flatnonzero(missing)
     labels = np.array(y[known].tolist())
-    return taken(X, known), labels, None if has_pool else taken(X, others), [note]
+    return (
+        take_rows(X, known),
+        labels,
+        None if has_pool else take_rows(X, others),
+        [note],
+    )
 
 
 def parse_loss(

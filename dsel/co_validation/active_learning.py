@@ -17,7 +17,7 @@ from dsel import names
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, show
 from dsel.co_validation.covalidate import check_options, covalidate
-from dsel.data.frames import native, stacked
+from dsel.data.frames import concatenate_rows, native
 from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.answers import class_scores
@@ -249,7 +249,7 @@ class _Labeling:
         picks: Picks = self.pool.reduce(
             least_sure,
             lambda one, other: first(
-                map(stacked, zip(one, other, strict=True)), n_rows
+                map(concatenate_rows, zip(one, other, strict=True)), n_rows
             ),
             keep=True,
             allow_nan=self.allow_nan,
@@ -268,7 +268,7 @@ class _Labeling:
             )
         self.y.extend(labels)
         self.rows = np.concatenate([self.rows, picks.rows])
-        self.X = picks.X if self.X is None else stacked([self.X, picks.X])
+        self.X = picks.X if self.X is None else concatenate_rows([self.X, picks.X])
 
     def step(self, **options: Any) -> ActiveStep:
         """Estimate the error from the rows labeled so far and all others."""

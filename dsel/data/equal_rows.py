@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.frames import encoded
+from dsel.data.frames import encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
@@ -32,7 +32,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
     rounded. Zeros of either sign are equal, and so are missing values. Rows are told by
     hashes of 64 bits: a chance hit makes a bound larger, never too small.
     """
-    X, dtype = encoded(labeled.X), np.dtype(np.float64)
+    X, dtype = encode_rows(labeled.X), np.dtype(np.float64)
     if pool.dtype.kind != "O":
         dtype = compared_type(X.dtype, pool.dtype)
     elif pool.frames is not None:  # rounded as the pool's floats
@@ -50,7 +50,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
 
     def find(X: Any) -> NDArray[np.bool_]:
-        likely = encoded(X)
+        likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
         for some, hashed in stages:
             hashes = row_hashes(comparable(likely[:, some], dtype))
@@ -104,7 +104,7 @@ def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
     """Return rows in a form in which equal rows have equal bytes."""
-    X = encoded(X)
+    X = encode_rows(X)
     if sparse.issparse(X):
         matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)
         matrix.sum_duplicates()

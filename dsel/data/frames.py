@@ -140,7 +140,7 @@ class Frame:
 
     def __getitem__(self, rows: Any) -> "Frame":
         """Return some rows: a slice, their numbers, or a mask."""
-        return Frame(taken(self.given, rows), self.schema)
+        return Frame(take_rows(self.given, rows), self.schema)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(self.numbers, dtype=dtype, copy=copy)
@@ -263,7 +263,7 @@ def native(rows: Any) -> Any:
     return rows.native if isinstance(rows, Frame) else rows
 
 
-def unchangeable(rows: Any) -> Any:
+def read_only_rows(rows: Any) -> Any:
     """Return rows as estimators get them, read-only where other tasks share them."""
     # One that works in place, as StandardScaler(copy=False), makes a copy or fails.
     rows = native(rows)
@@ -289,17 +289,17 @@ def numbers(rows: Any) -> Any:
     return rows.numbers if isinstance(rows, Frame) else rows
 
 
-def encoded(rows: Any) -> Any:
+def encode_rows(rows: Any) -> Any:
     """Return rows such that equal ones are equal numbers; see `Frame.encoded`."""
     return rows.encoded if isinstance(rows, Frame) else rows
 
 
-def taken(rows: Any, which: Any) -> Any:
+def take_rows(rows: Any, which: Any) -> Any:
     """Return the rows of a table that a slice, row numbers or a mask select."""
     if isinstance(rows, pd.DataFrame):
         # All rows in their order are no copy in pandas 3, and an estimator that works
         # in place would write into the caller's frame.
-        is_view = isinstance(which, slice)  # `unchangeable` copies what is predicted
+        is_view = isinstance(which, slice)  # `read_only_rows` copies what is predicted
         return rows.iloc[which].copy(deep=_ARE_DEEP or not is_view)
     return rows[which]
 
@@ -350,13 +350,13 @@ def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(rows.to_numpy(dtype=dtype, **missing))
 
 
-def stacked(parts: Sequence[Any]) -> Any:
+def concatenate_rows(parts: Sequence[Any]) -> Any:
     """Concatenate blocks of rows; the result is CSR where any block is sparse."""
     first = parts[0]
     if len(parts) == 1:
         return first
     if isinstance(first, Frame):
-        return Frame(stacked([part.given for part in parts]), first.schema)
+        return Frame(concatenate_rows([part.given for part in parts]), first.schema)
     if isinstance(first, pd.DataFrame):
         return pd.concat(parts)
     if any(sparse.issparse(part) for part in parts):
@@ -364,7 +364,7 @@ def stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def summed(rows: Any) -> Any:
+def merge_entries(rows: Any) -> Any:
     """Return rows unchanged, sparse ones as CSR without duplicate entries."""
     if not sparse.issparse(rows):
         return rows

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from dsel.data.frames import Frame, encoded
+from dsel.data.frames import Frame, encode_rows
 from dsel.data.row_random import row_random
 from dsel.runtime.versions import PACKAGES
 
@@ -168,7 +168,7 @@ def content_hash(*tables: Any) -> str:
     for table in tables:
         if isinstance(table, Frame):
             digest.update(table.schema.text.encode())
-        array = encoded(table)
+        array = encode_rows(table)
         is_sparse = sparse.issparse(array)
         parts = [array.data, array.indices, array.indptr] if is_sparse else [array]
         types = [part.dtype.str for part in parts]

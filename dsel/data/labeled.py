@@ -32,7 +32,7 @@ from dsel.data.frames import (
     copy_rows,
     frame_of,
     has_named_columns,
-    summed,
+    merge_entries,
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
@@ -117,7 +117,7 @@ def labeled_rows(
                 "label more rows."
             )
         return LabeledRows(copy_rows(features), labels, np.empty(0), names)
-    classes, codes = coded(labels)
+    classes, codes = code_labels(labels)
     if len(classes) > max(MOST_SINGLE, len(labels) // 2):
         raise ValueError(
             f"`y` must hold classes, got {len(classes):,} different labels in "
@@ -190,7 +190,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     if frame is not None and not hasattr(X, "iloc"):
         return frame.numbers
     try:
-        return summed(
+        return merge_entries(
             check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
         )
     except Exception as error:  # objects of a user's class have errors of their own
@@ -401,7 +401,7 @@ def check_targets(X: Any, y: Any) -> None:
         )
 
 
-def coded(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def code_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted classes, at least two, and the code of each label."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:

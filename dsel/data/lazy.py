@@ -8,11 +8,11 @@ import numpy as np
 from dask.delayed import delayed
 
 from dsel.arrays import check_rows
-from dsel.data.frames import summed
+from dsel.data.frames import merge_entries
 from dsel.data.pool import Pool
 
 
-def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Let a method that handles each row by itself take a Dask array, too."""
 
     @wraps(method)
@@ -32,7 +32,7 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
     if not (X is None or np.isscalar(X)):
         check_rows(X)
     if not hasattr(X, "dask"):
-        return function(summed(X))
+        return function(merge_entries(X))
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
     if getattr(X, "ndim", 0) != 2 or np.isnan(sizes).any():
         raise ValueError(
@@ -47,7 +47,7 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
     def of_block(X: Any, function: Any) -> Any:
         if not X.shape[0]:  # of a chunk that a filter left empty
             return meta
-        return np.asarray(function(summed(X)))
+        return np.asarray(function(merge_entries(X)))
 
     # As a value of its own the function, with its model, enters the graph once.
     return X.rechunk({1: -1}).map_blocks(

@@ -102,7 +102,7 @@ def convert_pool(
     """
     written = _text_kinds(location)
     _check_kinds(pool, schema, written, where)
-    return _converted(pool, schema, written, where)
+    return _convert_blocks(pool, schema, written, where)
 
 
 def _text_kinds(location: str) -> dict[str, Kind]:
@@ -195,7 +195,7 @@ def _as_texts(values: pd.Series) -> pa.Array:
     return pa.array(values, pa.string(), from_pandas=True)
 
 
-def _converted(
+def _convert_blocks(
     pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
 ) -> Pool:
     """Return the pool with a task for each block that converts it."""

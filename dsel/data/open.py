@@ -28,9 +28,9 @@ from dsel.data.frames import (
     check_names,
     frame_of,
     has_named_columns,
-    summed,
+    merge_entries,
     table_nbytes,
-    taken,
+    take_rows,
 )
 from dsel.data.parquet import from_parquet, has_parquet
 from dsel.data.pool import Pool, in_blocks, in_slices
@@ -168,7 +168,7 @@ def naming_argument(location: str, name: str) -> Iterator[None]:
 
 
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
-    lower, place = location.lower().rstrip("/"), rooted(location)
+    lower, place = location.lower().rstrip("/"), absolute_path(location)
     options = options if "://" in place else {}
     if lower.endswith(NPY) and "://" not in location:  # which tasks map themselves
         with naming_file(place):
@@ -201,7 +201,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
     return from_zarr(_checked(array), url, options, is_whole=True)
 
 
-def rooted(location: str) -> str:
+def absolute_path(location: str) -> str:
     """Return an absolute path, for tasks that run elsewhere; a URL unchanged."""
     # Of a local place, too: fsspec makes no folders there.
     if location.startswith(("file://", "local://")):
@@ -259,7 +259,7 @@ def _of_object(source: Any) -> Pool:
         is_sparse = sparse.issparse(source._meta)
         pool = _with_stored(pool, is_sparse=is_sparse)
     elif sparse.issparse(source):
-        pool = _of_memory(summed(sparse.csr_matrix(source)))
+        pool = _of_memory(merge_entries(sparse.csr_matrix(source)))
     else:
         pool = _of_memory(as_array(source, "pool"))
         if file := _mapped_file(source):
@@ -295,7 +295,7 @@ def _checked(array: Any) -> Any:
 def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
     """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
     return in_slices(
-        partial(_csr_rows if sparse.issparse(rows) else taken, rows),
+        partial(_csr_rows if sparse.issparse(rows) else take_rows, rows),
         schema or rows,
         rows.shape[0],
         Origin(),

@@ -27,15 +27,15 @@ from dsel.data.frames import (
     Frame,
     FrameSchema,
     check_finite,
-    encoded,
+    concatenate_rows,
+    encode_rows,
     frame_like,
     frame_of,
+    merge_entries,
     numbers,
     numbers_of,
-    stacked,
-    summed,
     table_nbytes,
-    taken,
+    take_rows,
 )
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
@@ -159,7 +159,7 @@ class Pool:
                 "`pool` cannot be an array without a copy; call numpy.asarray(pool)."
             )
         blocks = self.reduce(lambda X, _: [numbers(X)], add, allow_nan=True)
-        rows = stacked(blocks)
+        rows = concatenate_rows(blocks)
         rows = rows.toarray() if sparse.issparse(rows) else rows
         return np.asarray(rows, dtype=dtype)
 
@@ -275,7 +275,7 @@ class Pool:
 
         def words_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
             # They add up to the same for any chunking of the same rows.
-            hashes = row_hashes(encoded(X))
+            hashes = row_hashes(encode_rows(X))
             odd = (row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS)
             return np.array([np.sum(hashes * each) for each in odd])
 
@@ -609,10 +609,12 @@ def read_blocks(
         mask = kept.mask(start, stop)
         if not mask.any():
             continue
-        rows = stacked([_computed(graph, pool, at) for at in range(first, last)])
+        rows = concatenate_rows(
+            [_computed(graph, pool, at) for at in range(first, last)]
+        )
         for at in range(0, len(mask), block_rows):
             part = slice(at, at + block_rows)
-            block = _block(pool, start + at, taken(rows, part), mask[part])
+            block = _block(pool, start + at, take_rows(rows, part), mask[part])
             if len(block.rows):
                 check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
                 yield block
@@ -647,13 +649,13 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
     """Return a block of rows with its first row number, without masked rows."""
     numbers = np.arange(first, first + len(mask))
     if not mask.all():
-        numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
+        numbers, X = numbers[mask], take_rows(X, np.flatnonzero(mask))
     if pool.target_schema is not None:
         X = frame_like(X, pool.target_schema)
     elif isinstance(X, pd.DataFrame):
         X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
     elif sparse.issparse(X):
-        X = summed(sparse.csr_matrix(X, dtype=pool.dtype))
+        X = merge_entries(sparse.csr_matrix(X, dtype=pool.dtype))
     else:  # in one layout for all chunks: BLAS may round others differently
         X = np.ascontiguousarray(X, dtype=pool.dtype)
     return Block(numbers, X)

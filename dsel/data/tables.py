@@ -95,7 +95,7 @@ def naming_file(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[None]:
+def name_text_file(path: str) -> Iterator[None]:
     """Add the name of the text file to errors that only say what is wrong."""
     try:
         yield
@@ -369,7 +369,7 @@ class TextSource(NamedTuple):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all files in order as text; columns of `raw` untrimmed."""
         for file in self.files:
-            with reading(file.path):
+            with name_text_file(file.path):
                 yield from file.batches(names, is_checked=is_checked, raw=raw)
 
     @property
@@ -406,7 +406,7 @@ def text_source(
     paths = _files_in(location, TEXT_FILES) or [location]
     files = []
     for path in paths:
-        with reading(path):
+        with name_text_file(path):
             files.append(open_text(path, separator=separator, encoding=encoding))
         lacking = {*files[0].names} ^ {*files[-1].names}
         if lacking:
@@ -440,7 +440,7 @@ def scan_columns(
 
 def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
     """Return the decimal mark of a text table; ValueError where it has two."""
-    with reading(source.location):
+    with name_text_file(source.location):
         return decimal_mark(scans, source.files[0].separator)
 
 

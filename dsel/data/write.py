@@ -31,7 +31,7 @@ from dsel.checks import (
 )
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
-from dsel.data.open import naming_argument, open_pool, rooted
+from dsel.data.open import absolute_path, naming_argument, open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, check_converted
 from dsel.data.tables import (
@@ -174,7 +174,7 @@ def write_pool(
         fill: Any = partial(_fill_from_text, source=source, columns=columns)
     else:
         with naming_argument(file, "source") if file else nullcontext():
-            pool = _opened(source, file, target, options)
+            pool = _open_source(source, file, target, options)
         columns = None if pool.columns is None else list(pool.columns)
         n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
         content = pool.token
@@ -184,7 +184,7 @@ def write_pool(
     row_nbytes = n_columns * numbers.itemsize
     size, most = chunk_rows or CHUNK_NBYTES // row_nbytes, MOST_NBYTES // row_nbytes
     check_integer(size or 1, "chunk_rows", at_least=1, at_most=max(most, 1))
-    place, token = rooted(path), tokenize(content, str(numbers), size)
+    place, token = absolute_path(path), tokenize(content, str(numbers), size)
     its_options = options if "://" in place else {}
     if _is_to_write(place, its_options, token):
         # Measurements hardly compress, so codecs must be quick; the checksum costs a
@@ -221,7 +221,7 @@ def write_pool(
     return open_pool(place, storage_options=options)
 
 
-def _opened(source: Any, file: str, target: str | None, options: Any) -> Pool:
+def _open_source(source: Any, file: str, target: str | None, options: Any) -> Pool:
     """Open a source that is not a text file as a pool, without its target column."""
     if file.lower().endswith(NPZ):  # whose labels are apart
         table, target = read_table(file, target=target), None
@@ -279,7 +279,7 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     # chunks after what was written has been removed.
     threads = nullcontext() if client else ThreadPoolExecutor(n_threads)
     size, scheduler = array.chunks[0], client or "threads"
-    rows = pool.as_array(client).map_blocks(_held, array.dtype, dtype=array.dtype)
+    rows = pool.as_array(client).map_blocks(_cast_rows, array.dtype, dtype=array.dtype)
     rows = rows.rechunk((size, -1))
     with (
         pool.unchanged(),
@@ -326,7 +326,7 @@ class _TextColumns(NamedTuple):
         return repr(example) if example else str(column.kind)
 
 
-def _scanned(
+def _scan_text(
     source: TextSource, columns: Sequence[str], report: Progress, *, is_exact: bool
 ) -> _TextColumns:
     """Scan a text table for the kinds of its columns; raise where one does not fit."""
@@ -384,7 +384,7 @@ def _check_values(
 def _fill_from_text(
     array: Any, *, source: TextSource, columns: list[str], report: Progress
 ) -> None:
-    found = _scanned(source, columns, report, is_exact=False)
+    found = _scan_text(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     others = [each for each in found.columns if each.kind not in are_numbers]
     if others:
@@ -405,7 +405,7 @@ def _fill_from_text(
             rows = np.concatenate(waiting)
             part, rest = rows[:size], rows[size:]
             waiting[:] = [rest] if len(rest) else []
-            array.append(_held(part, array.dtype))
+            array.append(_cast_rows(part, array.dtype))
             written += min(n, size)
             report(done + written, found.n_rows)
         return written
@@ -438,7 +438,7 @@ def _write_parquet(
             f"remove it."
         )
     features, is_exact = source.features(target), source.like is None
-    found = _scanned(source, features, report, is_exact=is_exact)
+    found = _scan_text(source, features, report, is_exact=is_exact)
     fields = [
         pa.field(column.name, _arrow_type(column, found)) for column in found.columns
     ]
@@ -486,7 +486,7 @@ def _number_type(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def _held(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _cast_rows(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return rows in another type; ValueError where that would change a value."""
     with np.errstate(invalid="ignore"):
         held = rows.astype(dtype, copy=False)

@@ -17,17 +17,17 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Floats, Integers
 from dsel.checks import show
 from dsel.data.cache import nbytes_of
-from dsel.data.frames import unchangeable
+from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
-from dsel.families.family import FitCounts, FittedGroup, asked
-from dsel.families.prefixes import has_prefix, transformed
+from dsel.families.family import FitCounts, FittedGroup, iter_queries
+from dsel.families.prefixes import has_prefix, transform_rows
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
-    answers = np.asarray(model.predict(unchangeable(X)))
+    answers = np.asarray(model.predict(read_only_rows(X)))
     if answers.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
             f"`predict` of {type(model).__name__} must answer each row with one label, "
@@ -38,7 +38,7 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
 
 def predict_numbers(model: Any, X: Any) -> Floats:
     """Predict a number for each row."""
-    predicted = np.asarray(model.predict(unchangeable(X)))
+    predicted = np.asarray(model.predict(read_only_rows(X)))
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
             f"`predict` of {type(model).__name__} must give each row one number, got "
@@ -47,7 +47,7 @@ def predict_numbers(model: Any, X: Any) -> Floats:
     return predicted.ravel().astype(np.float64)
 
 
-def predict_targets(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[Any]:
+def predict_codes_or_numbers(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[Any]:
     """Predict class codes, or numbers for a regressor."""
     return (
         predict_codes(model, X, classes) if len(classes) else predict_numbers(model, X)
@@ -59,7 +59,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
 
     Raises TypeError where the model has neither.
     """
-    X = unchangeable(X)
+    X = read_only_rows(X)
     # Of an SVC these are scores of pairs of classes, for three as many as classes.
     pairwise = [
         name
@@ -128,7 +128,7 @@ class FittedClassifiers(FittedGroup):
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for query, split, some, rows in asked(which, len(numbers)):
+        for query, split, some, rows in iter_queries(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             places = np.arange(len(numbers))[some].tolist()
             hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
@@ -139,9 +139,11 @@ class FittedClassifiers(FittedGroup):
                     continue
                 if encoder:
                     if encoder != known:
-                        seen = transformed(model.steps[:-1], unchangeable(part))
+                        seen = transform_rows(model.steps[:-1], read_only_rows(part))
                     known, model, table = encoder, model[-1], seen
-                codes[query, place, rows] = predict_targets(model, table, self.classes)
+                codes[query, place, rows] = predict_codes_or_numbers(
+                    model, table, self.classes
+                )
         return codes
 
     @cached_property

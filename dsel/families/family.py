@@ -204,7 +204,7 @@ class Family:
         raise NotImplementedError
 
 
-def asked(
+def iter_queries(
     which: Sequence[Integers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
     """Yield each query and split with the indices of its candidates and rows.
@@ -221,7 +221,7 @@ def asked(
                 yield query, split, np.flatnonzero(chosen == split), slice(None)
 
 
-def joined_numbers(
+def joined_order(
     fitted: Sequence[FittedGroup], candidates: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the candidates and splits that `Family.join` packs, in order."""

@@ -20,18 +20,18 @@ from dsel.data.frames import native
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text
 from dsel.data.splits import Split
-from dsel.families.answers import FittedClassifiers, predict_targets
+from dsel.families.answers import FittedClassifiers, predict_codes_or_numbers
 from dsel.families.family import (
     Cache,
     Candidate,
     Family,
     FitCounts,
     FittedGroup,
-    joined_numbers,
+    joined_order,
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
-from dsel.families.prefixes import cloned, fitted_prefix, has_prefix, with_seeds
+from dsel.families.prefixes import clone_estimator, fit_prefix, has_prefix, with_seeds
 from dsel.families.routing import groups_arguments
 
 _LIBSVM_DRAWS = threading.Lock()
@@ -149,7 +149,7 @@ class ScikitLearnFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = joined_numbers(fitted, candidates)
+        numbers, splits = joined_order(fitted, candidates)
         wanted = {
             key: model
             for piece in fitted
@@ -165,7 +165,7 @@ class ScikitLearnFamily(Family):
 
     def _count_errors(self, model: Any, X: Any, y: NDArray[Any]) -> int:
         """Count the wrong predictions; of a regressor those that are not finite."""
-        predicted = predict_targets(model, X, self.classes)
+        predicted = predict_codes_or_numbers(model, X, self.classes)
         is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
         return int(np.sum(is_wrong))
 
@@ -186,7 +186,7 @@ class ScikitLearnFamily(Family):
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
             return model, model, [X[part] for part in split.tests]
-        model = cloned(candidate.estimator)
+        model = clone_estimator(candidate.estimator)
         if has_prefix(model):
             with_seeds(model[:-1], self.seed, behind=(split.name,))
         params = model.get_params(deep=True)
@@ -210,7 +210,7 @@ class ScikitLearnFamily(Family):
             if given or not has_prefix(model):
                 model.fit(native(X[rows]), labels, **given)
                 return model, model, [X[part] for part in split.tests]
-            _, steps, seen, tests = fitted_prefix(
+            _, steps, seen, tests = fit_prefix(
                 model[:-1], X, y, self.classes, split, seed=self.seed, cache=cache
             )
             model[-1].fit(seen, labels)

@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
-from dsel.families.family import asked
+from dsel.families.family import iter_queries
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
 # subclass may predict otherwise.
@@ -96,7 +96,7 @@ class LinearStack(FittedClassifiers):
         every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.splits)))
-        for query, split, some, rows in asked(which, n_candidates):
+        for query, split, some, rows in iter_queries(which, n_candidates):
             position = self.splits.index(split)
             if every is not None:
                 codes[query][some, rows] = every[some, position, rows]

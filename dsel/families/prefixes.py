@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Integers
-from dsel.data.frames import native, unchangeable
+from dsel.data.frames import native, read_only_rows
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import hashed_seed
@@ -42,7 +42,7 @@ def first_step(estimator: Any) -> Any:
     return first_step(inner) if hasattr(inner, "fit") else estimator
 
 
-def fitted_prefix(
+def fit_prefix(
     steps: Pipeline,
     X: Any,
     y: NDArray[Any],
@@ -60,26 +60,26 @@ def fitted_prefix(
     `fit_transform` made of the training rows, and each part of the test rows as they
     leave the steps: None where it is empty, what was raised where a step refuses it.
     """
-    front = with_seeds(cloned(steps), seed, behind=(split.name,))
+    front = with_seeds(clone_estimator(steps), seed, behind=(split.name,))
     rows = content_hash(X, y, split.train_rows, *split.tests)
     name = blake2b(f"{rows}-{exact_text([front, labels])}".encode(), digest_size=16)
 
     def seen(rows: Integers) -> Any:
         try:
-            return transformed(front.steps, native(X[rows])) if len(rows) else None
+            return transform_rows(front.steps, native(X[rows])) if len(rows) else None
         except Exception as error:
             return error
 
     def make() -> Any:
         train = split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
-        return front.steps, unchangeable(rows), tuple(map(seen, split.tests))
+        return front.steps, read_only_rows(rows), tuple(map(seen, split.tests))
 
     made: Any = cache.get(f"prefix-{name.hexdigest()}", make)
     return name.hexdigest(), *made
 
 
-def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
+def transform_rows(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     """Return rows transformed by fitted steps.
 
     `Pipeline.transform` raises where the last step has no fitted attribute, as
@@ -91,7 +91,7 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     return X
 
 
-def cloned(estimator: Any) -> Any:
+def clone_estimator(estimator: Any) -> Any:
     """Return a clone in which frozen estimators have wrappers of their own.
 
     `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each

@@ -21,7 +21,7 @@ from dsel.checks import (
     check_truth,
 )
 from dsel.data.labeled import check_labels, check_unmasked
-from dsel.data.lazy import lazily
+from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
     EPS,
@@ -246,7 +246,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         self._fit_targets(X, np.asarray(y, np.float64))
         return self
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: Any) -> Floats:
         """Return f at every row, shape (n_rows,) or (n_rows, n_outputs)."""
         values = self._scores(X)
@@ -316,13 +316,13 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         self._fit_targets(X, targets)
         return self
 
-    @lazily
+    @takes_dask_arrays
     def decision_function(self, X: Any) -> Floats:
         """Return the scores, shape (n_rows,) for two classes, else one per class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of every row, shape (n_rows,)."""
         scores = self._scores(X)

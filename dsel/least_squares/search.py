@@ -30,7 +30,7 @@ from dsel.checks import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_targets, check_unmasked
-from dsel.data.lazy import lazily
+from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.families.answers import predict_numbers
@@ -164,7 +164,7 @@ class Search(RegressorMixin, BaseEstimator):
             centers=centers,
         )
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: Any) -> Floats:
         """Predict with the chosen model; of a Dask array lazily.
 

@@ -148,7 +148,7 @@ class StreamedLeastSquaresSearch(Search):
         if self.centers is None:
             wanted = check_integer(self.n_centers, "n_centers", at_least=1)
             n_centers, drawn = min(wanted, rows.n_rows), f"of seed {seed}"
-            place = partial(drawn_rows, rows, n_targets, n_centers, seed, client)
+            place = partial(draw_rows, rows, n_targets, n_centers, seed, client)
         else:
             centers = check_centers(self.centers, self.n_features_in_)
             n_centers, drawn = len(centers), content_hash(centers)
@@ -156,7 +156,7 @@ class StreamedLeastSquaresSearch(Search):
         models: list[tuple[Record, Floats | None, ThinSolution]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
-            self.centers_ = kept(store, "centers", place)["points"]
+            self.centers_ = get_or_store(store, "centers", place)["points"]
             passes = partial(self._stream, lams, rows, n_targets, client, store)
             # On one thread, else the last digits depend on the machine's cores.
             with single_threaded():
@@ -221,7 +221,7 @@ class StreamedLeastSquaresSearch(Search):
 
             name = f"{key.partition('/')[0]}-width={width!r}"
             make = partial(rows.reduce, of_block, merge, client=client, name=name)
-            return kept(store, key, make)
+            return get_or_store(store, key, make)
 
         moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
         solution = solve_moments(
@@ -275,7 +275,7 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     return open_pool(joined), targets.shape[1]
 
 
-def kept(store: Store | None, key: str, make: Callable[[], Sums]) -> Sums:
+def get_or_store(store: Store | None, key: str, make: Callable[[], Sums]) -> Sums:
     """Return the stored value of a key, or compute and store it."""
     if store is None:
         return make()
@@ -285,9 +285,7 @@ def kept(store: Store | None, key: str, make: Callable[[], Sums]) -> Sums:
     return {name: np.asarray(each)[()] for name, each in fields}
 
 
-def drawn_rows(
-    rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any
-) -> Sums:
+def draw_rows(rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any) -> Sums:
     """Return random rows without their targets, as ``points``."""
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(rows.n_rows, n_drawn, replace=False))

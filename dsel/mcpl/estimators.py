@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.arrays import Floats, Integers, validate_data
 from dsel.checks import as_array, check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
-from dsel.data.labeled import check_labels, coded, codes_of, with_columns
-from dsel.data.lazy import lazily
+from dsel.data.labeled import check_labels, code_labels, codes_of, with_columns
+from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
@@ -26,14 +26,14 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
 
     n_features_in_: int
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,)."""
         scores = self.decision_function(X)
         codes = scores > 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes.astype(np.intp)])
 
-    @lazily
+    @takes_dask_arrays
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the posterior probability of each class, shape (n_rows, K)."""
         scores = self.decision_function(X)
@@ -43,7 +43,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
             scores = np.column_stack([np.zeros_like(scores), scores])
         return np.asarray(softmax(scores, axis=1))
 
-    @lazily
+    @takes_dask_arrays
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return ln p(x, k) up to a term common to all classes, shape (n_rows, K).
 
@@ -84,10 +84,10 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         # Sets `n_features_in_`, and `feature_names_in_` of data frames, which pools
         # are checked against.
         rows, labels = validate_data(self, X, check_labels(y), dtype=np.float64)
-        self.classes_, codes = coded(labels)
+        self.classes_, codes = code_labels(labels)
         return moments_of(rows, codes, len(self.classes_))
 
-    def _opened(self, pool: Any) -> Any:
+    def _open_pool(self, pool: Any) -> Any:
         """Return a pool with the columns of the labeled rows, or None if empty."""
         if pool is None:
             return None
@@ -233,7 +233,7 @@ class SemiSupervisedLDA(_GaussianClassifier):
         try:
             fitted, gap, lower, n_passes, status = fit_contrast(
                 labeled,
-                self._opened(pool),
+                self._open_pool(pool),
                 ridge=check_nonnegative(self.ridge, "ridge"),
                 tol=check_positive(self.tol, "tol"),
                 max_passes=check_integer(self.max_passes, "max_passes", at_least=1),
@@ -349,7 +349,7 @@ class OracleLDA(MaximumLikelihoodLDA):
             Where a row of the pool has no label, or one that is not in `y`, or the
             covariance is singular.
         """
-        moments, opened = self._labeled(X, y), self._opened(pool)
+        moments, opened = self._labeled(X, y), self._open_pool(pool)
         if opened is not None:
             labels = (
                 np.zeros(0)

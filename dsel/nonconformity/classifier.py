@@ -20,9 +20,9 @@ from dsel.candidates import drawn, make_candidates, with_learner_tags
 from dsel.checks import check_choice, check_delta, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.equal_rows import content_random, find_equal, known_hashes
-from dsel.data.frames import summed
-from dsel.data.labeled import check_labels, coded, with_columns
-from dsel.data.lazy import lazily
+from dsel.data.frames import merge_entries
+from dsel.data.labeled import check_labels, code_labels, with_columns
+from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
@@ -164,8 +164,8 @@ class NonconformityClassifier(
         )
         if get_tags(self).input_tags.positive_only:
             check_non_negative(X, f"{type(self.estimator).__name__}.fit")
-        self.classes_, codes = coded(labels)
-        X, n = summed(X), len(codes)
+        self.classes_, codes = code_labels(labels)
+        X, n = merge_entries(X), len(codes)
         n_held = self.validation_size
         if n_held is None:
             n_held = max(1, min(n // 5, LARGEST_VALIDATION))
@@ -228,7 +228,7 @@ class NonconformityClassifier(
         check_is_fitted(self)
         return xr.Dataset.from_dict(self.results_record_)
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: Any) -> Any:
         """Predict the label that conforms most to the chosen model, (n_rows,).
 
@@ -240,7 +240,7 @@ class NonconformityClassifier(
         label = self._answer(X).label  # raises where nothing was fitted
         return self.classes_[label]
 
-    @lazily
+    @takes_dask_arrays
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which the region of a model has one label.
 
@@ -249,7 +249,7 @@ class NonconformityClassifier(
         """
         return self._answer(X).critical_count / self.n_validation_
 
-    @lazily
+    @takes_dask_arrays
     def chosen_model(self, X: Any) -> Any:
         """Return the index in `params_` of the model that predicts each row.
 
@@ -500,7 +500,7 @@ class NonconformityClassifier(
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return summed(validate_data(self, X, accept_sparse="csr", reset=False))
+        return merge_entries(validate_data(self, X, accept_sparse="csr", reset=False))
 
 
 def _grid_cube(

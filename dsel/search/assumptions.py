@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.data.equal_rows import comparable, duplicate_finder
-from dsel.data.frames import Frame, encoded, stacked
+from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
@@ -85,7 +85,7 @@ def look_at_pool(
         client=client,
         allow_nan=allow_nan,
     )
-    sample = stacked(rows) if rows else None
+    sample = concatenate_rows(rows) if rows else None
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
     test = two_sample_test(labeled.X, sample, seed=seed)
@@ -151,7 +151,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
 
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     drawn = []
-    for each in map(encoded, (labeled, unlabeled)):
+    for each in map(encode_rows, (labeled, unlabeled)):
         if each.shape[0] > SAMPLE_ROWS:
             rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
             each = each[np.sort(rows)]
@@ -161,7 +161,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     # which is all that matters to a forest: scikit-learn's takes values that differ by
     # less than 1e-7 for equal. Zeros of CSR rows stay zeros.
     with np.errstate(over="ignore"):
-        X = stacked(drawn).astype(np.float32)
+        X = concatenate_rows(drawn).astype(np.float32)
     if sparse.issparse(X):
         _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
         X.data = (places[:-1] - places[-1]).astype(np.float64)

@@ -14,7 +14,7 @@ from dsel.arrays import Integers
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, show
 from dsel.data.equal_rows import duplicate_finder
-from dsel.data.frames import Frame, stacked, unchangeable
+from dsel.data.frames import Frame, concatenate_rows, read_only_rows
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -59,7 +59,7 @@ class _Tally:
             rows[kept],
             np.concatenate([self.old, other.old])[kept],
             np.concatenate([self.new, other.new])[kept],
-            None if self.X is None else stacked([self.X, other.X])[kept],
+            None if self.X is None else concatenate_rows([self.X, other.X])[kept],
         )
 
 
@@ -83,7 +83,7 @@ class _Predictor:
                     X.given[list(self.columns)], X.schema.with_columns(self.columns)
                 )
             X = X if self.takes_frame else X.numbers
-        labels = column_or_1d(self.model.predict(unchangeable(X)))
+        labels = column_or_1d(self.model.predict(read_only_rows(X)))
         if len(labels) != n_rows:
             raise ValueError(
                 f"`predict` of `{self.name}` must return one label for each row, got "

@@ -18,7 +18,7 @@ from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import as_array, explain_unknown
 from dsel.data.frames import frame_like, frame_of, has_named_columns
 from dsel.data.groups import take_groups, without_column
-from dsel.data.lazy import lazily
+from dsel.data.lazy import takes_dask_arrays
 from dsel.families.kinds import is_regressor
 from dsel.families.routing import RoutedFit
 from dsel.results.by_value import ReportByValue
@@ -357,7 +357,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "plan_"}
 
-    @lazily
+    @takes_dask_arrays
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels, or numbers, with the chosen model; of a Dask array lazily.
 
@@ -386,7 +386,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return predict_interval(self.choice_, self.models_, self._rows(X))
 
     @available_if(_best_has("predict_proba"))
-    @lazily
+    @takes_dask_arrays
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities of `classes_`; of a Dask array lazily."""
         rows = self._rows(X)
@@ -394,14 +394,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return by_class(values, self.best_estimator_, self.classes_, 0.0)
 
     @available_if(_best_has("predict_log_proba"))
-    @lazily
+    @takes_dask_arrays
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of the probabilities of `classes_`, -inf for 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_best_has("decision_function"))
-    @lazily
+    @takes_dask_arrays
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores of the chosen model; of a Dask array lazily.
 

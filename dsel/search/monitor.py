@@ -25,7 +25,7 @@ from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import as_array, check_probability, listed
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
-from dsel.data.frames import Frame, frame_like, stacked, taken
+from dsel.data.frames import Frame, concatenate_rows, frame_like, take_rows
 from dsel.data.labeled import (
     LabeledRows,
     check_unmasked,
@@ -240,7 +240,7 @@ class _Tally:
         kept = smallest_words(words, rows, SAMPLE_ROWS)
         sample = None
         if self.sample is not None:
-            sample = stacked([self.sample, later.sample])[kept]
+            sample = concatenate_rows([self.sample, later.sample])[kept]
         return _Tally(
             self.n_rows + later.n_rows,
             self.n_duplicates + later.n_duplicates,
@@ -633,5 +633,5 @@ def read_labeled_rows(
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))
     if labels is not None and labels.ndim == 1:
-        X = taken(X, np.flatnonzero(~pd.isna(labels)))
+        X = take_rows(X, np.flatnonzero(~pd.isna(labels)))
     return seen_rows(X, repr(location))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
-from dsel.data.frames import unchangeable
+from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of, with_columns
 from dsel.data.open import open_pool
 from dsel.families.kinds import is_classifier
@@ -93,7 +93,7 @@ def predict_pool(
     classes = np.asarray(model.classes_) if is_classifier(model) else None
 
     def answers(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        found = np.asarray(model.predict(unchangeable(X)))
+        found = np.asarray(model.predict(read_only_rows(X)))
         if classes is None:
             return {"value": found}
         if labels:

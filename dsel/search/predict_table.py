@@ -32,8 +32,8 @@ from dsel.data.frames import (
     Frame,
     check_finite,
     frame_of,
-    taken,
-    unchangeable,
+    read_only_rows,
+    take_rows,
 )
 from dsel.data.labeled import LabeledRows, with_columns
 from dsel.data.like import convert_pool
@@ -242,7 +242,7 @@ class ModelRows:
         X = self._given(X)
         checked = frame_of(X) if hasattr(X, "columns") else X
         check_finite(checked, self.where, rows, names, self.allow_nan)
-        return unchangeable(X)
+        return read_only_rows(X)
 
     def numbers(self, X: Any) -> Any:
         """Return a block of numbers as an array, or CSR, of the models' columns."""
@@ -288,9 +288,9 @@ class _Context:
             values = predict_numbers(self.model, prepared)
             ends = self.tolerance.interval(prepared, values)
             predicted = {PREDICTION: values} | dict(zip(ENDS, ends.T, strict=True))
-        if taken := [name for name in carried if name in predicted]:
+        if clashing := [name for name in carried if name in predicted]:
             raise ValueError(
-                f"`id` names {taken[0]!r}, as a column of predictions is called; "
+                f"`id` names {clashing[0]!r}, as a column of predictions is called; "
                 f"rename it in the table."
             )
         return pd.DataFrame({**carried, **predicted})
@@ -324,7 +324,7 @@ def _predictions(model: Any, X: Any) -> dict[str, NDArray[Any]]:
         last, first = np.sort(probabilities, axis=1)[:, -2:].T
         near = np.flatnonzero(first - last < NEAR)
         if len(near):
-            labels[near] = model.predict(taken(X, near))
+            labels[near] = model.predict(take_rows(X, near))
     found = {LABEL: labels}
     if probabilities is not None:
         columns = zip(classes.tolist(), probabilities.T, strict=True)

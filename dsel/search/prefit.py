@@ -17,7 +17,7 @@ from dsel.data.labeled import (
     codes_of,
 )
 from dsel.data.row_random import seed_from
-from dsel.families.answers import predict_targets
+from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Rows
 from dsel.losses.declared import declare_losses
@@ -68,7 +68,7 @@ def certify_prefit(
         rows, features = _safe_indexing(rows, drawn), features[drawn]
         labels, n_rows = labels[drawn], len(drawn)
     targets = labels if is_regression else codes_of(labels, classes)
-    predicted = predict_targets(model, rows, classes)
+    predicted = predict_codes_or_numbers(model, rows, classes)
     counts = declared.statistic.count(Rows(rows, targets), predicted)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))

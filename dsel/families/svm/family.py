@@ -12,17 +12,17 @@ from dsel.arrays import Integers
 from dsel.data.frames import Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
-from dsel.families.family import Cache, Candidate, Family, FitCounts, joined_numbers
+from dsel.families.family import Cache, Candidate, Family, FitCounts, joined_order
 from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.rows import packed_rows, usable
+from dsel.families.svm.rows import check_row_lengths, packed_rows
 from dsel.families.svm.settings import (
     KERNELS,
     PARAMETERS,
     check_gram,
     check_svc,
-    opened,
+    split_svc,
 )
 
 SHARE: Final = 0.6
@@ -42,7 +42,7 @@ class KernelSVMFamily(Family):
 
     def refusal(self, estimator: Any) -> str | None:
         """Return why an SVC cannot be fitted exactly here; "" for other estimators."""
-        _, prefix, svc = opened(estimator)
+        _, prefix, svc = split_svc(estimator)
         if type(svc) is not SVC:
             return ""
         others = set(self.fit_params) - {f"{prefix}sample_weight"}
@@ -63,7 +63,7 @@ class KernelSVMFamily(Family):
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
         """Return numbers, or a data frame for pipelines whose steps encode it."""
-        if isinstance(X, Frame) and opened(estimator)[0]:
+        if isinstance(X, Frame) and split_svc(estimator)[0]:
             names_columns = hasattr(first_step(estimator), "transformers")
             if names_columns or not X.schema.is_numeric:
                 return X
@@ -73,7 +73,7 @@ class KernelSVMFamily(Family):
         """Raise where a candidate cannot work; see `Family.check`."""
         kernels = set()
         for candidate in candidates:
-            steps, _, svc = opened(candidate.estimator)
+            steps, _, svc = split_svc(candidate.estimator)
             # What a pipeline makes of the rows is seen when it is fitted.
             check_svc(svc, None if steps else numbers(X))
             if not steps:
@@ -81,13 +81,15 @@ class KernelSVMFamily(Family):
         for kernel in sorted(kernels):
             if kernel == "precomputed":
                 check_gram(numbers(X))
-            usable(numbers(X), kernel)  # a fold must not fail what is chosen without it
+            check_row_lengths(
+                numbers(X), kernel
+            )  # a fold must not fail what is chosen without it
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ only in C."""
         found: dict[str, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda each: each.number):
-            steps, _, svc = opened(candidate.estimator)
+            steps, _, svc = split_svc(candidate.estimator)
             others = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
             found.setdefault(exact_text([steps, others]), []).append(candidate)
         return [tuple(group) for group in found.values()]
@@ -156,7 +158,7 @@ class KernelSVMFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> PackedSVMs:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = joined_numbers(fitted, candidates)
+        numbers, splits = joined_order(fitted, candidates)
         wanted = set(numbers)
         machines = [
             each.of(wanted)

@@ -13,11 +13,11 @@ from dsel.data.frames import Frame
 from dsel.data.identity import content_hash
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts
-from dsel.families.prefixes import fitted_prefix
+from dsel.families.prefixes import fit_prefix
 from dsel.families.svm.decisions import DecisionWeights, decide, kernel_block, lay_out
 from dsel.families.svm.machines import Machines
-from dsel.families.svm.rows import RowsByClass, rows_by_class, usable
-from dsel.families.svm.settings import opened, resolve_kernel, weights_of
+from dsel.families.svm.rows import RowsByClass, check_row_lengths, rows_by_class
+from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
@@ -38,13 +38,13 @@ class GroupFit:
     ) -> None:
         self.family, self.X, self.y, self.budget = family, X, y, budget
         self.classes = family.classes
-        C_values = np.array([float(opened(each.estimator)[2].C) for each in group])
+        C_values = np.array([float(split_svc(each.estimator)[2].C) for each in group])
         numbers = np.array([each.number for each in group])
         self.places = np.lexsort((numbers, C_values))
         """Of the candidates in ascending order of C."""
         self.candidates = tuple(group[place].number for place in self.places)
         self.C_values = C_values[self.places]
-        self.steps, prefix, self.svc = opened(group[0].estimator)
+        self.steps, prefix, self.svc = split_svc(group[0].estimator)
         weights = family.fit_params.get(f"{prefix}sample_weight")
         weights = np.ones(len(y)) if weights is None else weights
         self.sample_weight = np.asarray(weights, dtype=np.float64)
@@ -82,7 +82,7 @@ class GroupFit:
         )
         labeled, tests = self.as_given, tuple[Any, ...]()
         if labeled is None:
-            origin, steps, rows, tests = fitted_prefix(
+            origin, steps, rows, tests = fit_prefix(
                 Pipeline(self.steps),
                 self.X,
                 self.y,
@@ -95,7 +95,7 @@ class GroupFit:
                 self.y[train],
                 len(self.classes),
                 train,
-                usable(rows, svc.kernel),
+                check_row_lengths(rows, svc.kernel),
                 origin=origin,
                 steps=steps,
                 takes_frames=isinstance(self.X, Frame),
@@ -116,7 +116,7 @@ class GroupFit:
                 if isinstance(seen, Exception):
                     raise seen
                 if tests and len(part):
-                    seen = usable(seen, svc.kernel)
+                    seen = check_row_lengths(seen, svc.kernel)
                 errors.append(self._count_errors(duals, part, seen))
             except Exception as error:  # all rows of the part are wrong
                 errors.append(np.full(len(self.places), len(part)))

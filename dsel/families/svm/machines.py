@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Bools, Floats, Integers
 from dsel.families.svm.rows import RowsByClass
-from dsel.families.svm.settings import OF_LIBSVM, opened
+from dsel.families.svm.settings import OF_LIBSVM, split_svc
 from dsel.kernels.functions import Kernel, Polynomial, Rbf
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
@@ -109,7 +109,7 @@ def svc_of(
     used = np.asarray(coefs.any(axis=1))
     numbers, coefs = machines.numbers[used], np.ascontiguousarray(coefs[used].T)
     vectors = labeled.rows[labeled.places_of(numbers)]  # no column of precomputed ones
-    svc = clone(opened(estimator)[2])
+    svc = clone(split_svc(estimator)[2])
     is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
     if is_fractional or svc.kernel not in OF_LIBSVM:
         # scikit-learn takes whole degrees only, but any function as the kernel.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import numbers
-from dsel.families.family import FitCounts, FittedGroup, asked
+from dsel.families.family import FitCounts, FittedGroup, iter_queries
 from dsel.families.svm.decisions import (
     DecisionWeights,
     KernelBlock,
@@ -175,7 +175,7 @@ class PackedSVMs(FittedGroup):
         place_of = dict(zip(self.candidates, every.tolist(), strict=True))
         which = [each[rows] if np.ndim(each) == 1 else each for each in which]
         asks: dict[int, list[tuple[int, Integers, Integers]]] = {}
-        for query, split, some, places in asked(which, len(every)):
+        for query, split, some, places in iter_queries(which, len(every)):
             asks.setdefault(split, []).append((query, every[some], numbered[places]))
         for block in plan.kernels(seen):
             for duals in plan.by_kernel[block.kernel]:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from dsel.arrays import Integers, as_floats
-from dsel.data.frames import unchangeable
-from dsel.families.prefixes import transformed
+from dsel.data.frames import read_only_rows
+from dsel.families.prefixes import transform_rows
 from dsel.kernels.reference_rows import squared_lengths
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class RowsByClass:
         if self.n_values:
             values = as_floats(X)[:, self.numbers]
             return values.toarray() if sparse.issparse(values) else values
-        return as_floats(transformed(self.steps, unchangeable(X)) if self.steps else X)
+        return as_floats(
+            transform_rows(self.steps, read_only_rows(X)) if self.steps else X
+        )
 
 
 def rows_by_class(
@@ -62,7 +64,7 @@ def rows_by_class(
     return RowsByClass(numbers=numbers[order], starts=starts, rows=X[order], **fields)
 
 
-def usable(rows: Any, kernel: str) -> Any:
+def check_row_lengths(rows: Any, kernel: str) -> Any:
     """Return rows in float64; raise where one is not finite, or too long."""
     rows = as_floats(rows)
     with np.errstate(over="ignore"):

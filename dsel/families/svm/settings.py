@@ -28,7 +28,7 @@ SYMMETRY: Final = 1e-8  # times the largest entry
 PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
 
 
-def opened(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
+def split_svc(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
     """Return the steps before an SVC, the prefix of its parameters, and the SVC."""
     if type(estimator) is not Pipeline:
         return [], "", estimator

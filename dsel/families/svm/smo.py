@@ -87,7 +87,7 @@ def set_masks(own: Any, t: Any) -> Any:
 
 
 @compiled(fast=True, inline="always")
-def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
+def clip_step(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
     """Return the two dual variables after a step, clipped to their bounds.
 
     A variable that is stopped by its bound is set to it, not near it. Where both reach
@@ -104,7 +104,7 @@ def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> 
 
 
 @compiled(fast=True)
-def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
+def smo_iterate(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
     """Take SMO steps until the KKT violation is below `tol`, at most `limit` steps.
 
     With `uncut` it ends before the first step that C would stop: up to there every
@@ -131,7 +131,7 @@ def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
         curvature = diagonal[i] + diagonal[j] - 2.0 * row[j]
         curvature = curvature if curvature > 0.0 else TAU
         step = (residual[i] - residual[j]) / curvature
-        risen, fallen = moved_pair(beta[i], beta[j], upper[i], lower[j], step)
+        risen, fallen = clip_step(beta[i], beta[j], upper[i], lower[j], step)
         if uncut and (0.0 < upper[i] <= risen or 0.0 > lower[j] >= fallen):
             return True, steps, gap
         if not is_copied[j]:
@@ -195,13 +195,13 @@ def solve_pair(
             own.lower[t] = 0.0 if t < n_first else -bound
             own.upper[t] = bound if t < n_first else 0.0
             own.residual[t], own.beta[t] = residual[t], beta[t]
-        is_cut, taken, gap = descend(gram, own, tol, most - n_shared, True)
+        is_cut, taken, gap = smo_iterate(gram, own, tol, most - n_shared, True)
         n_shared += taken
         n_taken = n_shared
         if is_cut:
             for t in range(len(beta)):
                 residual[t], beta[t] = own.residual[t], own.beta[t]
-            _, taken, gap = descend(gram, own, tol, most - n_shared, False)
+            _, taken, gap = smo_iterate(gram, own, tol, most - n_shared, False)
             n_taken += taken
         # What C stops nowhere is the solution of all larger C, too.
         end, constant = c + 1 if is_cut else len(C_values), constant_of(own)
