@@ -366,5 +366,8 @@ def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, com
     assert record["choice"]["kind"] == "Choice"
     for name, bound in record["bounds"].items():
         assert bound["certified"]
-        assert bound["bound"] == record["choice"]["certificates"][name]["unclipped"]
+        assert (
+            bound["bound"]
+            == record["choice"]["deployed"][name]["certificate"]["unclipped"]
+        )
     assert "NaN" not in found.stdout
