@@ -123,7 +123,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def create_file(path: Path, content: bytes) -> bool:
-    """Write a file whole unless one is there; return whether it was written."""
+    """Write a whole file unless it exists; return whether it was written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for last in range(1 - TRIES, 1):
         with _partial(path, content) as partial:

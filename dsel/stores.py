@@ -124,8 +124,8 @@ def names_in(store: Store) -> list[str]:
     return sorted(name for name in sync(found()) if not PARTIAL.match(name))
 
 
-def check_outside(path: str | Path, name: str) -> None:
-    """Raise where a path lies in a zarr array, as a pool is: it would be a part of it.
+def check_not_in_pool(path: str | Path, name: str) -> None:
+    """Raise ValueError where a path is inside a zarr array, such as a pool.
 
     Errors call the argument `name`.
     """
@@ -142,6 +142,6 @@ def check_outside(path: str | Path, name: str) -> None:
             continue
         if isinstance(head, dict) and head.get("node_type") == "array":
             raise ValueError(
-                f"`{name}` {path} lies in the pool {parent}, which what is written "
-                f"there would change; choose another place."
+                f"`{name}` {path} is inside the pool {parent}, and writing "
+                f"there would change the pool; choose another place."
             )

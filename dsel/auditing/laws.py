@@ -177,7 +177,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return np.asarray(self._answer(X), dtype=np.int64)
 
     def _learn(self, X: Floats, y: Codes) -> None:
-        """Keep what is needed of the rows."""
+        """Fit: keep what predictions need of the training rows."""
 
     def _answer(self, X: Floats) -> Any:
         raise NotImplementedError

@@ -291,7 +291,7 @@ def take_as_certified(draw: Draw, delta: float) -> Claims:
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to search, on rows of a known law."""
+    """A search that is audited, on rows drawn from a known distribution."""
 
     law: Law
     estimator: Any

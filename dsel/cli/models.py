@@ -74,7 +74,7 @@ def build(
     *,
     is_regression: bool = False,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
-    """Return estimator and grid for rows `X`, and what is done with their columns.
+    """Return estimator and grid for rows `X`, and how their columns are encoded.
 
     `caveats` say what columns look like; `unused` is one that the model must not see.
     """

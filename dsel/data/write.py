@@ -51,7 +51,7 @@ from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
-from dsel.stores import POOL, check_empty, check_outside, names_in
+from dsel.stores import POOL, check_empty, check_not_in_pool, names_in
 
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
@@ -249,7 +249,7 @@ def _open_source(source: Any, file: str, target: str | None, options: Any) -> Po
 def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
     """Whether rows must be written; False where the same rows are there already."""
     is_url = "://" in place
-    (check_url if is_url else check_outside)(place, "path")
+    (check_url if is_url else check_not_in_pool)(place, "path")
     if not is_url:
         check_folder(place, "path")
     try:

@@ -586,7 +586,7 @@ class LeastSquaresSearch(Search):
         )
 
     def _check_uncertified(self, pool: Any) -> None:
-        """Raise ValueError where an option is for a certificate."""
+        """Raise ValueError where an option needs `certificate="nested"`."""
         for name, given, is_default in (
             ("loss", self.loss, self.loss is None),
             ("report", self.report, self.report is False),

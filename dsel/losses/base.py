@@ -197,7 +197,7 @@ class Loss(Protocol):
 
     @property
     def label(self) -> str:
-        """What is bounded, in words: ``Error``, ``Misses of 'fraud'``."""
+        """Words for the value that is bounded: ``Error``, ``Misses of 'fraud'``."""
 
     @property
     def largest(self) -> float:

@@ -388,7 +388,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
 
     @property
     def losses(self) -> tuple[LossAtValue, ...]:
-        """The loss at each value."""
+        """The loss on the rows of each value of the column."""
         statistic, n = self.statistic, len(self.column.values)
         return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
 

@@ -390,7 +390,7 @@ class Beyond(RegressionLoss):
         return smallest_sum(limits, limits + apart)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return the average of the limits that a fifth of the rows might get."""
+        """Return the limit that a 20% hold-out set would give on average."""
         n_rows = max(1, int(folds.n_rows.sum() // 5))
         return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
 

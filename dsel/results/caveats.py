@@ -21,7 +21,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Caveat:
-    """One thing that a reader should know, and what it does to the number."""
+    """A fact that voids, weakens or explains a number."""
 
     effect: Effect
     text: str

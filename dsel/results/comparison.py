@@ -181,7 +181,7 @@ class ModelComparison(Told):
 
     @cached_property
     def unusable_labels(self) -> int:
-        """Rows that were handed out and got no label, or one that is no class."""
+        """Number of queried rows without a label, or with one that is not a class."""
         return sum(not self._is_class(label) for label in self.labels or ())
 
     def _is_class(self, label: object) -> bool:

@@ -63,7 +63,7 @@ def write_rows(
     store, n_rows = _store(path), int(pool.boundaries[-1])
     told = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
-        stores.check_outside(store.root, "path")
+        stores.check_not_in_pool(store.root, "path")
         check_folder(store.root, "path")
     if _holds_other(store, told):
         raise FileExistsError(

@@ -274,5 +274,5 @@ def certify_selection(
 
 
 def _as_returned(outcome: Outcome) -> dict[str, Any]:
-    """Return the models as the function returned them."""
+    """Return the fitted models that the user's function returned."""
     return {name: returned_model(model) for name, model in outcome.models.items()}

@@ -171,7 +171,7 @@ class NestedPruner:
         return found, complete
 
     def prune(self, table: CountTable) -> Floats:
-        """Drop candidates, or begin the second round; return the smallest scores."""
+        """Prune candidates, or begin the second round; return the smallest scores."""
         if self.prune_by == "halving":
             first = list(self.layout.first)
             status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)

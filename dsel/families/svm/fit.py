@@ -71,7 +71,7 @@ class GroupFit:
     def fit(
         self, split: Split, counts: FitCounts, column: int
     ) -> tuple[Machines, RowsByClass, list[Exception]]:
-        """Fit a split, and count errors in a column of the counts.
+        """Fit all candidates on a split, and write their errors into the counts.
 
         Beside the machines are their labeled rows, and what was raised on test rows.
         """
