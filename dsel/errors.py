@@ -156,6 +156,12 @@ def without_queries(text: str) -> str:
     return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)
 
 
+def warn_of_old_name(old: str, new: str) -> None:
+    """Warn from where the user called dsel by a name of 0.2."""
+    text = f"`{old}` is now called `{new}`; the old name goes with dsel 0.4."
+    warn(text, FutureWarning)
+
+
 def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:
     """Warn from where the user called dsel."""
     frame: FrameType | None = sys._getframe()

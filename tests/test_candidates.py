@@ -235,7 +235,11 @@ def test_plan__is_not_changed_with_what_the_grid_holds():
     )  # fmt: skip
     tree.set_params(min_samples_leaf=70)
     assert plan.model(2)[-1].min_samples_leaf == 1
-    kept = [c.params["clf"] for group in plan.context.groups for c in group.candidates]
+    kept = [
+        c.params["clf"]
+        for group in plan.context.candidate_groups
+        for c in group.candidates
+    ]
     assert {each.min_samples_leaf for each in kept} == {1}
 
 

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.cluster import connect
+from dsel.runtime.progress import Progress
 
 
 @pytest.fixture
@@ -93,12 +94,12 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     fit = re.compile(r"fit candidates=\((.*)\) split=(\S+) seconds=[\d.]+ failed=0")
     fits = [found.groups() for found in map(fit.fullmatch, lines) if found]
     assert {(c, split) for text, split in fits for c in numbers(text)} == {
-        (candidate, split.name) for candidate in (0, 1) for split in plan.layout.splits
+        (candidate, split.name) for candidate in (0, 1) for split in plan.scheme.splits
     }
-    span = re.compile(r"span rows=(\d+)-(\d+) candidates=\((.*)\) seconds=[\d.]+")
-    spans = [found.groups() for found in map(span.fullmatch, lines) if found]
-    assert {tuple(numbers(text)) for *_, text in spans} == {(0, 1)}
-    assert sum(int(stop) - int(start) for start, stop, _ in spans) == plan.pool.n_rows
+    line = re.compile(r"slice rows=(\d+)-(\d+) candidates=\((.*)\) seconds=[\d.]+")
+    slices = [found.groups() for found in map(line.fullmatch, lines) if found]
+    assert {tuple(numbers(text)) for *_, text in slices} == {(0, 1)}
+    assert sum(int(stop) - int(start) for start, stop, _ in slices) == plan.pool.n_rows
 
 
 @pytest.mark.cluster
@@ -110,3 +111,15 @@ def test_metrics__are_served_by_the_scheduler_on_loopback():
         with urllib.request.urlopen(link, timeout=60) as answer:
             text = answer.read().decode()
     assert "dask_scheduler_workers" in text
+
+
+def test_old_names__are_the_new_ones_and_say_so(plan):
+    some = Progress(slices_done=1, slices_total=2)
+    for owner, old, new in (
+        (plan, "layout", "scheme"),
+        (plan, "spans", "slices"),
+        (some, "spans_done", "slices_done"),
+        (some, "spans_total", "slices_total"),
+    ):
+        with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
+            assert getattr(owner, old) == getattr(owner, new)

@@ -104,6 +104,6 @@ def test_pool__sends_a_query_that_its_options_hold_and_shows_it_in_no_error(url)
     assert pool.n_rows == 90
     assert SECRET not in f"{pool!r} {pool.token}"
     with pytest.raises(ConnectionError, match=r"403.*zarr.*\?\.\.\.") as told:
-        list(read_blocks(pool.sources(pool.spans(90)[0]), 90))
+        list(read_blocks(pool.sources(pool.slices(90)[0]), 90))
     assert SECRET not in str(told.value)
     assert told.value.__context__ is None  # aiohttp's errors cannot be unpickled

@@ -251,7 +251,7 @@ def command(
     # Not before: what is refused ends with one line. What a value lacks is told before
     # a run that may take hours.
     few = plan.context.losses.caveats_before(
-        plan.labeled.y, plan.layout.n_folds, plan.delta
+        plan.labeled.y, plan.scheme.n_folds, plan.delta
     )
     notes([*lines, *few])
     try:

@@ -6,7 +6,7 @@ workers, retries and order change no count.
 
 Vocabulary: a *pool* has blocks (a Dask graph), an *origin* (what tells its content, and
 where it is), the schema that is stored, the one that models get, and a row filter,
-which are in `pool_parts.py`; a *span* is some blocks, read by one task; *sources* are
+which are in `pool_parts.py`; a *slice* is some blocks, read by one task; *sources* are
 what the task needs, the pool with those blocks alone; a *block* is rows in memory; a
 *split* names training and test rows.
 

@@ -45,9 +45,9 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 
-SPAN_NBYTES: Final = 2**26
+SLICE_NBYTES: Final = 2**26
 """A task's share at most: some tenths of a second."""
-SMALL_SPAN_NBYTES: Final = 2**23  # of a pool that a few workers divide
+SMALL_SLICE_NBYTES: Final = 2**23  # of a pool that a few workers divide
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
 SMALL_BLOCK_NBYTES: Final = 2**18  # at least, of rows that are not stored in chunks
@@ -57,7 +57,7 @@ _SECONDS: Final = 10.0  # for which an answer is awaited, and one for each MiB s
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
 
-class Span(NamedTuple):
+class PoolSlice(NamedTuple):
     """Consecutive rows of a pool that one task reads."""
 
     start: int
@@ -178,14 +178,14 @@ class Pool:
 
         graph: dict[Any, Any] = {}
         name, lengths = _new_name(), []
-        for number, span in enumerate(self.spans(1)):
-            part, *held = self.with_schema(None).sources(span, client)
+        for number, pool_slice in enumerate(self.slices(1)):
+            part, *held = self.with_schema(None).sources(pool_slice, client)
             graph |= dict(zip(part.blocks.held, held, strict=True))
             graph[name, number, 0] = (
                 partial(_numbers_of_span, part),
                 *part.blocks.held,
             )
-            lengths.append(span.n_rows)
+            lengths.append(pool_slice.n_rows)
         stored = self.stored_schema
         kind = sparse.csr_matrix if stored.is_sparse else np.empty
         meta = kind((0, 0), dtype=stored.dtype)
@@ -325,31 +325,33 @@ class Pool:
         kept = self.row_filter.part(lower, upper, seed, stream)
         return replace(self, row_filter=kept)
 
-    def spans(self, rows: int | None = None) -> tuple[Span, ...]:
-        """Split the pool into spans of about `rows` stored rows along its chunks.
+    def slices(self, rows: int | None = None) -> tuple[PoolSlice, ...]:
+        """Split the pool into slices of about `rows` stored rows along its chunks.
 
         They have no chunks at their ends in which the filter leaves no row. None stands
         for a number that depends on the pool alone: all machines group sums alike.
         """
         if rows is None:
-            nbytes = min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, self.nbytes // 4))
+            nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
             rows = max(nbytes // self.row_nbytes, 1)
-        edges, kept, spans = self.boundaries, self.kept_before, []
+        edges, kept, slices = self.boundaries, self.kept_before, []
         for first, last in _together(edges, rows):
             n_rows = int(kept[last] - kept[first])
             if n_rows:
                 needed = first + np.flatnonzero(np.diff(kept[first : last + 1]))
                 start, stop = edges[needed[0]], edges[needed[-1] + 1]
-                spans.append(Span(int(start), int(stop), n_rows))
-        return tuple(spans)
+                slices.append(PoolSlice(int(start), int(stop), n_rows))
+        return tuple(slices)
 
-    def sources(self, span: Span, client: Any = None) -> list[Any]:
-        """Return for each span what a task passes to `read_blocks` to read it.
+    def sources(self, pool_slice: PoolSlice, client: Any = None) -> list[Any]:
+        """Return for each slice what a task passes to `read_blocks` to read it.
 
         What the workers of `client` hold stands in the list as futures, which `submit`
         resolves.
         """
-        first, last = np.searchsorted(self.boundaries, [span.start, span.stop])
+        first, last = np.searchsorted(
+            self.boundaries, [pool_slice.start, pool_slice.stop]
+        )
         blocks = self.blocks
         keys = blocks.keys[first:last]
         graph, _ = cull(blocks.graph, list(keys))
@@ -367,7 +369,7 @@ class Pool:
                 blocks.boundaries[first : last + 1],
                 tuple(held),
             ),
-            row_filter=self.row_filter.between(span.start, span.stop),
+            row_filter=self.row_filter.between(pool_slice.start, pool_slice.stop),
         )
         return [part, *held.values()]
 
@@ -400,7 +402,7 @@ class Pool:
         client: Any = None,
         keep: bool = False,
         allow_nan: bool = False,
-        spans: Sequence[Span] | None = None,
+        slices: Sequence[PoolSlice] | None = None,
         name: str = "count",
     ) -> Any:
         """Compute a statistic of the pool in one pass.
@@ -419,7 +421,7 @@ class Pool:
             Whether blocks stay in memory for the next pass, as far as they fit.
         allow_nan
             Whether missing values may pass.
-        spans
+        slices
             Those that are read; None for all.
         name
             What the pass does, for names of tasks: ``moments-rows=0``.
@@ -446,18 +448,14 @@ class Pool:
         told = self.token, str(self.dtype), schema, allow_nan
         group = f"pool-{tokenize(told)}" if keep else ""
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
-        tasks = [
-            Task(
-                f"{name}-rows={span.start}",
-                ReduceJob(
-                    block_rows, allow_nan,
-                    f"{group}-{span.start}-{span.stop}" if group else "", group,
-                ),
-                partial(self.sources, span),
-                place=number if keep else None,
-            )
-            for number, span in enumerate(spans or self.spans())
-        ]  # fmt: skip
+        tasks = []
+        for number, pool_slice in enumerate(slices or self.slices()):
+            first, stop = pool_slice.start, pool_slice.stop
+            key = f"{group}-{first}-{stop}" if group else ""
+            job = ReduceJob(block_rows, allow_nan, key, group)
+            sources = partial(self.sources, pool_slice)
+            place = number if keep else None
+            tasks.append(Task(f"{name}-rows={first}", job, sources, place=place))
         context = count_chunk, combine
         with self.unchanged():
             return reduce(combine, results_in_order(context, tasks, client))
@@ -558,7 +556,7 @@ def _is_future(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ReduceJob:
-    """A task that counts a span of the pool block by block and combines the counts."""
+    """A task that counts a slice of the pool block by block and combines the counts."""
 
     block_rows: int
     """Rows that are in memory at once."""
@@ -596,7 +594,7 @@ def _numbers_of_span(*sources: Any) -> Any:
 def read_blocks(
     sources: Sequence[Any], block_rows: int, *, allow_nan: bool = False
 ) -> Iterator[Block]:
-    """Yield the rows of a span in order, at most `block_rows` at a time.
+    """Yield the rows of a slice in order, at most `block_rows` at a time.
 
     Runs inside a task, on what `Pool.sources` returned with its futures resolved. Who
     lets go of a block before asking for the next one has one of the pool in memory.

@@ -55,12 +55,12 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
     wanted = np.asarray(rows, dtype=np.int64)
     ascending = np.sort(wanted)
     # Only the chunks that hold a wanted row are read.
-    spans = [
-        span
-        for span in pool.spans(1)
-        if np.diff(np.searchsorted(ascending, [span.start, span.stop]))[0]
+    slices = [
+        pool_slice
+        for pool_slice in pool.slices(1)
+        if np.diff(np.searchsorted(ascending, [pool_slice.start, pool_slice.stop]))[0]
     ]
-    if not spans:
+    if not slices:
         return as_shown(np.empty((0, pool.n_columns)), wanted, pool.columns)
 
     def pick(X: Any, numbers: NDArray[np.int64]) -> list[pd.DataFrame]:
@@ -74,7 +74,7 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
         lambda before, after: before + after,
         client=client,
         allow_nan=True,
-        spans=spans,
+        slices=slices,
     )
     return pd.concat(parts).loc[wanted]
 

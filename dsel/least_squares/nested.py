@@ -118,7 +118,7 @@ def plan_certified(
         random_state=seed, loss=search.loss, report=search.report,
     )  # fmt: skip
     # No candidate is fitted by a family, so what is said of that is left out.
-    [group, *_] = plan.context.groups
+    [group, *_] = plan.context.candidate_groups
     is_about_fits = re.compile(rf"\d+ candidates? by {re.escape(group.family.name)}:")
     return replace(
         plan,
@@ -161,17 +161,22 @@ def certify(
     """
     run = Run(plan, client, n_jobs)
     table = CountTable(
-        plan.layout, plan.context.groups, (), (), plan.n_candidates, of_numbers=True
+        plan.scheme,
+        plan.context.candidate_groups,
+        (),
+        (),
+        plan.n_candidates,
+        of_numbers=True,
     )
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )
-    if len(plan.layout.splits):  # of one candidate nothing is compared
+    if len(plan.scheme.splits):  # of one candidate nothing is compared
         lacking = np.flatnonzero(~is_usable).tolist()
         table.messages.update({(number, 0): reasons[number] for number in lacking})
-    pruner = NestedPruner(plan.layout, plan.prune)
+    pruner = NestedPruner(plan.scheme, plan.prune)
     with closing(run.open_executor()) as executor:
         outcome = certify_choices(run, executor, pruner, table, run.check_pool())
     models = outcome.models

@@ -330,7 +330,7 @@ class LeastSquaresPlan:
         lines = [
             f"certificate nested at delta={plan.delta:g}, of "
             f"{plan.context.losses.main!r}; what is chosen is fitted without each of "
-            f"{plan.layout.n_folds} folds; seed {self.seed}",
+            f"{plan.scheme.n_folds} folds; seed {self.seed}",
             *map(str, plan.caveats),
         ]
         return "\n".join(wrapped(f"  {line}", 4) for line in lines)
@@ -547,7 +547,7 @@ class LeastSquaresSearch(Search):
         certified = None
         if self.certificate is not None:
             certified = plan_certified(self, (widths, lams), X, y, pool, seed)
-            folds = certified.layout.held_out
+            folds = certified.scheme.held_out
         else:
             self._check_uncertified(pool)
             folds = self._folds(X, y, seed)
@@ -581,7 +581,7 @@ class LeastSquaresSearch(Search):
             extra=extra,
             folds=folds[:1] if self.criterion == "holdout" else folds,
             seed=seed,
-            pairs=() if certified is None else certified.layout.splits,
+            pairs=() if certified is None else certified.scheme.splits,
             certified=certified,
         )
 

@@ -1,4 +1,4 @@
-"""Results for every row of a pool: computed span by span, written by the driver."""
+"""Results for every row of a pool: computed slice by slice, written by the driver."""
 
 import os
 import warnings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-SPAN_ROWS: Final = 2**16
+SLICE_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
@@ -72,8 +72,8 @@ def write_rows(
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
     job = RowsJob(block_rows, allow_nan)
     tasks = [
-        Task(f"predict-rows={span.start}", job, partial(pool.sources, span))
-        for span in pool.spans(SPAN_ROWS)
+        Task(f"predict-rows={pool_slice.start}", job, partial(pool.sources, pool_slice))
+        for pool_slice in pool.slices(SLICE_ROWS)
     ]
     with _removed_unless_done(store), writing(path, "path", also_reads=True):
         group = zarr.create_group(store, attributes=told, zarr_format=3, overwrite=True)

@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any, Final
 
 from dsel.checks import check_integer, show
+from dsel.errors import warn_of_old_name
 from dsel.runtime.tasks import is_task
 
 
@@ -31,10 +32,10 @@ class Progress:
     """Candidates that may still win and are not completely counted."""
     candidates_pruned: int = 0
     """Candidates that cannot win any more."""
-    spans_done: int = 0
-    """Spans of the pool that are counted, over all rounds."""
-    spans_total: int = 0
-    """Spans of all rounds that have begun."""
+    slices_done: int = 0
+    """Slices of the pool that are counted, over all rounds."""
+    slices_total: int = 0
+    """Slices of all rounds that have begun."""
     pool_rows_done: int = 0
     """Rows of the pool compared, over all rounds."""
     seconds: float = 0.0
@@ -43,6 +44,18 @@ class Progress:
     """What is done now, such as ``Fitting, round 1 of 2``."""
     fits_most: int = 0
     """Fits of the whole run at most, known from the plan; it never changes."""
+
+    @property
+    def spans_done(self) -> int:
+        """Old name of `slices_done`."""
+        warn_of_old_name("spans_done", "slices_done")
+        return self.slices_done
+
+    @property
+    def spans_total(self) -> int:
+        """Old name of `slices_total`."""
+        warn_of_old_name("spans_total", "slices_total")
+        return self.slices_total
 
     def __add__(self, later: "Progress") -> "Progress":
         """Return that of two parts of a run, one after the other."""
@@ -92,8 +105,8 @@ def _show(update: Callable[..., None], progress: Progress) -> None:
     seconds, done = max(progress.seconds, 1e-9), progress.fits_done
     if progress.phase == COUNTING:
         rate = f"{progress.pool_rows_done / seconds:,.0f} rows/s"
-        text = f"{progress.spans_done:,} of {progress.spans_total:,} slices, {rate}"
-        update(progress.phase, progress.spans_done, progress.spans_total, text)
+        text = f"{progress.slices_done:,} of {progress.slices_total:,} slices, {rate}"
+        update(progress.phase, progress.slices_done, progress.slices_total, text)
         return
     if progress.phase == CHECKING:
         update(progress.phase, 0, None, "")

@@ -30,7 +30,7 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
-from dsel.search.folds import Layout
+from dsel.search.folds import CVScheme
 
 SAMPLE_ROWS: Final = 500
 """Rows of the pool that are compared with as many labeled ones."""
@@ -215,15 +215,15 @@ def with_pool_facts(
     )
 
 
-def caveats_of_rows(labeled: LabeledRows, layout: Layout) -> list[Caveat]:
+def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    found = [_standardised(X), _copies(labeled.X, layout)]
+    found = [_standardised(X), _copies(labeled.X, scheme)]
     trained, n_classes = [], len(labeled.classes)
     if n_classes:
         trained = [
             len(np.unique(labeled.y[each.train_rows]))
-            for each in layout.splits or layout.folds
+            for each in scheme.splits or scheme.folds
         ]
     if n_lacking := sum(n < n_classes for n in trained):
         found.append(
@@ -234,7 +234,7 @@ def caveats_of_rows(labeled: LabeledRows, layout: Layout) -> list[Caveat]:
 
 
 def caveats_of_sizes(
-    layout: Layout, pool: Pool | None, certificate: str, unit: str = "row"
+    scheme: CVScheme, pool: Pool | None, certificate: str, unit: str = "row"
 ) -> list[Caveat]:
     """Return why a bound will be large; what is counted in a fold is rows or groups."""
     found = []
@@ -243,13 +243,13 @@ def caveats_of_sizes(
             f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
             f"of the bound that comes from the pool is large"
         )
-    smallest = min(map(len, (each.test_rows for each in layout.held_out)))
+    smallest = min(map(len, (each.test_rows for each in scheme.held_out)))
     if certificate and smallest < FEW_ROWS:
         found.append(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
             f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
         )
-    if layout.is_nested and layout.n_folds == 2:
+    if scheme.is_nested and scheme.n_folds == 2:
         found.append("of 2 folds, each model has seen half of the labels")
     return make_caveats(Effect.INFO, found)
 
@@ -273,13 +273,13 @@ def _standardised(X: Any) -> str:
     return ""
 
 
-def _copies(X: Any, layout: Layout) -> str:
+def _copies(X: Any, scheme: CVScheme) -> str:
     """Return a remark where labeled rows have copies in other folds."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     fold_of = pd.Series(-1, np.arange(len(hashes)))
-    for number, split in enumerate(layout.held_out):
+    for number, split in enumerate(scheme.held_out):
         rows = split.test_rows
-        if layout.is_plain_random:  # of groups, a fold has more rows than are counted
+        if scheme.is_plain_random:  # of groups, a fold has more rows than are counted
             rows = np.setdiff1d(fold_of.index, split.train_rows)
         fold_of[rows] = number
     n_copied = int((fold_of.groupby(hashes).transform("nunique") > 1).sum())

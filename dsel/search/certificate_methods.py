@@ -22,11 +22,11 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.search.folds import (
-    Layout,
-    folds_layout,
-    halves_layout,
-    nested_layout,
+    CVScheme,
     number_of_folds,
+    scheme_of_folds,
+    scheme_of_halves,
+    scheme_of_pairs,
     with_leave_one_out,
 )
 
@@ -98,7 +98,7 @@ class CertificateMethod:
     """How candidates are pruned where nothing else is wanted."""
     deploys: str
     """Which model is deployed where nothing else is wanted."""
-    make_scheme: Callable[[SchemeOptions], Layout]
+    make_scheme: Callable[[SchemeOptions], CVScheme]
     """Returns which models are trained, and on which rows each is tested."""
     check_options: Callable[["CertificateMethod", MethodOptions], None]
     """Raises ValueError where the method cannot do what options want."""
@@ -272,7 +272,7 @@ def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
     check_exhaustive(method, options)
 
 
-def nested_scheme(options: SchemeOptions) -> Layout:
+def nested_scheme(options: SchemeOptions) -> CVScheme:
     """Return the trainings without each pair of folds, then without each fold."""
     n_rows, cv = options.labeled.n_rows, options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
@@ -280,7 +280,7 @@ def nested_scheme(options: SchemeOptions) -> Layout:
     # Of two folds each is halved, unless there is nothing to choose.
     needs_halves = k == 2 and options.n_candidates > 1
     check_groups(options.groups, k, 4 if needs_halves else k)
-    return nested_layout(
+    return scheme_of_pairs(
         k,
         n_rows,
         options.seed,
@@ -289,26 +289,26 @@ def nested_scheme(options: SchemeOptions) -> Layout:
     )
 
 
-def certified_folds(options: SchemeOptions) -> Layout:
+def certified_folds(options: SchemeOptions) -> CVScheme:
     """Return the trainings without each fold, of which one row a group is counted."""
     return plain_folds(options, is_certified=True)
 
 
-def first_fold(options: SchemeOptions) -> Layout:
+def first_fold(options: SchemeOptions) -> CVScheme:
     """Return the training without the first fold."""
-    layout = certified_folds(options)
-    return replace(layout, splits=layout.splits[:1], n_folds=1)
+    scheme = certified_folds(options)
+    return replace(scheme, splits=scheme.splits[:1], n_folds=1)
 
 
-def estimate_scheme(options: SchemeOptions) -> Layout:
+def estimate_scheme(options: SchemeOptions) -> CVScheme:
     """Return what the criterion of an estimate reads: halves, folds, single rows."""
     rule, n_rows = options.criterion, options.labeled.n_rows
     if rule.by_halves:
         repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
         repeats = check_integer(repeats, "cv", at_least=1)
-        layout = halves_layout(n_rows, repeats, options.seed)
+        scheme = scheme_of_halves(n_rows, repeats, options.seed)
     else:
-        layout = plain_folds(options, is_certified=False)
+        scheme = plain_folds(options, is_certified=False)
     reads_rows = rule.by_halves or names.LOO_ERRORS in rule.needs
     if reads_rows and options.groups is not None:
         raise ValueError(
@@ -317,18 +317,18 @@ def estimate_scheme(options: SchemeOptions) -> Layout:
             f"`criterion`."
         )
     if names.LOO_ERRORS in rule.needs:
-        layout = with_leave_one_out(layout, n_rows)
-    return layout
+        scheme = with_leave_one_out(scheme, n_rows)
+    return scheme
 
 
-def plain_folds(options: SchemeOptions, *, is_certified: bool) -> Layout:
+def plain_folds(options: SchemeOptions, *, is_certified: bool) -> CVScheme:
     """Return the trainings without each fold and on all rows."""
     labeled = options.labeled
     cv = DEFAULT_FOLDS if options.cv is None else options.cv
     k = number_of_folds(cv, labeled.n_rows)
     if k is not None:
         check_groups(options.groups, k, k)
-    return folds_layout(
+    return scheme_of_folds(
         cv,
         labeled.X,
         labeled.labels,

@@ -214,7 +214,7 @@ def compare_models(
     counted.reduce(
         lambda X, rows: tally(X[:1], rows[:1]),
         lambda first, _: first,
-        spans=counted.spans(1)[:1],
+        slices=counted.slices(1)[:1],
         **options,
     )
     found = counted.reduce(

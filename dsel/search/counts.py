@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
-from dsel.data.pool import Span
+from dsel.data.pool import PoolSlice
 from dsel.search.comparisons import Comparison
 from dsel.search.drawn_rows import DrawnRows
-from dsel.search.folds import Layout
+from dsel.search.folds import CVScheme
 from dsel.search.jobs import (
+    CandidateGroup,
     CountResult,
     FitResult,
     FitStatus,
-    Group,
     join_tokens,
 )
 
@@ -30,12 +30,12 @@ from dsel.search.jobs import (
 class CountTable:
     """Counts by candidate; only the driver writes to it."""
 
-    layout: Layout
-    groups: tuple[Group, ...]
+    scheme: CVScheme
+    candidate_groups: tuple[CandidateGroup, ...]
     """Of the candidates; none in the last step, whose only one is what was chosen."""
     comparisons: tuple[Comparison, ...]
     """What is counted on the pool; empty without one."""
-    spans: tuple[Span, ...]
+    slices: tuple[PoolSlice, ...]
     """Parts of the pool, one task each; empty without one."""
     n_candidates: int
     of_numbers: bool = False
@@ -44,7 +44,7 @@ class CountTable:
     """In the last step, the candidate that was chosen for each split."""
 
     def __post_init__(self) -> None:
-        n, fits = self.n_candidates, (self.n_candidates, len(self.layout.splits))
+        n, fits = self.n_candidates, (self.n_candidates, len(self.scheme.splits))
         # On the test rows; and on the second rows of a pair of folds, or a half's
         # training rows.
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
@@ -59,14 +59,14 @@ class CountTable:
         self.tokens: dict[tuple[int, int], str] = {}
         self.messages: dict[tuple[int, int], str] = {}
         self.score_seconds = np.zeros(n)
-        self.visited = np.zeros((n, len(self.spans)), bool)
+        self.visited = np.zeros((n, len(self.slices)), bool)
         self.compare(self.comparisons)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
-        self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
+        self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
         # Of every candidate in the store, by its number.
         self.keys = {0: f"chosen-{'-'.join(map(str, self.chosen))}"} | {
             candidate.number: key
-            for group in self.groups
+            for group in self.candidate_groups
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
 
@@ -90,7 +90,7 @@ class CountTable:
         self.fit_status[key] = result.status
         self.fit_seconds[key] = result.seconds
         self.tokens[key], self.messages[key] = result.token, result.message
-        n_rows = map(len, self.layout.splits[split].tests)
+        n_rows = map(len, self.scheme.splits[split].tests)
         self.answered[key] = not cannot_predict(
             result.message, self.errors[key], n_rows
         )
@@ -115,8 +115,8 @@ class CountTable:
 
     def add_slice(self, number: int, result: CountResult) -> bool:
         """Add a candidate's counts of a slice, once; return False of other models."""
-        span = self.span_number[result.start, result.stop]
-        if self.visited[number, span]:
+        at = self.slice_number[result.start, result.stop]
+        if self.visited[number, at]:
             return True
         if result.token != self.joined_token(number):
             return False
@@ -125,13 +125,13 @@ class CountTable:
             self.differences[place][number] += result.counts[variable]
             self.pool_rows[place][number] += result.rows[variable]
             self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
-        self.visited[number, span] = True
+        self.visited[number, at] = True
         self.score_seconds[number] += result.seconds
         return True
 
     def joined_token(self, number: int) -> str:
         """Return what tells all models of a member from those of other fits."""
-        splits = self.layout.with_models
+        splits = self.scheme.with_models
         tokens = {split: self.tokens.get((number, split), "") for split in splits}
         return join_tokens(tokens)
 
@@ -156,7 +156,7 @@ class CountTable:
         One that answers on no fold has failed, too: it is not tried on the pool.
         """
         found = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
-        if not self.layout.is_nested:
+        if not self.scheme.is_nested:
             found |= self.fitted & self.unpredicting
         return np.asarray(found)
 
@@ -173,7 +173,7 @@ class CountTable:
     @property
     def active(self) -> NDArray[np.bool_]:
         """Candidates that may win and are not complete."""
-        if self.layout.is_nested:
+        if self.scheme.is_nested:
             waiting = (FitStatus.OPEN, FitStatus.SUBMITTED)
             is_waiting = np.isin(self.fit_status, waiting).any(axis=1)
             return np.asarray(is_waiting & ~self.pruned)
@@ -196,11 +196,11 @@ class CountTable:
 
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return what is counted, each candidate's best fold as it is known now."""
-        k, best = self.layout.n_folds, np.full(self.n_candidates, -1)
+        k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
         errors = self.errors[:, :k, 0]
         known = (errors >= 0).all(axis=1)
         if known.any():
-            best[known] = best_fold_number(errors[known], self.layout.fold_rows)
+            best[known] = best_fold_number(errors[known], self.scheme.fold_rows)
         return tuple(each.at_best_folds(best) for each in self.comparisons)
 
     @property
@@ -210,7 +210,7 @@ class CountTable:
         One that raises on some rows errs there. One that never answers has no error:
         a bound of 100% would be a riddle where a message says what is wrong.
         """
-        is_tested = [any(map(len, split.tests)) for split in self.layout.splits]
+        is_tested = [any(map(len, split.tests)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
@@ -219,7 +219,7 @@ class CountTable:
         texts = np.full(self.n_candidates, "", dtype=object)
         for (number, split), text in sorted(self.messages.items(), reverse=True):
             if text and shown[number, split]:
-                texts[number] = f"{self.layout.splits[split].name}: {text}"
+                texts[number] = f"{self.scheme.splits[split].name}: {text}"
         return texts
 
     def evidence(
@@ -232,7 +232,7 @@ class CountTable:
         By default of the fits in order, (n_candidates, n_splits), and the pool counts
         of the candidates that need no more.
         """
-        layout, k = self.layout, self.layout.n_folds
+        scheme, k = self.scheme, self.scheme.n_folds
         shown = self.in_order if shown is None else shown
         scored = self.scored if scored is None else scored
         errors, train_errors = (
@@ -241,8 +241,8 @@ class CountTable:
         seconds = np.where(shown, self.fit_seconds, np.nan)
         evidence: dict[str, NDArray[Any]] = {
             names.FOLD_ERRORS: errors[:, :k],
-            names.FOLD_ROWS: layout.fold_rows,
-            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in layout.splits[:k]]),
+            names.FOLD_ROWS: scheme.fold_rows,
+            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in scheme.splits[:k]]),
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
         }
@@ -250,12 +250,12 @@ class CountTable:
             evidence[names.FOLD_LOSS_MEAN] = np.where(
                 shown, self.scores[..., 0], np.nan
             )[:, :k]
-        if layout.n_halvings:
+        if scheme.n_halvings:
             evidence[names.TRAIN_ERRORS] = train_errors[:, :k]
-        if layout.full is not None:
-            evidence[names.FULL_FIT_SECONDS] = seconds[:, layout.full]
-        if layout.leave_one_out is not None:
-            evidence[names.LOO_ERRORS] = errors[:, layout.leave_one_out]
+        if scheme.full is not None:
+            evidence[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
+        if scheme.leave_one_out is not None:
+            evidence[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
         for comparison, found, rows in zip(
             self.comparisons, self.differences, self.pool_rows, strict=True
         ):
@@ -291,7 +291,7 @@ def cannot_predict(message: str, errors: Iterable[int], n_rows: Iterable[int]) -
 
 def fit_key(table: CountTable, number: int, split: int) -> str:
     """Return the key of a fit's result in the store."""
-    return f"fit/{table.layout.splits[split].name}/{table.keys[number]}"
+    return f"fit/{table.scheme.splits[split].name}/{table.keys[number]}"
 
 
 def slice_key(table: CountTable, number: int, result: CountResult) -> str:
@@ -306,7 +306,7 @@ def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
     Raises TypeError or ValueError where a record is not what a run has written.
     """
     numbers = {key: number for number, key in table.keys.items()}
-    splits = {split.name: split.number for split in table.layout.splits}
+    splits = {split.name: split.number for split in table.scheme.splits}
     variables = {comparison.variable for comparison in table.comparisons}
     for key in sorted(records):  # "fit" before "slice"
         kind, what, *rest = [*key.split("/"), ""]
@@ -317,6 +317,6 @@ def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
             table.add_fit(number, splits[what], FitResult.from_record(entry))
         elif kind == "slice":
             result = CountResult.from_record(entry)
-            is_there = (result.start, result.stop) in table.span_number
+            is_there = (result.start, result.stop) in table.slice_number
             if is_there and variables <= result.rows.keys():
                 table.add_slice(number, result)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.data.pool import SPAN_NBYTES, Pool
+from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.families.family import FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor, run_tasks
@@ -96,9 +96,11 @@ class Engine:
         table, pool, numbers = self.table, self.pool, np.array(members)
         assert pool is not None  # else there are no slices
         waiting = deque(
-            CountJob(span.start, span.stop, tuple(numbers[missing].tolist()))
-            for span, missing in zip(
-                table.spans, ~table.visited[numbers].T, strict=True
+            CountJob(
+                pool_slice.start, pool_slice.stop, tuple(numbers[missing].tolist())
+            )
+            for pool_slice, missing in zip(
+                table.slices, ~table.visited[numbers].T, strict=True
             )
             if missing.any()
         )
@@ -109,7 +111,7 @@ class Engine:
         def batches() -> Iterator[list[CountJob]]:
             """Yield slices of the same members, few enough to be read at once."""
             while waiting:
-                n_left, rows_left = len(waiting), SPAN_NBYTES // pool.row_nbytes
+                n_left, rows_left = len(waiting), SLICE_NBYTES // pool.row_nbytes
                 most = size.jobs_per_task(n_left, self.executor.n_slots)
                 jobs: list[CountJob] = []
                 while waiting and len(jobs) < most:
@@ -121,12 +123,12 @@ class Engine:
                 yield jobs
 
         def task_of(jobs: list[CountJob]) -> Task:
-            spans = [table.span_number[job.start, job.stop] for job in jobs]
+            slices = [table.slice_number[job.start, job.stop] for job in jobs]
             cached = f"{this_pass}-{hash(jobs[0].members)}"
             return Task(
                 f"count-rows={jobs[0].start}-{next(self.serial)}",
                 CountBatch(tuple(jobs), comparisons, cached),
-                lambda client: [pool.sources(table.spans[n], client) for n in spans],
+                lambda client: [pool.sources(table.slices[n], client) for n in slices],
                 inputs=inputs,
                 context=context,
                 priority=10,
@@ -141,7 +143,7 @@ class Engine:
         """Write what was counted into the table and the store."""
         job = counted.job
         logger.info(
-            "span rows=%d-%d candidates=%s seconds=%.6f",
+            "slice rows=%d-%d candidates=%s seconds=%.6f",
             job.start,
             job.stop,
             job.members,
@@ -190,7 +192,7 @@ class Search:
 
     def _begin_turn(self) -> None:
         self.lower = self.pruner.prune(self.table)
-        if self.fitting.keep is Keep.ON_WORKER and not self.table.spans:
+        if self.fitting.keep is Keep.ON_WORKER and not self.table.slices:
             self._release()  # else what reads the pool does
         self._report()
 
@@ -201,7 +203,7 @@ class Search:
 
     def _count(self, members: tuple[int, ...]) -> None:
         """Read the pool once for some candidates, whose models are all kept."""
-        splits, keys = self.table.layout.with_models, self.fitting.model_keys
+        splits, keys = self.table.scheme.with_models, self.fitting.model_keys
         changed = self.engine.count_pool(
             members,
             self.table.current_comparisons(),
@@ -231,7 +233,7 @@ class Search:
         self.changed[number] += 1
         if self.changed[number] >= ATTEMPTS:
             why = "its models were lost and made again several times, never the same"
-            self.table.fail(number, self.table.layout.with_models[0], why)
+            self.table.fail(number, self.table.scheme.with_models[0], why)
 
     def _next_members(self) -> tuple[int, ...]:
         """Return the candidates of the next pass, smallest lower bound first; or none.
@@ -243,7 +245,7 @@ class Search:
         must fit into the memory of every worker.
         """
         table = self.table
-        if not table.spans:
+        if not table.slices:
             return ()
         active = np.flatnonzero(table.active)
         order = active[np.lexsort((active, self.lower[active]))]
@@ -286,8 +288,8 @@ class Search:
             fits_dropped=int((~table.ended & is_dropped).sum()),
             candidates_active=int(table.active.sum()),
             candidates_pruned=int(table.pruned.sum()),
-            spans_done=self.engine.n_slices_done,
-            spans_total=self.engine.n_slices,
+            slices_done=self.engine.n_slices_done,
+            slices_total=self.engine.n_slices,
             pool_rows_done=int(max(rows, default=0)),
             seconds=time.perf_counter() - self.started,
         )

@@ -81,7 +81,7 @@ def execute(
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         try:
-            search = search_nested if plan.layout.is_nested else search_all
+            search = search_nested if plan.scheme.is_nested else search_all
             outcome = search(run)
             if plan.pool is not None:  # also where learners read it last
                 plan.pool.check_unchanged()
@@ -155,7 +155,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
 
     Raises RuntimeError where one differs: then it is another model.
     """
-    remake = remake_nested if run.plan.layout.is_nested else remake_chosen
+    remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
     remade = remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()

@@ -31,7 +31,7 @@ def search_all(run: Run) -> Outcome:
     facts = run.check_pool()
 
     def report(progress: Progress) -> None:
-        is_counting = progress.spans_done < progress.spans_total
+        is_counting = progress.slices_done < progress.slices_total
         run.report(progress, COUNTING if is_counting else FITTING)
 
     with closing(run.open_executor()) as executor:
@@ -57,7 +57,7 @@ def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
 
 def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
     """Return the model that is deployed, by its deployment."""
-    split, number = run.plan.layout.full or 0, choice.candidate
+    split, number = run.plan.scheme.full or 0, choice.candidate
     if split and choice.fold is not None:
         split = choice.fold
     return {choice.deploy: search.model(number, split).model(number, split)}

@@ -92,7 +92,7 @@ class Fitting:
         self.serial = count(1)
         self.members = [
             np.array([candidate.number for candidate in group.candidates])
-            for group in self.table.groups
+            for group in self.table.candidate_groups
         ]
         self.group_of = np.empty(self.table.n_candidates, np.int64)
         for group, numbers in enumerate(self.members):
@@ -159,7 +159,7 @@ class Fitting:
         )
         likely = lower + waiting * growth / n_known
         order = np.lexsort((numbers, waiting[numbers], likely[numbers]))
-        full, k = self.table.layout.full, self.table.layout.n_folds
+        full, k = self.table.scheme.full, self.table.scheme.n_folds
         for number in numbers[order]:
             split = int(np.argmax(open_fits[number]))
             # Before all folds have ended they may still prune the full fit.
@@ -183,9 +183,9 @@ class Fitting:
 
     def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
         """Return jobs as one task, and count them as running."""
-        first, layout = jobs[0], self.table.layout
-        label = self.table.groups[first.group].label
-        name = layout.splits[first.split].label
+        first, scheme = jobs[0], self.table.scheme
+        label = self.table.candidate_groups[first.group].label
+        name = scheme.splits[first.split].label
         key = f"fit-{label}-{name}-{next(self.serial)}"
         self.running[key] = jobs
         if place is not None:
@@ -202,7 +202,7 @@ class Fitting:
         Models are lost with the worker that kept them, or with the run.
         """
         lost = np.zeros(self.table.fit_status.shape, bool)
-        for split in self.table.layout.with_models:
+        for split in self.table.scheme.with_models:
             for number in members:
                 lost[number, split] = (number, split) not in self.model_keys
         none_missing = not lost.any()
@@ -266,7 +266,7 @@ class Fitting:
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
                 job.candidates,
-                table.layout.splits[job.split].name,
+                table.scheme.splits[job.split].name,
                 seconds,
                 len(failed),
             )

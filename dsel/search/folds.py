@@ -52,7 +52,7 @@ class InnerTest:
 
 
 @dataclass(frozen=True)
-class Layout:
+class CVScheme:
     """The splits of a search, in the order of their numbers."""
 
     splits: tuple[Split, ...]
@@ -62,7 +62,7 @@ class Layout:
     """Whether folds were drawn independently of features and labels."""
     n_halvings: int = 0
     """Random halvings whose halves the folds are; 0 for folds proper."""
-    last: "Layout | None" = None
+    last: "CVScheme | None" = None
     """Nested searches: the scheme of the last step, without each fold and on all rows,
     in which only what was chosen is trained."""
     inner_tests: tuple[InnerTest, ...] = ()
@@ -137,7 +137,7 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
     return list(dict.fromkeys([*circle[:n_folds], *others]))
 
 
-def folds_layout(
+def scheme_of_folds(
     cv: Any,
     X: ArrayLike,
     labels: NDArray[np.generic],
@@ -145,7 +145,7 @@ def folds_layout(
     *,
     groups: RowGroups | None = None,
     is_certified: bool = False,
-) -> Layout:
+) -> CVScheme:
     """Return plain random folds, or those of a splitter, and the full split.
 
     Where rows come in groups, random folds are of whole groups, and a certificate reads
@@ -160,7 +160,7 @@ def folds_layout(
         if groups is not None and is_certified:
             is_drawn = groups.draw_rows(seed)
         splits = fold_splits(fold_of, is_drawn)
-    return Layout(splits, len(splits) - 1, is_plain_random=n_folds is not None)
+    return CVScheme(splits, len(splits) - 1, is_plain_random=n_folds is not None)
 
 
 def _draw_folds(
@@ -172,14 +172,14 @@ def _draw_folds(
     return groups.folds(n_folds, seed=seed)
 
 
-def nested_layout(
+def scheme_of_pairs(
     n_folds: int,
     n_rows: int,
     seed: int,
     *,
     n_candidates: int,
     groups: RowGroups | None = None,
-) -> Layout:
+) -> CVScheme:
     """Return the trainings without each pair of plain random folds.
 
     A single candidate is chosen without any. Of two folds nothing would be left without
@@ -218,29 +218,29 @@ def nested_layout(
             found.append(Split(number, SplitKind.QUARTER, (number,), train, test))
             tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
-    return Layout(
+    return CVScheme(
         tuple(found),
         n_folds,
         True,
-        last=Layout(folds, n_folds, True),
+        last=CVScheme(folds, n_folds, True),
         inner_tests=tuple(tests),
         first=tuple(range(min(n_first, len(found)))),
     )
 
 
-def halves_layout(n_rows: int, repeats: int, seed: int) -> Layout:
+def scheme_of_halves(n_rows: int, repeats: int, seed: int) -> CVScheme:
     """Return both halves of each halving, and the full split."""
     splits = half_splits(n_rows, repeats, seed=seed)
     full = full_split(n_rows, number=len(splits))
-    return Layout((*splits, full), len(splits), True, n_halvings=repeats)
+    return CVScheme((*splits, full), len(splits), True, n_halvings=repeats)
 
 
-def with_leave_one_out(layout: Layout, n_rows: int) -> Layout:
-    """Return the layout that also counts leave-one-out errors."""
-    if layout.leave_one_out is not None:
-        return layout
-    added = leave_one_out_split(n_rows, number=len(layout.splits))
-    return replace(layout, splits=(*layout.splits, added))
+def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
+    """Return the scheme that also counts leave-one-out errors."""
+    if scheme.leave_one_out is not None:
+        return scheme
+    added = leave_one_out_split(n_rows, number=len(scheme.splits))
+    return replace(scheme, splits=(*scheme.splits, added))
 
 
 def number_of_folds(cv: Any, n_rows: int) -> int | None:

@@ -49,7 +49,7 @@ NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Group:
+class CandidateGroup:
     """Candidates that share work, and the family that fits them."""
 
     number: int
@@ -76,7 +76,7 @@ class JobContext:
     """Class codes, or numbers."""
     schemes: tuple[tuple[Split, ...], ...]
     """Splits of the search, and of the last step of a nested one."""
-    groups: tuple[Group, ...]
+    candidate_groups: tuple[CandidateGroup, ...]
     fitting_pool: Any = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
@@ -88,9 +88,10 @@ class JobContext:
     comparisons: tuple[Comparison, ...] = ()
     """What that pass counts; each job of an ordinary pass says it by itself."""
 
-    def group_of(self, candidate: int) -> Group:
+    def group_of(self, candidate: int) -> CandidateGroup:
         """Return a candidate's group."""
-        return next(group for group in self.groups if group.members((candidate,)))
+        groups = self.candidate_groups
+        return next(group for group in groups if group.members((candidate,)))
 
 
 class FitStatus(IntEnum):
@@ -278,7 +279,7 @@ class FitBatch:
             budget = ending if first.group in self.last_of else cache
             models = fit_splits(
                 context,
-                context.groups[first.group],
+                context.candidate_groups[first.group],
                 first.candidates,
                 [_split_of(context, job) for job in together],
                 budget,
@@ -307,7 +308,7 @@ def _split_of(context: JobContext, job: FitJob) -> Split:
 
 
 def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
-    group, split = context.groups[job.group], _split_of(context, job)
+    group, split = context.candidate_groups[job.group], _split_of(context, job)
     counts = leave_one_out_counts(
         group.family,
         group.members(job.candidates),
@@ -363,7 +364,7 @@ def fit_result(
 
 def fit_splits(
     context: JobContext,
-    group: Group,
+    group: CandidateGroup,
     candidates: Collection[int],
     splits: Sequence[Split],
     budget: Cache | None = None,
@@ -577,7 +578,7 @@ def _join_kept(
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
     tokens: dict[int, dict[int, str]] = {number: {} for number in members}
     for job, each in (item for fits in kept for item in fits.items()):
-        family = context.groups[job.group].family
+        family = context.candidate_groups[job.group].family
         if any(number in tokens for number in each.models.candidates):
             families.setdefault(id(family), (family, []))[1].append(each.models)
         for (number, split), token in each.tokens.items():
@@ -601,7 +602,7 @@ def join_tokens(tokens: dict[int, str]) -> str:
 def _blocks(
     sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
 ) -> Iterator[Block]:
-    """Yield the rows of a span: fewer at once where the process has little memory."""
+    """Yield the rows of a slice: fewer at once where the process has little memory."""
     fewest, most = BLOCK_ROWS
     nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
     most = FRAME_ROWS if are_frames else most

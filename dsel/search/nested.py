@@ -121,7 +121,7 @@ def search_nested(run: Run) -> Outcome:
                 check.result()  # raises what is wrong with the pool while fits run
             report_last_step(run, progress, run.fitting_phase(search.table))
 
-        pruner = NestedPruner(plan.layout, plan.prune)
+        pruner = NestedPruner(plan.scheme, plan.prune)
         search = run.search(executor, pruner, Keep.NOWHERE, report)
         search.run()
         before = search.progress()
@@ -139,7 +139,7 @@ def certify_choices(
 
     The table may have been filled by other means than fits, such as a closed form.
     """
-    plan, k = run.plan, run.plan.layout.n_folds
+    plan, k = run.plan, run.plan.scheme.n_folds
     evidence = pruner.evidence(table) | run.fixed_evidence(facts)
     run.check_failures(evidence, table.unpredicting)
     last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
@@ -148,7 +148,7 @@ def certify_choices(
     if plan.n_candidates == 1:  # nothing else was counted
         if names.OUTER_ERRORS in last.counts:
             evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
-        evidence[names.FOLD_ANSWERS] = plan.layout.fold_rows[np.newaxis]
+        evidence[names.FOLD_ANSWERS] = plan.scheme.fold_rows[np.newaxis]
         evidence[names.FOLD_LOSS_MEAN] = last.scores[np.newaxis]
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         del evidence[names.FOLD_LOSS_MEAN]
@@ -184,7 +184,7 @@ def _check_pool(run: Run) -> PoolFacts:
 
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
     """Return what inner searches counted."""
-    splits = plan.layout.splits
+    splits = plan.scheme.splits
     seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
     counted, values = names.FOLD_ERRORS, table.errors
     if plan.is_regression:
@@ -203,13 +203,13 @@ def report_last_step(
     seconds: float = 0.0,
 ) -> None:  # fmt: skip
     """Report what is done before and of the last step, which is planned before."""
-    pool, n_slices = run.plan.pool, len(run.plan.spans)
-    n_fits = run.plan.layout.n_folds + (pool is not None)
+    pool, n_slices = run.plan.pool, len(run.plan.slices)
+    n_fits = run.plan.scheme.n_folds + (pool is not None)
     done = Progress(
         fits_done=fits,
         fits_total=n_fits,
-        spans_done=slices,
-        spans_total=n_slices,
+        slices_done=slices,
+        slices_total=n_slices,
         pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
         seconds=seconds,
     )
@@ -228,11 +228,11 @@ def fit_chosen(
 
     Raises AllFitsFailedError where no model of a fold could be fitted.
     """
-    plan, scheme, started = run.plan, run.plan.layout.last, time.perf_counter()
+    plan, scheme, started = run.plan, run.plan.scheme.last, time.perf_counter()
     assert scheme is not None  # else the search is not nested
-    k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.spans)
+    k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.slices)
     candidates = (*chosen[1:], chosen[0])
-    table = CountTable(scheme, (), (), plan.spans, 1, chosen=candidates)
+    table = CountTable(scheme, (), (), plan.slices, 1, chosen=candidates)
     engine = Engine(executor, run.store, table, plan.pool)
     fitted: dict[int, FittedJob] = {}
 
@@ -245,7 +245,8 @@ def fit_chosen(
 
     def task_of(jobs: list[FitJob]) -> Task:
         [job] = jobs
-        group, split = plan.context.groups[job.group], scheme.splits[job.split]
+        group = plan.context.candidate_groups[job.group]
+        split = scheme.splits[job.split]
         key = f"fit-chosen-{group.label}-{split.label}-{next(engine.serial)}"
         # Spread over the workers, as the first fits are.
         return Task(key, FitBatch((job,), Keep.IN_RESULT), place=job.split)
@@ -270,7 +271,7 @@ def _sort_fitted(
     run: Run, fitted: list[FittedJob], candidates: tuple[int, ...]
 ) -> LastStep:
     """Return models and counts of the last step, without those of the pool."""
-    scheme, k = run.plan.layout.last, run.plan.layout.n_folds
+    scheme, k = run.plan.scheme.last, run.plan.scheme.n_folds
     assert scheme is not None  # else there is no last step
     models, messages = {}, []
     stopped: dict[int, str] = {}
@@ -373,7 +374,7 @@ def choose_models(
 
     Both hold at once: that of one fold reads a part of the event of the other.
     """
-    k, loss = plan.layout.n_folds, plan.context.losses.main
+    k, loss = plan.scheme.n_folds, plan.context.losses.main
     # Whether there is a pool was planned; without a model of all rows it gives nothing.
     read, reports = plan.context.losses.bound(
         last.evidence, plan.delta, has_pool=plan.pool is not None,
@@ -449,7 +450,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     with closing(run.open_executor()) as executor:
         last = fit_chosen(run, executor, chosen, int(cube[names.EQUAL_ROWS]))
     models = {
-        deploy: last.models[run.plan.layout.n_folds if c.fold is None else c.fold]
+        deploy: last.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
         for deploy, c in choice.certificates.items()
     }
     # What 0.2 finished has no counts of duplicates.

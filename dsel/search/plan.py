@@ -38,9 +38,10 @@ from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool, remark_on_order
 from dsel.data.open import open_pool
-from dsel.data.pool import Pool, Span
+from dsel.data.pool import Pool, PoolSlice
 from dsel.data.row_random import SUBSET_STREAM, seed_from
 from dsel.data.splits import full_split
+from dsel.errors import warn_of_old_name
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
@@ -77,8 +78,8 @@ from dsel.search.certificate_methods import (
 )
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import execute
-from dsel.search.folds import Layout, with_leave_one_out
-from dsel.search.jobs import Group, JobContext, fit_splits
+from dsel.search.folds import CVScheme, with_leave_one_out
+from dsel.search.jobs import CandidateGroup, JobContext, fit_splits
 from dsel.search.outcome import Outcome
 from dsel.search.pruning import n_kept
 
@@ -102,8 +103,8 @@ OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "
     "the labeled rows"
 )
-SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
-SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
+SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
+SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +116,7 @@ class Plan:
     context: JobContext
     """Labeled rows, splits and groups, as every task gets them."""
     labeled: LabeledRows
-    layout: Layout
+    scheme: CVScheme
     """Which models are trained, and what each is tested on."""
     pool: Pool | None
     """The part of the pool that is counted, or None."""
@@ -175,7 +176,7 @@ class Plan:
         rows = [  # of a group a fold tests one row, and searches read all of them
             split.test_rows if self.groups is None
             else np.setdiff1d(every, split.train_rows)
-            for split in self.layout.held_out
+            for split in self.scheme.held_out
         ]  # fmt: skip
         return np.array([self.labeled.y[each].var() for each in rows])
 
@@ -194,8 +195,8 @@ class Plan:
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """What is counted on the pool for every candidate."""
-        k, n_halvings = self.layout.n_folds, self.layout.n_halvings
-        if self.pool is None or self.layout.full is None:
+        k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
+        if self.pool is None or self.scheme.full is None:
             return ()
         if n_halvings:
             return (Halves(n_halvings),)
@@ -203,13 +204,25 @@ class Plan:
         return RandomFold(self.seed, k), BestFold(k, unknown)
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def slices(self) -> tuple[PoolSlice, ...]:
         """Parts of the pool that a task each counts, whatever the cluster is."""
         if self.pool is None:
             return ()
-        fewest, most = SPAN_ROWS
-        wanted = -(-self.pool.n_rows // SPANS)
-        return self.pool.spans(int(np.clip(wanted, fewest, most)))
+        fewest, most = SLICE_ROWS
+        wanted = -(-self.pool.n_rows // SLICES)
+        return self.pool.slices(int(np.clip(wanted, fewest, most)))
+
+    @property
+    def layout(self) -> CVScheme:
+        """Old name of `scheme`."""
+        warn_of_old_name("layout", "scheme")
+        return self.scheme
+
+    @property
+    def spans(self) -> tuple[PoolSlice, ...]:
+        """Old name of `slices`."""
+        warn_of_old_name("spans", "slices")
+        return self.slices
 
     def run(
         self,
@@ -270,10 +283,10 @@ class Plan:
 
     def with_leave_one_out(self) -> Self:
         """Return a plan that counts errors of leave-one-out, too, for ``loo_error``."""
-        layout = with_leave_one_out(self.layout, self.labeled.n_rows)
-        context = replace(self.context, schemes=(layout.splits, layout.folds))
-        identity = {**self.identity, "splits": _splits_text(layout)}
-        return replace(self, layout=layout, context=context, identity=identity)
+        scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
+        context = replace(self.context, schemes=(scheme.splits, scheme.folds))
+        identity = {**self.identity, "splits": _splits_text(scheme)}
+        return replace(self, scheme=scheme, context=context, identity=identity)
 
     def model(self, candidate: int, fold: int | None = None) -> Any:
         """Fit a candidate anew, here, on all labeled rows or without a fold.
@@ -312,7 +325,7 @@ class Plan:
         last, split = self.n_candidates - 1, full_split(self.labeled.n_rows)
         number = check_integer(candidate, "candidate", at_least=0, at_most=last)
         if fold is not None:
-            there = self.layout.held_out
+            there = self.scheme.held_out
             last = len(there) - 1
             split = there[check_integer(fold, "fold", at_least=0, at_most=last)]
         with single_threaded():
@@ -346,7 +359,7 @@ class Plan:
         [(0, 0.1), (1, 1.0)]
         """
         split = full_split(self.labeled.n_rows)
-        for group in self.context.groups:
+        for group in self.context.candidate_groups:
             numbers = tuple(each.number for each in group.candidates)
             with single_threaded():
                 fitted = fit_splits(self.context, group, numbers, [split])
@@ -372,7 +385,7 @@ class Plan:
         n, d = self.labeled.X.shape
         pool = "none"
         if self.pool is not None:
-            n_tasks, size = len(self.spans), format_bytes(self.pool.nbytes)
+            n_tasks, size = len(self.slices), format_bytes(self.pool.nbytes)
             tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
             pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
         folds, fits = self._folds_and_fits()
@@ -407,18 +420,18 @@ class Plan:
     @property
     def is_halved(self) -> bool:
         """Whether fits come in two rounds, the second one of the best candidates."""
-        layout = self.layout
-        return self.prune == "halving" and len(layout.first) < len(layout.splits)
+        scheme = self.scheme
+        return self.prune == "halving" and len(scheme.first) < len(scheme.splits)
 
     def fits_range(self) -> tuple[int, int]:
         """Return the fits of the whole run at least, if none is dropped, and at most.
 
         Fits that fail and are tried again count once.
         """
-        layout, n, last = self.layout, self.n_candidates, 0
-        splits, first = len(layout.splits), len(layout.first)
-        if layout.is_nested:
-            last = layout.n_folds + (self.pool is not None)
+        scheme, n, last = self.scheme, self.n_candidates, 0
+        splits, first = len(scheme.splits), len(scheme.first)
+        if scheme.is_nested:
+            last = scheme.n_folds + (self.pool is not None)
         if not self.is_halved:
             return n * splits + last, n * splits + last
         least, most = (
@@ -428,16 +441,16 @@ class Plan:
         return least, most
 
     def _folds_and_fits(self) -> tuple[str, str]:
-        layout = self.layout
-        k, splits = layout.n_folds, len(layout.splits)
+        scheme = self.scheme
+        k, splits = scheme.n_folds, len(scheme.splits)
         name = f"{k}{' of whole groups' * (self.groups is not None)}"
-        if layout.n_halvings:
-            folds = f"{layout.n_halvings} random halvings"
-        elif layout.is_nested:
+        if scheme.n_halvings:
+            folds = f"{scheme.n_halvings} random halvings"
+        elif scheme.is_nested:
             every = f"every candidate without {splits} pairs of them, " * bool(splits)
             folds = f"{name}; {every}what is chosen without each, and on all rows"
         else:
-            folds = f"{name}{' and all rows' * (layout.full is not None)}"
+            folds = f"{name}{' and all rows' * (scheme.full is not None)}"
         least, most = self.fits_range()
         if self.is_halved:
             return folds, (
@@ -450,8 +463,9 @@ class Plan:
 
     def _memory(self) -> int:
         """Return the bytes of a process that has imported everything."""
-        read, n_groups = 0, Counter(id(group.family) for group in self.context.groups)
-        families = {id(group.family): group.family for group in self.context.groups}
+        read, groups = 0, self.context.candidate_groups
+        n_groups = Counter(id(group.family) for group in groups)
+        families = {id(group.family): group.family for group in groups}
         shared = sum(
             families[key].shared_nbytes(n, len(self.labeled.y))
             for key, n in n_groups.items()
@@ -465,7 +479,7 @@ class Plan:
     def _certificate(self) -> str:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
-        text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
+        text, k = f"{self.certificate} at delta={self.delta:g}", self.scheme.n_folds
         text += ", divided by `prior`" * (self.prior is not None)
         losses = self.context.losses
         if self.is_regression:
@@ -691,10 +705,10 @@ def plan_search(
     method = choose_method(options)
     prune_by, model = choose_pruning(prune, method), deploy or method.deploys
     rule = method.criterion
-    layout = method.make_scheme(
+    scheme = method.make_scheme(
         SchemeOptions(cv, labeled, seed, of_rows, len(candidates), rule)
     )
-    by_group = of_rows if method.is_guarantee and layout.is_plain_random else None
+    by_group = of_rows if method.is_guarantee and scheme.is_plain_random else None
     doubts = _caveats_of_groups(by_group, counted, fitting)
     if by_group is not None:
         counted = None
@@ -722,18 +736,18 @@ def plan_search(
         *doubts,
         *remarks_on_parameters(estimator, candidates),
     ]
-    given_folds = [GIVEN_FOLDS] * (not layout.is_plain_random)
+    given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
     caveats = collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
         make_caveats(Effect.WEAKENS, weak),
-        caveats_of_rows(labeled, layout),
+        caveats_of_rows(labeled, scheme),
         make_caveats(Effect.INFO, notes),
-        caveats_of_sizes(layout, counted, method.name, unit),
+        caveats_of_sizes(scheme, counted, method.name, unit),
         make_caveats(
             Effect.INFO,
             [
                 f"{'of one row of each group: ' * (by_group is not None)}{text}"
-                for text in losses.caveats(labeled.y[is_counted], layout.n_folds, delta)
+                for text in losses.caveats(labeled.y[is_counted], scheme.n_folds, delta)
             ],
         ),
     )
@@ -741,12 +755,12 @@ def plan_search(
     in_groups = of_rows is not None or "groups" in params
     known = _known_assumptions(
         fitting, in_groups=in_groups,
-        by_groups=of_rows is not None and layout.is_plain_random,
+        by_groups=of_rows is not None and scheme.is_plain_random,
     )  # fmt: skip
     return Plan(
-        axes=axes, labeled=labeled, layout=layout, pool=counted,
+        axes=axes, labeled=labeled, scheme=scheme, pool=counted,
         context=JobContext(
-            labeled.X, labeled.y, (layout.splits, layout.folds), sharing, fitting,
+            labeled.X, labeled.y, (scheme.splits, scheme.folds), sharing, fitting,
             allow_nan, losses,
         ),
         criterion=rule, method=method, deploy=model, delta=delta,
@@ -756,7 +770,7 @@ def plan_search(
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
             "certificate": f"{method.name or 'none'}, {rule.name}, delta={delta:g}",
-            "splits": _splits_text(layout),
+            "splits": _splits_text(scheme),
             "prune": prune_by or "no",
             "deploy": model,
             "loss": repr(losses.main),
@@ -945,7 +959,7 @@ def _groups(
     seed: int,
     fit_params: Mapping[str, Any],
     of_rows: RowGroups | None,
-) -> tuple[tuple[Group, ...], list[str]]:
+) -> tuple[tuple[CandidateGroup, ...], list[str]]:
     """Return the candidates in groups that share work, and remarks on them."""
     are_wanted = False
     if of_rows is not None:
@@ -959,7 +973,7 @@ def _groups(
         row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
     )  # fmt: skip
     texts = candidate_texts(candidates)
-    groups: list[Group] = []
+    groups: list[CandidateGroup] = []
     notes = []
     for assigned in assignments:
         family = assigned.family
@@ -968,7 +982,7 @@ def _groups(
                 candidate_key(family.name, each, texts[each.number]) for each in members
             )
             label = group_label(members, len(groups))
-            groups.append(Group(len(groups), family, members, keys, label))
+            groups.append(CandidateGroup(len(groups), family, members, keys, label))
         n = sum(map(len, assigned.groups))
         plural = "s" if n != 1 else ""
         notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
@@ -981,8 +995,8 @@ def _groups(
     return tuple(groups), notes
 
 
-def _splits_text(layout: Layout) -> str:
-    return f"{layout.n_folds}, {layout.token}"
+def _splits_text(scheme: CVScheme) -> str:
+    return f"{scheme.n_folds}, {scheme.token}"
 
 
 def _short_hash(value: Any) -> str:

@@ -111,7 +111,7 @@ def predict_pool(
         lambda first, _: first,
         client=client,
         allow_nan=allow_nan,
-        spans=opened.spans(1)[:1],
+        slices=opened.slices(1)[:1],
     )
     write_rows(
         opened,

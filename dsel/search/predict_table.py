@@ -421,9 +421,9 @@ class TextTable:
         """
         for frame in self._frames():
             pool = _as_frames(open_pool(frame))
-            [span] = pool.spans(len(frame))
+            [pool_slice] = pool.slices(len(frame))
             start = int(frame.index[0])
-            sources = partial(pool.sources, span)
+            sources = partial(pool.sources, pool_slice)
             yield Task(f"predict-{start}", job(start), sources)
 
 
@@ -471,9 +471,9 @@ class PoolTable:
 
     def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
         """Yield a task for each part of the pool; its rows know their numbers."""
-        for span in self._pool.spans(_block_rows(self._pool.n_columns)):
-            sources = partial(self._pool.sources, span)
-            yield Task(f"predict-{span.start}", job(0), sources)
+        for pool_slice in self._pool.slices(_block_rows(self._pool.n_columns)):
+            sources = partial(self._pool.sources, pool_slice)
+            yield Task(f"predict-{pool_slice.start}", job(0), sources)
 
 
 def _ids_of(

@@ -24,7 +24,7 @@ from dsel.criteria import Settings
 from dsel.criteria.base import Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.search.counts import CountTable
-from dsel.search.folds import Layout
+from dsel.search.folds import CVScheme
 from dsel.search.jobs import FitStatus
 
 ROUNDING: Final = 1e-9
@@ -90,7 +90,7 @@ class ExactPruner:
             best = self._best(table.evidence() | self.fixed)
             undecided = np.ones(table.n_candidates, bool)
             failed = (table.fit_status == FitStatus.FAILED) & shown
-            for n_splits in range(table.layout.n_folds + 1):
+            for n_splits in range(table.scheme.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
                 evidence = table.evidence(shown & first, np.zeros_like(undecided))
                 evidence |= self.fixed | {names.STATUS: np.zeros_like(status)}
@@ -137,7 +137,7 @@ class NestedPruner:
     `predict` counts all rows as errors in the search that reads them.
     """
 
-    layout: Layout
+    scheme: CVScheme
     prune_by: str
     """``"halving"``, ``"exact"``, or ``""`` for the exhaustive search."""
 
@@ -152,8 +152,8 @@ class NestedPruner:
         Both (n_searches, n_candidates), the search by all folds first. A score is the
         mean of the losses over the tests of the search; infinity where a fit failed.
         """
-        everything = self.layout.inner_tests
-        found = np.zeros((1 + self.layout.n_folds, table.n_candidates))
+        everything = self.scheme.inner_tests
+        found = np.zeros((1 + self.scheme.n_folds, table.n_candidates))
         complete = np.ones(found.shape, bool)
         for search, (score, is_complete) in enumerate(
             zip(found, complete, strict=True), start=-1
@@ -173,13 +173,13 @@ class NestedPruner:
     def prune(self, table: CountTable) -> Floats:
         """Prune candidates, or begin the second round; return the smallest scores."""
         if self.prune_by == "halving":
-            first = list(self.layout.first)
+            first = list(self.scheme.first)
             status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
             is_first[:, first] = True
             status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
             if table.ended[:, first].all():
-                kept, tests = self.survivors(table), self.layout.inner_tests
-                for split in range(len(first), len(self.layout.splits)):
+                kept, tests = self.survivors(table), self.scheme.inner_tests
+                for split in range(len(first), len(self.scheme.splits)):
                     readers = [1 + t.search for t in tests if t.split == split]
                     is_needed = kept[readers].any(axis=0)
                     is_held = status[:, split] == FitStatus.HELD
@@ -197,9 +197,9 @@ class NestedPruner:
         That of all folds drops nobody, and asks for no fits of its own.
         """
         shown = np.zeros(table.fit_status.shape, bool)
-        shown[:, list(self.layout.first)] = True
+        shown[:, list(self.scheme.first)] = True
         scores, _ = self.scores(table, shown)
-        if self.prune_by != "halving" or not self.layout.inner_tests:
+        if self.prune_by != "halving" or not self.scheme.inner_tests:
             return np.ones(scores.shape, bool)
         order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
@@ -243,7 +243,7 @@ class NestedPruner:
         Each row of a fold is answered once by every model without this fold and one
         other that was fitted.
         """
-        layout, n = self.layout, table.n_candidates
+        scheme, n = self.scheme, table.n_candidates
         # Only fits that every run of this plan has made.
         shown = table.ended
         if self.prune_by == "exact":
@@ -264,9 +264,9 @@ class NestedPruner:
         status[done] = names.STATUS_DONE
         failed = (table.fit_status == FitStatus.FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
-        errors, answers = np.zeros((2, n, layout.n_folds), np.int64)
-        losses, models = np.zeros((2, n, layout.n_folds))
-        for test in layout.inner_tests:
+        errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
+        losses, models = np.zeros((2, n, scheme.n_folds))
+        for test in scheme.inner_tests:
             there = shown[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
@@ -279,8 +279,8 @@ class NestedPruner:
             names.FOLD_LOSS_MEAN: means,
             names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
             names.FOLD_ANSWERS: answers,
-            names.FOLD_ROWS: layout.fold_rows,
-            names.TRAIN_ROWS: np.array([len(s.train_rows) for s in layout.held_out]),
+            names.FOLD_ROWS: scheme.fold_rows,
+            names.TRAIN_ROWS: np.array([len(s.train_rows) for s in scheme.held_out]),
             names.STATUS: status,
             names.MESSAGE: table.texts(shown),
         }

@@ -66,7 +66,7 @@ class Run:
     @property
     def estimators(self) -> list[Any]:
         """The candidates, unfitted."""
-        groups = self.plan.context.groups
+        groups = self.plan.context.candidate_groups
         return [each.estimator for group in groups for each in group.candidates]
 
     def report(self, progress: Progress, phase: str) -> None:
@@ -79,7 +79,7 @@ class Run:
         """Return the name of the round of fits that a table is in."""
         if not self.plan.is_halved:
             return FITTING
-        is_second = table.ended[:, list(self.plan.layout.first)].all()
+        is_second = table.ended[:, list(self.plan.scheme.first)].all()
         return f"{FITTING}, round {1 + int(is_second)} of 2"
 
     def open_executor(self) -> Executor:
@@ -88,7 +88,7 @@ class Run:
         Where fits hold the interpreter, processes take over from threads.
         """
         context = self.plan.context
-        holds = any(each.family.holds_interpreter for each in context.groups)
+        holds = any(each.family.holds_interpreter for each in context.candidate_groups)
         began = time.monotonic() if holds else None
         return make_executor(context, self.client, self.n_jobs, began)
 
@@ -96,7 +96,7 @@ class Run:
         """Raise MemoryError where a task has not enough memory for any fit."""
         # The other half is for what a family does not count, such as pool blocks.
         limit, n_rows = executor.slot_memory // 2, self.plan.labeled.n_rows
-        for group in self.plan.context.groups:
+        for group in self.plan.context.candidate_groups:
             group.family.check_budget(n_rows, limit)
 
     def tokens_of_rows(self) -> dict[str, str]:
@@ -162,10 +162,10 @@ class Run:
         """Return a search that begins with the counts of earlier runs."""
         plan, comparisons = self.plan, self.plan.comparisons
         table = CountTable(
-            plan.layout,
-            plan.context.groups,
+            plan.scheme,
+            plan.context.candidate_groups,
             comparisons,
-            plan.spans if comparisons else (),
+            plan.slices if comparisons else (),
             plan.n_candidates,
             of_numbers=plan.is_regression,
         )
@@ -203,7 +203,7 @@ class Run:
 
     def make_cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
         """Return the cube of a finished search."""
-        plan, layout = self.plan, self.plan.layout
+        plan, scheme = self.plan, self.plan.scheme
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
@@ -212,9 +212,9 @@ class Run:
             (each for each in plan.caveats if each.effect is not Effect.INFO),
             caveats_of_fitting_rows(facts, plan.context.fitting_pool),
         )
-        splits = {names.FOLD: layout.n_folds}
-        if layout.n_halvings:
-            splits = {names.REPEAT: layout.n_halvings, names.HALF: 2}
+        splits = {names.FOLD: scheme.n_folds}
+        if scheme.n_halvings:
+            splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
         versions = installed_versions().items()
         # Ready, since errors of a nested search are of more answers than rows.
         if plan.is_regression:  # of numbers none is wrong
@@ -239,10 +239,10 @@ class Run:
                 "seed": str(plan.seed),
                 "classes": [str(label) for label in plan.classes.tolist()],
                 **class_rows(plan),
-                "estimators": [g.family.name for g in plan.context.groups][:1],
+                "estimators": [plan.context.candidate_groups[0].family.name],
                 names.FOLD_ERROR_KIND: (
                     "models without this fold and one other"
-                    if layout.is_nested
+                    if scheme.is_nested
                     else "the model without this fold"
                 ),
                 **{f"version_{name}": found or "none" for name, found in versions},

@@ -55,7 +55,7 @@ WORKERS = 2
 PATIENCE = 400.0  # seconds in which a disturbed run ends, or it hangs
 STALL_SECONDS = (0.2, 3.0)
 COUNTED = re.compile(
-    r"^(?:fit|span rows=(?P<rows>\S+)) candidates=\((?P<candidates>[\d, ]+)\)"
+    r"^(?:fit|slice rows=(?P<rows>\S+)) candidates=\((?P<candidates>[\d, ]+)\)"
     r"(?: split=(?P<split>\S+))?"
 )
 
@@ -111,7 +111,7 @@ class Job:
         """What is on disk, as (rows of the pool or split, candidate)."""
         numbers = {
             key: candidate.number
-            for group in self.plan.context.groups
+            for group in self.plan.context.candidate_groups
             for candidate, key in zip(group.candidates, group.keys, strict=True)
         }
         keys = [
@@ -122,7 +122,7 @@ class Job:
         return {
             (place, numbers[key])
             for kind, place, key, *_ in (key + ["", ""] for key in keys)
-            if kind in ("fit", "span") and key in numbers  # else a note on the pool
+            if kind in ("fit", "slice") and key in numbers  # else a note on the pool
         }
 
     def counted(self):

@@ -146,7 +146,7 @@ def test_run__compares_after_the_last_pass_too(certificate, tmp_path):
         LogisticRegression(), {"C": [0.1, 1.0]}, X, Y, npy(tmp_path, POOL), cv=3,
         certificate=certificate, random_state=0, prune=False,
     )  # fmt: skip
-    write = written_at("spans_done", lambda: npy(tmp_path, OTHER))
+    write = written_at("slices_done", lambda: npy(tmp_path, OTHER))
     with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy"):
         plan.run(out=out, on_progress=write, n_jobs=1)
     assert has_no_outcome(out)

@@ -224,7 +224,7 @@ def test_query_rows__are_the_same_on_a_cluster(processes, outcome, tmp_path):
 
 def test_query_rows__are_the_same_after_a_kill(outcome, tmp_path):
     def kill(progress):
-        if progress.spans_done:
+        if progress.slices_done:
             raise KeyboardInterrupt
 
     # Slices of a pool of this size are read one by one where they are files.

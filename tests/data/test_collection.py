@@ -1,4 +1,4 @@
-"""A task computes the blocks of its span one at a time; a pass is the same anywhere."""
+"""A task computes the blocks of a slice one by one; a pass is the same anywhere."""
 
 import gc
 import os
@@ -61,7 +61,7 @@ def noted():
 
 def test_read_blocks__computes_a_block_when_it_is_asked_for_and_has_rows(calls):
     pool = open_pool(noted()).excluding(np.arange(10, 40))
-    blocks = read_blocks(pool.sources(pool.spans(60)[0]), 10)
+    blocks = read_blocks(pool.sources(pool.slices(60)[0]), 10)
     assert calls == []
     assert [(block.rows[0], calls.copy()) for block in blocks] == [
         (0, [0]), (40, [0, 4]), (50, [0, 4, 5]),
@@ -73,7 +73,7 @@ def make_megabytes(block_info=None):
 
 
 @pytest.mark.parametrize("block_rows", [2**12, 2**17])
-def test_reduce__has_one_block_of_a_span_in_memory(block_rows, monkeypatch):
+def test_reduce__has_one_block_of_a_slice_in_memory(block_rows, monkeypatch):
     chunks = ((2**17,) * 7, 8)
     rows = da.map_blocks(make_megabytes, chunks=chunks, dtype=float, meta=np.empty(0))
     monkeypatch.setattr(pool_module, "BLOCK_NBYTES", 64 * block_rows)
@@ -107,10 +107,10 @@ def total(X, rows):
 def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
     X = np.arange(4e5).reshape(-1, 4)
     pool = open_pool(as_kind(X))
-    spans = pool.spans(10**6)
-    futures = pool.sources(spans[0], client)[1:]
+    slices = pool.slices(10**6)
+    futures = pool.sources(slices[0], client)[1:]
     assert futures
-    again = pool.excluding([3]).sources(spans[0], client)[1:]
+    again = pool.excluding([3]).sources(slices[0], client)[1:]
     assert [each.key for each in again] == [each.key for each in futures]
     small = len(pickle.dumps(open_pool(as_kind(X))))
     assert pool.reduce(total, add, client=client) == X.sum()
@@ -125,16 +125,16 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
     wait_until(lambda: not keys & set(client.futures), what="the rows' release")
 
 
-def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
+def test_sources__of_a_slice_are_small_however_many_blocks_there_are(tmp_path):
     def zarr_of(name, **layout):
         return zarr.create_array(tmp_path / name, dtype="f4", **layout)
 
     large = {"shape": (10**9, 50), "chunks": (10**5, 50)}
     for source in (zarr_of("p", **large), da.zeros(**large)):
         pool = open_pool(source)
-        spans = pool.spans(3 * 10**5)
-        assert len(spans) == 3334
-        assert len(pickle.dumps(pool.sources(spans[7]))) < 5000
+        slices = pool.slices(3 * 10**5)
+        assert len(slices) == 3334
+        assert len(pickle.dumps(pool.sources(slices[7]))) < 5000
     # Many small chunks are read together.
     small = zarr_of("small", shape=(10**8, 2), chunks=(1000, 2))
     lengths = np.diff(open_pool(small).boundaries)

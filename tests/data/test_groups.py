@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dsel.data.groups import row_groups
-from dsel.search.folds import nested_layout
+from dsel.search.folds import scheme_of_pairs
 
 
 @pytest.fixture
@@ -54,15 +54,15 @@ def test_row_groups__knows_groups_by_their_keys_alone(keys):
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 8])
-def test_nested_layout__keeps_groups_out_of_every_training(keys, n_folds):
+def test_scheme_of_pairs__keeps_groups_out_of_every_training(keys, n_folds):
     groups = row_groups(keys, len(keys))
-    layout = nested_layout(n_folds, len(keys), 0, n_candidates=4, groups=groups)
-    for split in (*layout.splits, *layout.folds[:n_folds]):
+    scheme = scheme_of_pairs(n_folds, len(keys), 0, n_candidates=4, groups=groups)
+    for split in (*scheme.splits, *scheme.folds[:n_folds]):
         tested = np.concatenate(split.tests)
         assert not {*keys[split.train_rows]} & {*keys[tested]}
     # Inner searches read all rows, the last step one of each group.
-    inner = {row for split in layout.splits for rows in split.tests for row in rows}
+    inner = {row for split in scheme.splits for rows in split.tests for row in rows}
     assert inner == {*range(len(keys))}
-    last = np.concatenate([split.test_rows for split in layout.folds[:n_folds]])
+    last = np.concatenate([split.test_rows for split in scheme.folds[:n_folds]])
     assert sorted(keys[last]) == list(range(30))
-    assert layout.fold_rows.sum() == 30
+    assert scheme.fold_rows.sum() == 30

@@ -82,11 +82,11 @@ KINDS = {
 }
 
 
-def read_all(pool, span_rows=20, block_rows=7):
+def read_all(pool, slice_rows=20, block_rows=7):
     blocks = [
         block
-        for span in pool.spans(span_rows)
-        for block in read_blocks(pool.sources(span), block_rows)
+        for pool_slice in pool.slices(slice_rows)
+        for block in read_blocks(pool.sources(pool_slice), block_rows)
     ]
     for b in blocks:
         assert 0 < len(b.rows) <= block_rows
@@ -108,7 +108,7 @@ def test_read_blocks__gives_once_in_order_what_filters_leave(kind, X, tmp_path):
         assert (values == X[expected]).all()
         assert values.dtype == some.dtype == np.float32
         assert (some.n_rows, some.n_columns) == (len(expected), N_COLUMNS)
-        assert sum(span.n_rows for span in some.spans(20)) == len(expected)
+        assert sum(pool_slice.n_rows for pool_slice in some.slices(20)) == len(expected)
     assert len({pool.token, filtered.token, pool.part(0, 0.5, seed=1).token}) == 3
 
 
@@ -119,7 +119,7 @@ def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
         (tmp_path / name).mkdir()
         pool = open_pool(kind(bad, tmp_path / name))
         with pytest.raises(ValueError, match=r"row 61, column (2|'c') is inf"):
-            read_all(pool, span_rows=50)
+            read_all(pool, slice_rows=50)
 
 
 def test_read_blocks__lets_missing_values_pass_if_allowed(X):
@@ -140,12 +140,12 @@ def test_read_blocks__is_not_misled_by_a_sum_that_overflows():
 @settings(max_examples=30)
 @given(
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=6),
-    span_rows=st.integers(1, 100),
+    slice_rows=st.integers(1, 100),
     block_rows=st.integers(1, 100),
     limits=st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted),
 )
 def test_read_blocks__are_the_same_rows_for_any_chunking(
-    lengths, span_rows, block_rows, limits
+    lengths, slice_rows, block_rows, limits
 ):
     n_rows = sum(lengths)
     X = np.arange(n_rows * 2.0).reshape(n_rows, 2)
@@ -153,17 +153,17 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
     plain = open_pool(X).part(*limits, seed=9).excluding([0])
     filtered = pool.part(*limits, seed=9).excluding([0])
     if plain.n_rows:
-        rows, values = read_all(filtered, span_rows, block_rows)
+        rows, values = read_all(filtered, slice_rows, block_rows)
         assert (values == X[rows]).all()
         assert (rows == read_all(plain)[0]).all()
     assert filtered.n_rows == plain.n_rows
 
 
-def test_spans__are_whole_chunks_that_have_rows():
+def test_slices__are_whole_chunks_that_have_rows():
     chunks = ((5, 5, 80, *[10] * 6), 2)
     pool = open_pool(da.zeros((150, 2), chunks=chunks)).excluding(np.arange(95, 130))
-    spans = [(0, 10, 10), (10, 90, 80), (90, 100, 5), (130, 150, 20)]
-    assert list(pool.spans(20)) == spans
+    slices = [(0, 10, 10), (10, 90, 80), (90, 100, 5), (130, 150, 20)]
+    assert list(pool.slices(20)) == slices
 
 
 def test_reduce__combines_in_row_order():
@@ -176,8 +176,8 @@ def test_reduce__names_tasks_by_the_pass_and_their_first_row():
     keys = []
     client = faulty_threads(lambda task: keys.append(task.key))
     pool = open_pool(da.zeros((300, 2), chunks=(100, 2)))
-    spans = pool.spans(100)
-    pool.reduce(lambda X, _: len(X), add, client=client, name="moments", spans=spans)
+    slices = pool.slices(100)
+    pool.reduce(lambda X, _: len(X), add, client=client, name="moments", slices=slices)
     assert keys == ["moments-rows=0", "moments-rows=100", "moments-rows=200"]
 
 

@@ -110,9 +110,7 @@ def test_fit__says_how_far_off_predictions_can_be(found):
 def test_tolerance__is_that_of_the_residuals_of_the_fold_of_its_model(table, found):
     X, y = table[:2]
     cube, fold = found.results_, found.certificate_.fold
-    [held_out] = [
-        split for split in found.plan(X, y).folds if split.left_out == (fold,)
-    ]
+    [held_out] = [split for split in found.plan(X, y).folds if split.key == (fold,)]
     residuals = np.abs(y - found.predict(X))[held_out.test_rows]
     np.testing.assert_array_equal(
         np.sort(residuals), cube["outer_residuals"].sel(fold=fold)

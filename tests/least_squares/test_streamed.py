@@ -29,7 +29,7 @@ def table(rng):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    for name in ("SMALL_SPAN_NBYTES", "SMALL_BLOCK_NBYTES"):
+    for name in ("SMALL_SLICE_NBYTES", "SMALL_BLOCK_NBYTES"):
         monkeypatch.setattr(f"dsel.data.pool.{name}", 1000)
     monkeypatch.setattr("dsel.least_squares.streamed.BLOCK_NBYTES", 8 * 20 * 25)
 

@@ -93,7 +93,7 @@ def test_report_by__has_limits_by_the_rows_of_each_value(column):
 def test_report_by__counts_what_the_deployed_models_predict():
     outcome = plan().run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan().layout.folds[fold].test_rows
+    rows = plan().scheme.folds[fold].test_rows
     one_fold, all_rows = (outcome.models[name] for name in ("one_fold", "all_rows"))
     wrong = one_fold.predict(X.iloc[rows]) != Y[rows]
     differ = one_fold.predict(POOL) != all_rows.predict(POOL)

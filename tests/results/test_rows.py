@@ -26,7 +26,7 @@ def read(place):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(pool_rows, "SPAN_ROWS", 50)
+    monkeypatch.setattr(pool_rows, "SLICE_ROWS", 50)
     monkeypatch.setattr(pool_rows, "CHUNK_ROWS", 100)
 
 

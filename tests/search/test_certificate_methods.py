@@ -31,7 +31,7 @@ def test_plan__follows_its_method_where_nothing_else_is_wanted(name):
     assert made.prune == method.pruning
     assert made.deploy == method.deploys
     assert made.criterion is method.criterion
-    assert made.layout.is_nested == method.is_nested
+    assert made.scheme.is_nested == method.is_nested
 
 
 @pytest.mark.parametrize("name", CERTIFICATES)
@@ -69,6 +69,6 @@ def test_covalidation__counts_leave_one_out_without_a_scheme_as_cv():
 
 
 def test_scheme__is_no_value_of_cv():
-    scheme = plan().layout
+    scheme = plan().scheme
     with pytest.raises(TypeError, match="`cv` must be a number of folds"):
         plan(cv=scheme)

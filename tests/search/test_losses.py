@@ -66,17 +66,17 @@ def rate_of(loss, table):
 @pytest.mark.parametrize("name", LOSSES)
 def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
     made = plan(loss=LOSSES[name], prune=False)
-    outcome, layout = made.run(), made.layout
+    outcome, scheme = made.run(), made.scheme
     candidates = list(ParameterGrid(GRID))
 
     def table(number, split, rows):
         model = clone(TREE).set_params(**candidates[number])
         return counted(model.fit(X[split.train_rows], Y[split.train_rows]), rows)
 
-    for fold, held_out in enumerate(layout.folds[:-1]):
+    for fold, held_out in enumerate(scheme.folds[:-1]):
         parts = [
-            (layout.splits[test.split], test.side)
-            for test in layout.inner_tests
+            (scheme.splits[test.split], test.side)
+            for test in scheme.inner_tests
             if test.search == fold
         ]
         means = [
@@ -123,7 +123,7 @@ def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
         for limit, a in zip(limits, answers, strict=True)
     ]
     assert outcome.certificates["all_rows"].unclipped == pytest.approx(min(sums))
-    rows = plan().layout.folds[found.fold].test_rows
+    rows = plan().scheme.folds[found.fold].test_rows
     wanted = counted(outcome.models["one_fold"], rows)
     np.testing.assert_array_equal(tables[found.fold][0], wanted[0])
 
@@ -231,7 +231,7 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
     fold = outcome.certificates["one_fold"].fold
     share = 0.95 * 0.05 / 5 * SHARES[fold]  # of five numbers
     found = outcome.certified_report("one_fold").to_dataframe()
-    rows = plan().layout.folds[fold].test_rows
+    rows = plan().scheme.folds[fold].test_rows
     table = counted(outcome.models["one_fold"], rows)
     for place, label in enumerate(CLASSES):
         recall, precision = (1 - missed(t, place, share) for t in (table, table.T))

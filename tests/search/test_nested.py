@@ -54,7 +54,7 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
-    folds = plan().layout.folds
+    folds = plan().scheme.folds
     grid = {"depth": [3, 4]}
     learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
     failing = plan(learner, grid, pool=None, prune=False).run()
@@ -120,7 +120,7 @@ class FailsWithoutTheFirst(DecisionTreeClassifier):
 
 def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
-    cube, folds = outcome.results, plan().layout.folds
+    cube, folds = outcome.results, plan().scheme.folds
     fold = next(n for n in range(5) if 0 in folds[n].test_rows)
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
@@ -131,7 +131,7 @@ def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
 @pytest.mark.parametrize(
     "options", [{"loss": dsel.losses.recall(1)}, {"certificate": "cv_bound"}], ids=str
 )
-def test_counts__of_a_span_are_those_of_its_blocks(options, monkeypatch):
+def test_counts__of_a_slice_are_those_of_its_blocks(options, monkeypatch):
     whole = plan(prune=False, **options).run().results
     monkeypatch.setattr("dsel.search.jobs.BLOCK_ROWS", (70, 70))
     found = plan(prune=False, **options).run().results
@@ -145,7 +145,7 @@ def test_duplicates__are_counted_among_the_rows_on_which_models_differ(tmp_path)
     made = plan(pool=pool, loss=dsel.losses.recall(1), prune=False)
 
     def stop(progress):
-        if progress.spans_done == progress.spans_total:
+        if progress.slices_done == progress.slices_total:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -169,7 +169,7 @@ def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
-    rows = outcome.choice and plan().layout.folds[fold].test_rows
+    rows = outcome.choice and plan().scheme.folds[fold].test_rows
     wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
     assert wrong == int(outcome.results["outer_errors"][fold])
     one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
@@ -246,16 +246,20 @@ def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
 def test_count_table__drops_what_was_counted_with_other_models():
     made = plan(certificate="cv_bound", prune=False)
     table = CountTable(
-        made.layout, made.context.groups, made.comparisons, made.spans, len(GRID)
+        made.scheme,
+        made.context.candidate_groups,
+        made.comparisons,
+        made.slices,
+        len(GRID),
     )
     fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
-    splits = made.layout.with_models
+    splits = made.scheme.with_models
     for split in splits:
         table.add_fit(0, split, replace(fit, token="a"))
-    [span] = made.spans
+    [pool_slice] = made.slices
     counts = {c.variable: (1,) * c.n_bins for c in made.comparisons}
     token = join_tokens(dict.fromkeys(splits, "a"))
-    counted = CountResult(span.start, span.stop, 0.0, token, counts, counts)
+    counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
     assert (
         CountResult.from_record(json.loads(json.dumps(counted.to_record()))) == counted
     )
@@ -272,11 +276,11 @@ def test_progress__ends_with_the_last_step_done():
     plan().run(on_progress=told.append)
     last, first = told[-1], told[0]
     assert last.fits_done == last.fits_total - last.fits_dropped
-    assert last.spans_done == last.spans_total == first.spans_total > 0
+    assert last.slices_done == last.slices_total == first.slices_total > 0
     assert last.pool_rows_done == len(POOL)
     assert first.fits_total == last.fits_total == 70 + 6
     plan(certificate="holdout").run(on_progress=told.append)
-    assert told[-1].spans_total == 0  # it counts labeled rows alone
+    assert told[-1].slices_total == 0  # it counts labeled rows alone
 
 
 def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
