@@ -19,7 +19,7 @@ from dsel.checks import show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
-from dsel.families.family import FitCounts, FittedGroup, iter_queries
+from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
@@ -128,7 +128,7 @@ class FittedClassifiers(FittedGroup):
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for query, split, some, rows in iter_queries(which, len(numbers)):
+        for item, split, some, rows in iter_splits(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             places = np.arange(len(numbers))[some].tolist()
             hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
@@ -141,7 +141,7 @@ class FittedClassifiers(FittedGroup):
                     if encoder != known:
                         seen = transform_rows(model.steps[:-1], read_only_rows(part))
                     known, model, table = encoder, model[-1], seen
-                codes[query, place, rows] = predict_codes_or_numbers(
+                codes[item, place, rows] = predict_codes_or_numbers(
                     model, table, self.classes
                 )
         return codes

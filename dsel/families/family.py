@@ -119,7 +119,7 @@ class FittedGroup:
 
         Of regressors these are float64, and NaN where the fit failed.
 
-        Each query asks for a split (), for one per row (n_rows,), or for one per
+        Each item asks for a split (), for one per row (n_rows,), or for one per
         candidate (n_candidates, 1). A code is -1 where the fit failed, and below that
         for what is no class. It does not depend on which other rows are in `X`.
         """
@@ -204,21 +204,21 @@ class Family:
         raise NotImplementedError
 
 
-def iter_queries(
+def iter_splits(
     which: Sequence[Integers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
-    """Yield each query and split with the indices of its candidates and rows.
+    """Yield each item and split with the indices of its candidates and rows.
 
     `which` as `FittedGroup.predict` takes it. One of the indices is of all at least.
     """
-    for query, chosen in enumerate(which):
+    for item, chosen in enumerate(which):
         for split in np.unique(chosen).tolist():
             if np.ndim(chosen) == 1:
-                yield query, split, slice(None), np.flatnonzero(chosen == split)
+                yield item, split, slice(None), np.flatnonzero(chosen == split)
             elif np.all(chosen == split):
-                yield query, split, slice(None), slice(None)
+                yield item, split, slice(None), slice(None)
             else:
-                yield query, split, np.flatnonzero(chosen == split), slice(None)
+                yield item, split, np.flatnonzero(chosen == split), slice(None)
 
 
 def joined_order(

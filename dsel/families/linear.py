@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
-from dsel.families.family import iter_queries
+from dsel.families.family import iter_splits
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
 # subclass may predict otherwise.
@@ -96,14 +96,14 @@ class LinearStack(FittedClassifiers):
         every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.splits)))
-        for query, split, some, rows in iter_queries(which, n_candidates):
+        for item, split, some, rows in iter_splits(which, n_candidates):
             position = self.splits.index(split)
             if every is not None:
-                codes[query][some, rows] = every[some, position, rows]
+                codes[item][some, rows] = every[some, position, rows]
             else:
                 part = X if isinstance(rows, slice) else X[rows]
                 found = self._codes(part, np.array([position]))
-                codes[query][some, rows] = found[some, 0]
+                codes[item][some, rows] = found[some, 0]
         return codes
 
     @cached_property

@@ -1,7 +1,8 @@
 """Which models answer a row of the pool, and where their disagreements are counted.
 
-A comparison names the splits whose models answer each row (its *queries*), and the bin
-of the cube in which a disagreement is counted. Both need two answers a row.
+A comparison names the splits whose models predict each row, two by two, and the bin of
+the cube in which a disagreement is counted. (*Queries* are labels of pool rows that a
+person is asked for: rows that `count_and_draw` draws.)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +39,12 @@ class Comparison:
     n_queries: int = 0
     """Rows that are drawn to be labeled."""
 
-    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
-        """Return split numbers, as `FittedGroup.predict` takes them, pair by pair."""
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return split numbers, as `FittedGroup.predict` takes them, two by two.
+
+        An item is one split for all rows and candidates, (), or one for each row,
+        (n_rows,), or for each candidate, (n_candidates, 1).
+        """
         raise NotImplementedError
 
     def count(self, codes: Codes, block: Block) -> Codes:
@@ -76,7 +81,7 @@ class RandomFold(Comparison):
         words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
         return uniform_integers(words, self.n_bins)
 
-    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return the full split, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
         return [np.array(self.n_bins), self.drawn(rows)]
@@ -115,7 +120,7 @@ class BestFold(Comparison):
         """Return it for these folds."""
         return replace(self, folds=folds)
 
-    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return the full split, and the best fold of each candidate."""
         del rows
         return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
@@ -129,7 +134,7 @@ class Halves(Comparison):
     """Halvings, by which is counted."""
     variable: str = names.DISAGREEMENTS
 
-    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return all halves."""
         del rows, candidates
         return [np.array(number) for number in range(2 * self.n_bins)]
@@ -162,7 +167,7 @@ class EachFold(Comparison):
         """Counts of all rows, then of duplicates, by fold; statistic by statistic."""
         return sum(2 * self.n_folds * prod(shape) for shape in self.shapes)
 
-    def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return all splits, the full one last."""
         return [np.array(split) for split in range(self.n_folds + 1)]
 
@@ -230,21 +235,21 @@ def count_differences(
     block: Block,
     members: Sequence[int],
 ) -> list[tuple[Codes, DrawnRows]]:
-    """Count every comparison, and draw; each distinct query is answered once.
+    """Count every comparison, and draw; models of one split predict once for all.
 
-    `codes_of` takes a list of queries and returns codes, (n_queries, n_candidates,
-    n_rows).
+    `codes_of` takes what `compared_splits` returns, and returns codes, (its length,
+    n_candidates, n_rows).
     """
-    asked = [comparison.queries(block.rows, members) for comparison in comparisons]
-    queries = {_name(each): each for mine in asked for each in mine}
-    places = {name: place for place, name in enumerate(queries)}
-    codes = codes_of(list(queries.values()))
+    wanted = [each.compared_splits(block.rows, members) for each in comparisons]
+    distinct = {_key(splits): splits for items in wanted for splits in items}
+    places = {key: place for place, key in enumerate(distinct)}
+    codes = codes_of(list(distinct.values()))
     return [
-        comparison.count_and_draw(codes[[places[_name(each)] for each in mine]], block)
-        for comparison, mine in zip(comparisons, asked, strict=True)
+        comparison.count_and_draw(codes[[places[_key(each)] for each in items]], block)
+        for comparison, items in zip(comparisons, wanted, strict=True)
     ]
 
 
-def _name(query: Codes) -> Any:
-    """Return the number of a split that all rows ask for; other queries are unique."""
-    return query.item() if query.ndim == 0 else f"query {id(query)}"
+def _key(splits: Codes) -> Any:
+    """Return the number of a split that predicts all rows; others are never shared."""
+    return splits.item() if splits.ndim == 0 else f"splits {id(splits)}"

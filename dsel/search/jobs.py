@@ -475,16 +475,16 @@ class ChosenModels(FittedGroup):
         return max(group.row_nbytes for _, group in self.parts)
 
     def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
-        """Return predictions, (len(which), 1, n_rows); each query is of one split."""
-        queries = [int(each) for each in which]
+        """Return predictions, (len(which), 1, n_rows); each item is of one split."""
+        wanted = [int(each) for each in which]
         predicted: dict[int, NDArray[Any]] = {}
         for splits, group in self.parts:
-            places = [place for place, split in enumerate(queries) if split in splits]
+            places = [place for place, split in enumerate(wanted) if split in splits]
             parts = group.predict(X, [which[place] for place in places])
             predicted |= dict(zip(places, parts, strict=True))
         kind = next(iter(predicted.values())).dtype
         nothing = no_predictions((1, X.shape[0]), kind)
-        return np.stack([predicted.get(n, nothing) for n in range(len(queries))])
+        return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
 
 
 @dataclass(frozen=True)
@@ -528,8 +528,10 @@ def _count_slice(
     comparisons: Sequence[Comparison],
 ) -> CountedJob:
     started, members = time.perf_counter(), job.members
-    queries = sum(len(each.queries(NO_ROWS, members)) for each in comparisons)
-    row_nbytes = max(p.row_nbytes for p in parts) + 16 * queries * len(members)
+    n_predictions = sum(
+        len(each.compared_splits(NO_ROWS, members)) for each in comparisons
+    )
+    row_nbytes = max(p.row_nbytes for p in parts) + 16 * n_predictions * len(members)
     bins = {each.variable: each.n_bins for each in comparisons}
     counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
     rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import numbers
-from dsel.families.family import FitCounts, FittedGroup, iter_queries
+from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.svm.decisions import (
     DecisionWeights,
     KernelBlock,
@@ -116,7 +116,7 @@ class PackedSVMs(FittedGroup):
 
     @property
     def row_nbytes(self) -> int:
-        """Memory of `predict` for one row: two queries of its codes, and itself."""
+        """Memory of `predict` for one row: two items of its codes, and itself."""
         columns = max((f.rows.shape[1] for f in self.row_sets.values()), default=0)
         return 8 * (2 * len(self.candidates) + 4 * columns + 4)
 
@@ -175,20 +175,20 @@ class PackedSVMs(FittedGroup):
         place_of = dict(zip(self.candidates, every.tolist(), strict=True))
         which = [each[rows] if np.ndim(each) == 1 else each for each in which]
         asks: dict[int, list[tuple[int, Integers, Integers]]] = {}
-        for query, split, some, places in iter_queries(which, len(every)):
-            asks.setdefault(split, []).append((query, every[some], numbered[places]))
+        for item, split, some, places in iter_splits(which, len(every)):
+            asks.setdefault(split, []).append((item, every[some], numbered[places]))
         for block in plan.kernels(seen):
             for duals in plan.by_kernel[block.kernel]:
                 machines = duals.machines
                 own = np.array([place_of[number] for number in machines.candidates])
-                for query, some, places in asks.get(machines.split, ()):
+                for item, some, places in asks.get(machines.split, ()):
                     mine = np.isin(own, some)
                     if not mine.any():
                         continue
                     models = machines.model_of[mine]
                     found = decide(block, duals, places, models, guess)
                     guess[places] = found[models[len(models) // 2]]
-                    where, target = rows[places], codes[query]
+                    where, target = rows[places], codes[item]
                     for place, model in zip(own[mine], models, strict=True):
                         target[place, where] = found[model]
 
