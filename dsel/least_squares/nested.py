@@ -181,7 +181,7 @@ def certify(
         outcome = certify_choices(run, executor, pruner, table, run.check_pool())
     models = outcome.models
     if ALL_ROWS not in models:
-        return outcome, plan.model(pruner.choices(table)[0])
+        return outcome, plan.model(pruner.choices(table).all_rows)
     return outcome, models[ALL_ROWS]
 
 

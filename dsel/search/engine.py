@@ -1,10 +1,11 @@
 """The engine: submits jobs, takes their results, prunes, and counts on the pool.
 
-There is one loop for every kind of search and every executor. Jobs return results;
-only the engine writes them to the table and to the store. A `Search` fits until a pass
-over the pool is worth its while, counts, and goes on; how early it prunes a candidate
-depends on timing, the winner and its counts do not. The last step of a nested search
-takes the same engine with a table of one candidate: what was chosen.
+All jobs of all searches go through `Engine.run_jobs`, on every executor. They return
+results; only the engine writes those to the table and to the store. `Search.run` is a
+loop around it: it fits until a pass over the pool is worth its while, counts, and goes
+on; how early it prunes a candidate depends on timing, the winner and its counts do not.
+The last step of a nested search has no such loop: it fits and counts once, by an engine
+with a table of one candidate, which is what was chosen.
 """
 
 import time

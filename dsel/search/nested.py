@@ -50,7 +50,7 @@ from dsel.search.jobs import (
 )
 from dsel.search.outcome import Outcome
 from dsel.search.procedures import name_procedure
-from dsel.search.pruning import NestedPruner
+from dsel.search.pruning import Choices, NestedPruner
 from dsel.search.run import Remade, Run
 from dsel.search.select import (
     caveats_of,
@@ -69,8 +69,8 @@ NOTHING_DONE: Final = Progress()
 class LastStep:
     """The models of what was chosen, and what was counted of them."""
 
-    candidates: tuple[int, ...]
-    """Candidate chosen without each fold, then that of all rows."""
+    choices: Choices
+    """Which candidates these are."""
     models: Mapping[int, Any]
     """Fitted estimators by fold; that of all rows, where there is one, under k."""
     evidence: Evidence
@@ -123,6 +123,9 @@ def search_nested(run: Run) -> Outcome:
 
         pruner = NestedPruner(plan.scheme, plan.prune)
         search = run.search(executor, pruner, Keep.NOWHERE, report)
+        # Only what is chosen has a model of all rows to be compared with, so this loop
+        # counts nothing on the pool, and no model need stay where it was fitted.
+        assert not search.table.slices
         search.run()
         before = search.progress()
         if not check.done():
@@ -139,7 +142,7 @@ def certify_choices(
 
     The table may have been filled by other means than fits, such as a closed form.
     """
-    plan, k = run.plan, run.plan.scheme.n_folds
+    plan = run.plan
     evidence = pruner.evidence(table) | run.fixed_evidence(facts)
     run.check_failures(evidence, table.unpredicting)
     last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
@@ -152,7 +155,7 @@ def certify_choices(
         evidence[names.FOLD_LOSS_MEAN] = last.scores[np.newaxis]
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         del evidence[names.FOLD_LOSS_MEAN]
-    evidence |= {names.OUTER_CANDIDATE: np.array(last.candidates[:k])}
+    evidence |= {names.OUTER_CANDIDATE: np.array(last.choices.by_fold)}
     cube = run.make_cube({**evidence, **last.counts}, facts)
     for statistic in last.evidence.folds:
         for name, (dims, meaning, given, _) in statistic.variables.items():
@@ -218,7 +221,7 @@ def report_last_step(
 
 
 def fit_chosen(
-    run: Run, executor: Executor, chosen: list[int], n_equal: int,
+    run: Run, executor: Executor, choices: Choices, n_equal: int,
     before: Progress = NOTHING_DONE,
 ) -> LastStep:  # fmt: skip
     """Fit what was chosen, and count it; by all rows first, then without each fold.
@@ -231,7 +234,7 @@ def fit_chosen(
     plan, scheme, started = run.plan, run.plan.scheme.last, time.perf_counter()
     assert scheme is not None  # else the search is not nested
     k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.slices)
-    candidates = (*chosen[1:], chosen[0])
+    candidates = choices.by_split
     table = CountTable(scheme, (), (), plan.slices, 1, chosen=candidates)
     engine = Engine(executor, run.store, table, plan.pool)
     fitted: dict[int, FittedJob] = {}
@@ -258,7 +261,7 @@ def fit_chosen(
     for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
         fitted[each.job.split] = each
         table.add_fit(0, each.job.split, each.results[0])
-    last = _sort_fitted(run, [fitted[split] for split in range(n_splits)], candidates)
+    last = _sort_fitted(run, [fitted[split] for split in range(n_splits)], choices)
     if k in last.models:
         pool = _count_chosen(run, engine, fitted, last.evidence.folds, n_equal, report)
         evidence = replace(last.evidence, pool=pool)
@@ -267,9 +270,7 @@ def fit_chosen(
     return last
 
 
-def _sort_fitted(
-    run: Run, fitted: list[FittedJob], candidates: tuple[int, ...]
-) -> LastStep:
+def _sort_fitted(run: Run, fitted: list[FittedJob], choices: Choices) -> LastStep:
     """Return models and counts of the last step, without those of the pool."""
     scheme, k = run.plan.scheme.last, run.plan.scheme.n_folds
     assert scheme is not None  # else there is no last step
@@ -314,7 +315,7 @@ def _sort_fitted(
     # Of a fit that failed there is none.
     scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
     return LastStep(
-        candidates, models, evidence, np.ravel(scores), tuple(messages), stopped
+        choices, models, evidence, np.ravel(scores), tuple(messages), stopped
     )
 
 
@@ -404,8 +405,8 @@ def choose_models(
     deployed = {
         name: DeployedModel(
             name,
-            last.candidates[split],
-            plan.axes.candidates[last.candidates[split]],
+            last.choices.by_split[split],
+            plan.axes.candidates[last.choices.by_split[split]],
             certificates[name],
             report_by_value=by_value.get(name),
         ).with_report(reports.get(name))
@@ -446,9 +447,9 @@ def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | N
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit what a run has chosen anew, and make all their counts again."""
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
-    chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
+    choices = Choices(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
     with closing(run.open_executor()) as executor:
-        last = fit_chosen(run, executor, chosen, int(cube[names.EQUAL_ROWS]))
+        last = fit_chosen(run, executor, choices, int(cube[names.EQUAL_ROWS]))
     models = {
         deploy: last.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
         for deploy, c in choice.certificates.items()

@@ -127,6 +127,21 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
+class Choices:
+    """The candidates that a nested search has chosen."""
+
+    all_rows: int
+    """By all folds."""
+    by_fold: tuple[int, ...]
+    """Without each fold, (n_folds,)."""
+
+    @property
+    def by_split(self) -> tuple[int, ...]:
+        """In the order of the splits of the last step: that of all rows comes last."""
+        return (*self.by_fold, self.all_rows)
+
+
+@dataclass(frozen=True)
 class NestedPruner:
     """Decides which fits inner searches still need: exactly, by halving, or all.
 
@@ -149,16 +164,17 @@ class NestedPruner:
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing losses at 0, and where none is missing.
 
-        Both (n_searches, n_candidates), the search by all folds first. A score is the
-        mean of the losses over the tests of the search; infinity where a fit failed.
+        Both (n_searches, n_candidates): the searches without each fold, then that by
+        all folds. A score is the mean of the losses over the tests of the search;
+        infinity where a fit failed.
         """
-        everything = self.scheme.inner_tests
-        found = np.zeros((1 + self.scheme.n_folds, table.n_candidates))
+        everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
+        found = np.zeros((by_all + 1, table.n_candidates))
         complete = np.ones(found.shape, bool)
         for search, (score, is_complete) in enumerate(
-            zip(found, complete, strict=True), start=-1
+            zip(found, complete, strict=True)
         ):
-            tests = [t for t in everything if search in (-1, t.search)]
+            tests = [t for t in everything if search in (by_all, t.search)]
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
@@ -173,18 +189,34 @@ class NestedPruner:
     def prune(self, table: CountTable) -> Floats:
         """Prune candidates, or begin the second round; return the smallest scores."""
         if self.prune_by == "halving":
-            first = list(self.scheme.first)
-            status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
-            is_first[:, first] = True
-            status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
-            if table.ended[:, first].all():
-                kept, tests = self.survivors(table), self.scheme.inner_tests
-                for split in range(len(first), len(self.scheme.splits)):
-                    readers = [1 + t.search for t in tests if t.split == split]
-                    is_needed = kept[readers].any(axis=0)
-                    is_held = status[:, split] == FitStatus.HELD
-                    status[is_needed & is_held, split] = FitStatus.OPEN
+            self.open_second_round(table)
             return np.zeros(table.n_candidates)
+        return self.drop_losers(table)
+
+    def open_second_round(self, table: CountTable) -> None:
+        """Hold all fits but those of the first round; open what survivors need then.
+
+        A fit of the second round is made where a search that reads it has kept its
+        candidate.
+        """
+        first = list(self.scheme.first)
+        status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
+        is_first[:, first] = True
+        status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
+        if not table.ended[:, first].all():
+            return
+        kept, tests = self.survivors(table), self.scheme.inner_tests
+        for split in range(len(first), len(self.scheme.splits)):
+            readers = [test.search for test in tests if test.split == split]
+            is_needed = kept[readers].any(axis=0)
+            is_held = status[:, split] == FitStatus.HELD
+            status[is_needed & is_held, split] = FitStatus.OPEN
+
+    def drop_losers(self, table: CountTable) -> Floats:
+        """Drop the candidates that can win no search; return the smallest scores.
+
+        Of an exhaustive search it drops none.
+        """
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == "exact":
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
@@ -192,9 +224,9 @@ class NestedPruner:
         return np.asarray(lower.min(axis=0))
 
     def survivors(self, table: CountTable) -> Flags:
-        """Return whom each search keeps, (n_searches, n_candidates).
+        """Return which candidates each search keeps, (n_searches, n_candidates).
 
-        That of all folds drops nobody, and asks for no fits of its own.
+        That by all folds, the last one, drops none, and needs no fits of its own.
         """
         shown = np.zeros(table.fit_status.shape, bool)
         shown[:, list(self.scheme.first)] = True
@@ -204,7 +236,7 @@ class NestedPruner:
         order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
         np.put_along_axis(kept, order[:, : n_kept(table.n_candidates)], True, 1)
-        kept[0] = True
+        kept[-1] = True
         return kept
 
     def finalists(self, table: CountTable, shown: Flags) -> Flags:
@@ -218,24 +250,28 @@ class NestedPruner:
         n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
         return np.asarray(n_fits == n_all)
 
-    def choices(self, table: CountTable) -> list[int]:
-        """Return the candidate of all folds, then that without each fold.
+    def choices(self, table: CountTable) -> Choices:
+        """Return which candidates are chosen, by all folds and without each.
 
         Raises AllFitsFailedError where a search has no candidate left.
         """
         shown = table.ended
         scores, complete = self.scores(table, shown)
         # Any function of the labeled rows may choose here.
-        complete[0] = self.finalists(table, shown)
+        complete[-1] = self.finalists(table, shown)
         found = np.where(complete & self.survivors(table), scores, np.inf)
-        for number in np.flatnonzero(np.isinf(found).all(axis=1)):
-            which = "by all folds" if number == 0 else f"without fold {number - 1}"
+        is_empty = np.asarray(np.isinf(found).all(axis=1))
+        if is_empty.any():
+            which = f"without fold {is_empty.argmax()}"
+            if is_empty[-1]:
+                which = "by all folds"
             some = next(filter(None, table.messages.values()), "no message")
             raise AllFitsFailedError(
                 f"no candidate can be chosen {which}: a fit of each has failed, such "
                 f"as {some}"
             )
-        return [int(number) for number in np.argmin(tie_ranks(found), axis=1)]
+        *by_fold, all_rows = np.argmin(tie_ranks(found), axis=1).tolist()
+        return Choices(all_rows, tuple(by_fold))
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return errors on each fold of the models that have not seen it, and status.
@@ -259,8 +295,8 @@ class NestedPruner:
                 undecided &= ~beaten
         status = np.full(n, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, shown)
-        if self.prune_by == "halving":  # dropped is whom every search has dropped
-            done |= self.survivors(table)[1:].any(axis=0)
+        if self.prune_by == "halving":  # others are dropped: no search has kept them
+            done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
         failed = (table.fit_status == FitStatus.FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
