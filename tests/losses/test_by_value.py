@@ -324,7 +324,7 @@ def test_regressor__has_a_tolerance_for_each_value():
     options = REGRESSION | {"loss": losses.error_quantile(0.7)}
     outcome = plan(**options).run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan(**options).layout.folds[fold].test_rows
+    rows = plan(**options).scheme.folds[fold].test_rows
     errors = np.abs(HEIGHT[:600] - outcome.models["one_fold"].predict(X)).iloc[rows]
     report = outcome.report_by_value("one_fold")
     for site, limit in zip(SITES, report.limits, strict=True):
