@@ -135,7 +135,7 @@ def make_candidates(
             _check_learner(each, f"param_grid[{number}]", takes_regressors)
         _check_one_kind(grid, "param_grid")
         return tuple(
-            Candidate(number, {}, _copied(each, f"param_grid[{number}]"))
+            Candidate(number, {}, _copy_value(each, f"param_grid[{number}]"))
             for number, each in enumerate(grid)
         )
     _check_learner(estimator, "estimator", takes_regressors)
@@ -151,7 +151,7 @@ def make_candidates(
     candidates = []
     for number, params in enumerate(settings):
         # A copy of its own, since what the grid holds may be changed after this.
-        kept, model = _copied(params, "param_grid"), _with_params(estimator, params)
+        kept, model = _copy_value(params, "param_grid"), _with_params(estimator, params)
         _check_learner(model, "estimator", takes_regressors)
         candidates.append(Candidate(number, kept, model))
     _check_one_kind([each.estimator for each in candidates], "param_grid")
@@ -190,8 +190,8 @@ def _with_params(estimator: Estimator, params: Mapping[str, object]) -> Any:
     values is cloned for each candidate, at any depth, as scikit-learn does: else
     candidates would share it, and change the caller's.
     """
-    model = _copied(estimator, "estimator")
-    values, known = _copied(params, "param_grid"), model.get_params(deep=True)
+    model = _copy_value(estimator, "estimator")
+    values, known = _copy_value(params, "param_grid"), model.get_params(deep=True)
     try:
         model.set_params(**values)
         unlisted = sorted(values.keys() - known.keys())
@@ -238,7 +238,7 @@ def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, s
     return estimator, last
 
 
-def _copied(value: object, name: str) -> Any:
+def _copy_value(value: object, name: str) -> Any:
     """Return a clone: of estimators unfitted, of all else a copy, at any depth."""
     try:
         return clone(value, safe=False)

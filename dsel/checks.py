@@ -360,12 +360,12 @@ def check_path(place: Any, name: str) -> str:
             f"`{name}` must name a place, got {path[:80]!r} with a character that no "
             f"file name has; leave it out."
         )
-    if "://" not in path and max(map(len, map(_encoded, path.split("/")))) > 255:
+    if "://" not in path and max(map(len, map(_encode_name, path.split("/")))) > 255:
         raise ValueError(
             f"`{name}` {path[:60]!r}... has a name of more than 255 bytes, which no "
             f"file system takes; choose a shorter one."
         )
-    if "://" not in path and len(_encoded(path)) > 4000:
+    if "://" not in path and len(_encode_name(path)) > 4000:
         raise ValueError(
             f"`{name}` {path[:60]!r}... is longer than 4,000 bytes, which no system "
             f"takes; choose a shorter path."
@@ -379,7 +379,7 @@ def check_path(place: Any, name: str) -> str:
     return path
 
 
-def _encoded(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     return name.encode(errors="surrogateescape")
 
 

@@ -113,7 +113,7 @@ class PoolProblem:
     """Names of the features."""
 
 
-def _named(folder: str | Path | None) -> str | None:
+def _find_folder(folder: str | Path | None) -> str | None:
     """Return the folder that the argument or the environment names."""
     if folder is None:
         return os.environ.get(FOLDER_VARIABLE) or None
@@ -133,7 +133,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
     FileNotFoundError
         Where there is none.
     """
-    named = _named(folder)
+    named = _find_folder(folder)
     if not named or not Path(named).is_dir():
         raise FileNotFoundError(
             "`folder` must hold the benchmark sets, got "
@@ -153,7 +153,7 @@ def check_files(wanted: Collection[str], *, folder: str | Path | None = None) ->
     folder
         Where they should be; None takes ``DSEL_DATA``.
     """
-    named = _named(folder)
+    named = _find_folder(folder)
     there = {path.name.split(".")[0] for path in Path(named).glob("*")} if named else ()
     names = check_strings(wanted, "wanted")
     for name in names:

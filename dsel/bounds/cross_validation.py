@@ -158,7 +158,7 @@ def cv_bound(
         pool_rows=pool_rows,
         delta=delta,
     )
-    first, second = _divided(delta, label_share)
+    first, second = _divide_delta(delta, label_share)
     # One order of summation whatever the layout: pruning compares these numbers.
     limits = np.ascontiguousarray(_equal_limits(errors, rows, first))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
@@ -217,7 +217,7 @@ def best_fold(
         pool_rows=pool_rows,
         delta=delta,
     )
-    first, second = _divided(delta, label_share)
+    first, second = _divide_delta(delta, label_share)
     limits = _equal_limits(errors, rows, first)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
     disagreement_term = _pool_limits(disagreements, pool_rows, second)
@@ -362,7 +362,7 @@ def nested_all_rows(
     checks.broadcast(
         pool_rows=checks.check_counts(pool_rows, "pool_rows"), disagreements=counts
     )
-    first, second = _divided(delta, label_share)
+    first, second = _divide_delta(delta, label_share)
     label_terms = fold_limits(errors, rows, first)
     per_fold = second[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
@@ -388,7 +388,7 @@ def _check_folds(
     return errors, rows
 
 
-def _divided(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
+def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
     shares = checks.check_probabilities(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
     return gamma * shares, (1.0 - gamma) * shares

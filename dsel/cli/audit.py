@@ -5,7 +5,7 @@ import click
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
 from dsel.cli.running import numbers
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 
 
 @click.command
@@ -52,7 +52,7 @@ def command(
         else "A certificate FAILED too often, or a control was not caught,"
     )
     n_draws = int(report["n_draws"])
-    click.echo(wrapped(f"{verdict} in {n_draws:,} draws of each setting."))
+    click.echo(wrap_line(f"{verdict} in {n_draws:,} draws of each setting."))
     columns = ["certified", "failures", "p_value"]
     table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
     text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")

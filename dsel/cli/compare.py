@@ -9,9 +9,9 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
-    connected,
     draw_options,
     notes,
+    open_client,
     output_options,
     print_json,
     text_options,
@@ -31,7 +31,7 @@ from dsel.data.tables import (
     text_source,
 )
 from dsel.results.query_files import check_new_place, check_target, write_comparison
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.search.compare_models import compare_models
 from dsel.search.predict_table import Deployed, open_deployed
 
@@ -101,7 +101,7 @@ def command(
     rows = open_rows(pool, deployed, text)
     check_target(target, rows.columns or ())
     known = None if seen is None else seen_table(seen, deployed, text)
-    with connected(scheduler, workers) as client:
+    with open_client(scheduler, workers) as client:
         comparison = compare_models(
             deployed[0].model,
             deployed[1].model,
@@ -122,7 +122,7 @@ def command(
             f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
             f"{target!r}, then run: dsel label {out} {file}"
         )
-        click.echo(f"\n{wrapped(way)}")
+        click.echo(f"\n{wrap_line(way)}")
     if queries and file is None:
         notes(["the models differ on no row that may be labeled"])
 

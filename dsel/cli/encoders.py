@@ -63,7 +63,7 @@ def encoders(
             kinds[kind][2].append(column.name)
     if undecided:
         shown = "; ".join(
-            _undecided(each, X[each.name], caveats) for each in undecided[:10]
+            _describe_undecided(each, X[each.name], caveats) for each in undecided[:10]
         )
         names = ",".join(each.name for each in undecided)
         raise TypeError(
@@ -76,7 +76,9 @@ def encoders(
     if used.keys() <= {"numbers"}:
         n_columns = f"{len(used['numbers'][2]):,} columns: " if used else ""
         return numbers, [("numbers", f"{n_columns}{filled}")]
-    facts = [(kind, f"{grouped(of)}: {text}") for kind, (_, text, of) in used.items()]
+    facts = [
+        (kind, f"{_list_columns(of)}: {text}") for kind, (_, text, of) in used.items()
+    ]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
         raise ValueError(f"no column holds a value: {listed(left_out, 8)}.")
@@ -94,7 +96,7 @@ def leave_out(column: str) -> ColumnTransformer:
     return step.set_output(transform="pandas")
 
 
-def grouped(names: list[str]) -> str:
+def _list_columns(names: list[str]) -> str:
     """Return the names of columns, or of many their number and the first ones."""
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
@@ -117,7 +119,9 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     return None
 
 
-def _undecided(column: Column, values: pd.Series, caveats: Sequence[str]) -> str:
+def _describe_undecided(
+    column: Column, values: pd.Series, caveats: Sequence[str]
+) -> str:
     """Return what a column holds that no encoder takes."""
     known, name = values.dropna(), f"column {column.name!r} "
     prefixes = f"{name}is read as text", f"{name}looks like"

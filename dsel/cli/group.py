@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
         # It tells of what zarr no longer waits for when one of its reads has failed.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
-            warnings.showwarning = _warned
+            warnings.showwarning = _show_warning
             try:
                 with reaching("an object store"):
                     code = super().main(*args, **options)
@@ -117,7 +117,7 @@ def _show_traceback(error: BaseException, is_whole: bool) -> None:
         click.echo("".join(lines).rstrip(), err=True)
 
 
-def _warned(
+def _show_warning(
     message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Show a warning in one line, with the place of one that is not dsel's own."""

@@ -87,7 +87,7 @@ def build(
             param_hint="--drop",
         )
     if ":" in name:
-        estimator = imported(name)
+        estimator = import_name(name)
         return (estimator, values, []) if values else (None, [estimator], [])
     if name not in models:
         others = MODELS if is_regression else REGRESSORS
@@ -124,7 +124,7 @@ def _is_of_step(parameter: str) -> bool:
     return "__" in parameter and not parameter.startswith("regressor__")
 
 
-def imported(name: str) -> Any:
+def import_name(name: str) -> Any:
     """Return the estimator that ``module:object`` names, here or as installed.
 
     The object is an estimator, or a function or class that makes one when it is called.

@@ -8,15 +8,15 @@ import click
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
-    connected,
     notes,
+    open_client,
     output_options,
     print_json,
     text_options,
     trust_option,
 )
 from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.results.told import as_lines
 from dsel.runtime.progress import row_progress
 from dsel.search.monitor import (
@@ -80,7 +80,7 @@ def command(
     promises, remarks = open_promises(results, labeled=labeled, trusted=trust, **text)
     source, labels = _rows_and_labels(next_month, target)
     progress = row_progress(False if quiet else None, "Testing new rows")
-    with connected(scheduler, workers) as client, progress as shown:
+    with open_client(scheduler, workers) as client, progress as shown:
         report = monitor_table(
             promises, source, labels, level=level, client=client, on_progress=shown,
             **text,
@@ -91,10 +91,10 @@ def command(
             "monitor", refuted=[test.name for test in report.refuted], report=report
         )
     elif quiet:
-        click.echo(wrapped(report.headline()))
+        click.echo(wrap_line(report.headline()))
     else:
         for line in as_lines(report.facts()).splitlines():
-            click.echo(wrapped(line, 9 if line.startswith("Note ") else 2))
+            click.echo(wrap_line(line, 9 if line.startswith("Note ") else 2))
     click.get_current_context().exit(REFUTED if report.is_refuted else 0)
 
 

@@ -7,7 +7,7 @@ import click
 
 from dsel import names
 from dsel.cli.running import numbers
-from dsel.results.texts import confidence, wrapped
+from dsel.results.texts import confidence, wrap_line
 from dsel.search.plan_bound import plan_bound
 
 ROWS: Final = {
@@ -75,13 +75,13 @@ def command(
         f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
         f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
     )
-    click.echo(wrapped(head))
+    click.echo(wrap_line(head))
     bounds = _table(
         plan[names.BOUND], lambda n: "-" if n != n else f"{100 * min(1.0, n):.1f}%"
     )
     click.echo(f"\n{bounds}\n")
     for remark in plan.attrs["remarks"]:
-        click.echo(wrapped(remark))
+        click.echo(wrap_line(remark))
     wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
     for kind, title in titles.items():
         needed = plan.get(f"{kind}_needed")

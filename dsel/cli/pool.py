@@ -9,9 +9,9 @@ import click
 from dsel.checks import listed
 from dsel.cli.running import (
     cluster_options,
-    connected,
     names_in,
     notes,
+    open_client,
     text_options,
 )
 from dsel.data.open import open_pool
@@ -20,7 +20,7 @@ from dsel.data.tables import is_text, read_table, text_source
 from dsel.data.write import write_pool
 from dsel.results.place import HEAD
 from dsel.results.store import load_schema
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.runtime.progress import row_progress
 
 
@@ -84,7 +84,7 @@ def build(
             f"that it has; `dsel select` takes it as --pool as it is."
         )
     progress = row_progress(False if quiet else None, "Building the pool")
-    with connected(scheduler, workers) as client, progress as shown:
+    with open_client(scheduler, workers) as client, progress as shown:
         write_pool(
             opened, path, target=target, client=client, on_progress=shown, **options
         )
@@ -122,5 +122,5 @@ def info(path: str) -> None:
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:
-        click.echo(wrapped(f"columns: {listed(columns, 10)}", 9))
+        click.echo(wrap_line(f"columns: {listed(columns, 10)}", 9))
     click.echo(f"fingerprint: {pool.token}")

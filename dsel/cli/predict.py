@@ -9,15 +9,15 @@ from dsel.cli.group import INTERRUPTED
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
-    connected,
     names_in,
+    open_client,
     output_options,
     print_json,
     text_options,
     trust_option,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.predict_table import Deployed, open_deployed, predict_table
 
@@ -72,7 +72,7 @@ def command(
     deployed = open_deployed(results, deploy=deploy, trusted=trust)
     progress = row_progress(False if quiet else None, "Predicting")
     try:
-        with connected(scheduler, workers) as client, progress as report:
+        with open_client(scheduler, workers) as client, progress as report:
             made = predict_table(
                 deployed,
                 new,
@@ -100,16 +100,16 @@ def command(
             certificate=certificate,
         )
         return
-    click.echo(wrapped(_bound_line(deployed)))
+    click.echo(wrap_line(_bound_line(deployed)))
     if quiet:
         return
     if made.unused:
         schema = deployed.input_format.table_schema
         target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
-        click.echo(wrapped(f"Not used of NEW: {listed(unused, 10)}"))
+        click.echo(wrap_line(f"Not used of NEW: {listed(unused, 10)}"))
     columns = listed(made.columns, 10)
-    click.echo(wrapped(f"Wrote {made.n_rows:,} rows to {out}: {columns}"))
+    click.echo(wrap_line(f"Wrote {made.n_rows:,} rows to {out}: {columns}"))
 
 
 def _bound_line(deployed: Deployed) -> str:

@@ -16,7 +16,7 @@ import click
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.store import save_schema
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.results.told import Told, as_lines
 from dsel.search.keep_models import trusted_types
 
@@ -174,7 +174,9 @@ def notes(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | None]":
+def open_client(
+    scheduler: str | None, workers: int | None
+) -> "Iterator[Client | None]":
     """Yield the client that `cluster_options` describe, or None for threads."""
     if scheduler is None and workers is None:
         yield None
@@ -211,12 +213,12 @@ def run_plan(
     are kept with the results.
     """
     is_short = quiet or as_json
-    with connected(scheduler, workers) as client:
+    with open_client(scheduler, workers) as client:
         if not is_short:
             lines = [f"  {name:<14} {text}" for name, text in facts]
             if out is not None:
                 lines.append(f"  {'results':<14} {out}")
-            click.echo("\n".join([str(plan), *(wrapped(line, 17) for line in lines)]))
+            click.echo("\n".join([str(plan), *(wrap_line(line, 17) for line in lines)]))
             click.echo()
         outcome = plan.run(client, out=out, verbose=False if quiet else None)
         outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
@@ -247,7 +249,7 @@ def run_plan(
         return
     click.echo()
     for text in as_lines(choice.certificate.facts()[1:]).splitlines():
-        click.echo(wrapped(text, 9))
+        click.echo(wrap_line(text, 9))
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

@@ -43,7 +43,7 @@ from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.search.outcome import Outcome
 from dsel.search.plan import plan_search
 
@@ -334,7 +334,7 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
     what = "" if is_new else " (it existed already and is unchanged)"
-    return wrapped(
+    return wrap_line(
         f"Label the {len(outcome.pool_rows):,} rows of {file}{what} in their last "
         f"column, {target!r}, then run: dsel label {out} {file}"
     )

@@ -121,10 +121,10 @@ class Criterion:
         tied = values <= values[first_smallest(values)] * (1.0 + ROUNDING)
         if self.tie_break is None:
             return int(tied.argmax())
-        order = self.tie_break(self._filled(evidence))
+        order = self.tie_break(self._fill_missing(evidence))
         return first_smallest(np.where(tied, order, np.inf))
 
-    def _filled(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
+    def _fill_missing(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
         """Return the evidence with every missing count at 0, its smallest value."""
         counts = {name: np.fmax(evidence[name], 0) for name in self.counts}
         return {**evidence, **counts}
@@ -133,7 +133,7 @@ class Criterion:
         self, evidence: Evidence, settings: Settings, known: NDArray[np.bool_]
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
-        terms = self.terms(self._filled(evidence), settings)
+        terms = self.terms(self._fill_missing(evidence), settings)
         failed = evidence[names.STATUS] == names.STATUS_FAILED
         shown = {
             name: np.where(known & ~failed, term, np.nan)

@@ -113,7 +113,7 @@ def fold_splits(
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
     splits = [
-        _tested(fold, SplitKind.FOLD, (fold,), numbers == fold)
+        _make_split(fold, SplitKind.FOLD, (fold,), numbers == fold)
         for fold in range(n_folds)
     ]
     if is_tested is not None:
@@ -174,7 +174,7 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
         first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
         for half, tested in enumerate((~first, first)):
             place = repeat, half
-            split = _tested(2 * repeat + half, SplitKind.HALF, place, tested)
+            split = _make_split(2 * repeat + half, SplitKind.HALF, place, tested)
             splits.append(replace(split, counts_train=True))
     return tuple(splits)
 
@@ -195,7 +195,7 @@ def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
     """Return one split, ``holdout``, that leaves out `n_test` random rows."""
     check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
     in_test = _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test
-    return _tested(0, SplitKind.HOLDOUT, (), in_test)
+    return _make_split(0, SplitKind.HOLDOUT, (), in_test)
 
 
 def full_split(n_rows: int, *, number: int = 0) -> Split:
@@ -210,7 +210,7 @@ def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
     return Split(number, SplitKind.LEAVE_ONE_OUT, (), rows, rows)
 
 
-def _tested(
+def _make_split(
     number: int, kind: SplitKind, key: tuple[int, ...], in_test: NDArray[np.bool_]
 ) -> Split:
     rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)

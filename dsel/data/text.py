@@ -108,7 +108,7 @@ class TextFile:
             stream.skip_lines(self.header_lines)
             n_rows = 0
             try:
-                for batch in self._parsed(stream, every, read):
+                for batch in self._parse_batches(stream, every, read):
                     if self.is_quiet_end:
                         self._check_end(batch.column(len(columns)), n_rows)
                     n_rows += batch.num_rows
@@ -120,7 +120,7 @@ class TextFile:
                         self._check_empty_lines(batch.column(0))
                     yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
             except (pa.ArrowInvalid, UnicodeError) as error:
-                raise self._explained(error) from error
+                raise self._name_line(error) from error
             if is_checked and stream.is_doubtful:
                 self._check_lines()
         if file_stamp(self.path) != stamp:
@@ -130,7 +130,7 @@ class TextFile:
         if not n_rows:
             raise ValueError("it has a header, but no rows")
 
-    def _parsed(
+    def _parse_batches(
         self, stream: io.RawIOBase, every: Sequence[str], read: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         try:
@@ -174,7 +174,7 @@ class TextFile:
                 'nothing at all; write NA or "" for a gap, and remove other such lines'
             )
 
-    def _explained(self, error: Exception) -> Exception:
+    def _name_line(self, error: Exception) -> Exception:
         """Return the error with the number of its line."""
         text = str(error)
         if isinstance(error, UnicodeError) or "UTF8" in text:

@@ -68,9 +68,9 @@ from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.place import CUBE
 from dsel.results.store import Store
-from dsel.results.texts import wrapped
+from dsel.results.texts import wrap_line
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.submission import make_executor, run_to_completion
 from dsel.runtime.tasks import Inputs, Output, Task
 from dsel.runtime.versions import installed_versions
 from dsel.search.intervals import Tolerance, check_tolerance
@@ -247,7 +247,7 @@ class LeastSquaresPlan:
             # The certified search has the rows again.
             executor = make_executor(replace(self, certified=None), client, n_jobs)
             with closing(executor):
-                for done in completed(executor, tasks):
+                for done in run_to_completion(executor, tasks):
                     key = keys[done.key]
                     if done.error is not None:
                         found[key] = self._failed(done.error)
@@ -333,7 +333,7 @@ class LeastSquaresPlan:
             f"{plan.scheme.n_folds} folds; seed {self.seed}",
             *map(str, plan.caveats),
         ]
-        return "\n".join(wrapped(f"  {line}", 4) for line in lines)
+        return "\n".join(wrap_line(f"  {line}", 4) for line in lines)
 
 
 @dataclass(frozen=True)

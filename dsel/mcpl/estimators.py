@@ -366,10 +366,10 @@ class OracleLDA(MaximumLikelihoodLDA):
             n = len(self.classes_)
             of_pool = opened.reduce(
                 lambda X, rows: moments_of(X, codes[rows], n),
-                Moments.merged,
+                Moments.merge,
                 name="moments",
             )
-            moments = moments.merged(of_pool)
+            moments = moments.merge(of_pool)
         ridge = check_nonnegative(self.ridge, "ridge")
         self._set(supervised_fit(moments, ridge=ridge))
         return self

@@ -50,7 +50,7 @@ class Moments:
         between = (self.counts[:, None] * steps).T @ steps
         return Moments(np.array([self.count]), mean[None], self.scatter + between)
 
-    def merged(self, other: "Moments") -> "Moments":
+    def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together (Chan's formula)."""
         counts = self.counts + other.counts
         steps = other.means - self.means
@@ -95,7 +95,7 @@ def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Mom
             # Not X'X - n m m', which cancels where the mean is large beside the spread.
             centered = rows - means[code]
             scatter += centered.T @ centered
-        found = found.merged(Moments(counts, means, scatter))
+        found = found.merge(Moments(counts, means, scatter))
     return found
 
 
@@ -180,7 +180,7 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
         return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
 
     def merge(one: Any, other: Any) -> tuple[Moments, Floats]:
-        return one[0].merged(other[0]), np.vstack([one[1], other[1]])
+        return one[0].merge(other[0]), np.vstack([one[1], other[1]])
 
     moments, sample = process_cache().get(
         f"mcpl-{pool.token}-{stride}",

@@ -287,7 +287,7 @@ def lda_contrast(
     of the contrast are then penalized by ``-ridge/2 tr(inverse covariance)``.
     """
     center = labeled.total.means[0]
-    everything = labeled.total.merged(pool)
+    everything = labeled.total.merge(pool)
     scatter = everything.scatter + ridge * np.eye(len(center))
     factor = np.asarray(np.linalg.cholesky(scatter / everything.count))
     shift = everything.means[0]

@@ -32,7 +32,7 @@ from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
 from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
-from dsel.results.texts import about_percent, confidence, in_percent, shortened
+from dsel.results.texts import about_percent, confidence, in_percent, shorten_text
 from dsel.search.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
@@ -154,7 +154,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         confusion=confusion_table(results, choice),
         columns=["", *COLUMNS],
         sure=confidence(choice.delta),
-        loss=shortened(choice.certificate.loss, 400),
+        loss=shorten_text(choice.certificate.loss, 400),
         figures=figures,
         best=_best(results, choice),
         failures=[

@@ -201,7 +201,7 @@ def load_schema(
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     """Write a Dataset under a stamp that is returned; it counts when all is there."""
     loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
-    loaded = _renamed(loaded, _stored_name)
+    loaded = _rename_variables(loaded, _stored_name)
     # In memory first: xarray asks for one thing after the other, some hundred times.
     with warnings.catch_warnings():
         # That other libraries of format 3 may not know it; xarray asks for it.
@@ -243,7 +243,7 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
         found = {key: body or b"" for key, body in zip(sums, bodies, strict=True)}
         if sums and sums == {key: zlib.crc32(body) for key, body in found.items()}:
             try:
-                opened = _opened(found)
+                opened = _open_files(found)
                 check_schema(opened)
                 return opened
             except NewerRecordError:
@@ -260,7 +260,7 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
     )
 
 
-def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
+def _open_files(files: Mapping[str, bytes]) -> xr.Dataset:
     for key, content in files.items():
         if key.endswith("zarr.json"):
             # A store may be from elsewhere, and zarr knows codecs that unpickle.
@@ -270,7 +270,7 @@ def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
     opened: xr.Dataset = xr.open_zarr(
         store, consolidated=False, chunks=None, zarr_format=3
     )
-    return _renamed(_with_texts(opened.load().drop_encoding()), unquote)
+    return _rename_variables(_with_texts(opened.load().drop_encoding()), unquote)
 
 
 def _stored_name(name: str) -> str:
@@ -286,7 +286,7 @@ def _stored_name(name: str) -> str:
     return f"%{ord(quoted[0]):02X}{quoted[1:]}" if is_special and quoted else quoted
 
 
-def _renamed(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.Dataset:
+def _rename_variables(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.Dataset:
     names_of = {*dataset.dims, *dataset.variables}
     changed = {name: rename(str(name)) for name in names_of}
     return dataset.rename({old: new for old, new in changed.items() if old != new})

@@ -86,7 +86,7 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
     evidence(cube)  # raises where it is no cube
     cube = in_order(cube)
-    return parameters(cube).assign(**_judged(cube))
+    return parameters(cube).assign(**_judge_candidates(cube))
 
 
 def cv_results(
@@ -134,7 +134,7 @@ def cv_results(
     mean = scores.mean(axis=1)
     found["mean_test_score"], found["std_test_score"] = mean, scores.std(axis=1)
     ranks = rankdata(-np.nan_to_num(ranked, nan=-np.inf), method="min")
-    return found | {"rank_test_score": ranks.astype(np.int32)} | _judged(cube)
+    return found | {"rank_test_score": ranks.astype(np.int32)} | _judge_candidates(cube)
 
 
 def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -144,7 +144,7 @@ def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.asarray(rates.values.reshape(cube[names.STATUS].size, -1))
 
 
-def _judged(cube: xr.Dataset) -> dict[str, Any]:
+def _judge_candidates(cube: xr.Dataset) -> dict[str, Any]:
     """Return what happened to each candidate, and what each criterion says of it."""
     status = evidence(cube[[names.STATUS]])[names.STATUS].ravel()
     table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}

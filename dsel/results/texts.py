@@ -75,7 +75,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if is_terminal else None
 
 
-def wrapped(line: str, indent: int = 0, width: int | None = None) -> str:
+def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:
     """Return a line wrapped at words: at a width, the terminal's, or 80 columns."""
     return fill(
         line, width or terminal_width() or PLAIN_WIDTH,
@@ -83,6 +83,6 @@ def wrapped(line: str, indent: int = 0, width: int | None = None) -> str:
     )  # fmt: skip
 
 
-def shortened(text: str, width: int = 60) -> str:
+def shorten_text(text: str, width: int = 60) -> str:
     """Return a text of many costs as one that can be read."""
     return shorten(text, width, placeholder=" ...)")

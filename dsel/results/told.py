@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 from dsel.cards import Fact, as_card
 from dsel.results import records
-from dsel.results.texts import terminal_width, wrapped
+from dsel.results.texts import terminal_width, wrap_line
 
 
 class Told:
@@ -59,5 +59,5 @@ def as_lines(facts: Iterable[Fact], width: int | None = None) -> str:
             lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
         else:
             line, indent = (f"{name:8} {texts[0]}", 9) if name else (texts[0], 2)
-            lines.append(line if width is None else wrapped(line, indent, width))
+            lines.append(line if width is None else wrap_line(line, indent, width))
     return "\n".join(lines)

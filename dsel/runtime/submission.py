@@ -94,7 +94,7 @@ def run_tasks(
                 executor.forget(task.key)
 
 
-def completed(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
+def run_to_completion(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
     """Run given tasks and yield each as it ends; `tasks` is read as slots get free."""
     return run_tasks(executor, partial(next, iter(tasks), None))
 

@@ -226,7 +226,7 @@ def certify(
     outcome = plan.run(client, **running)
     if is_estimator:
         return outcome
-    return replace(outcome, make_models=partial(_as_returned, outcome))
+    return replace(outcome, make_models=partial(_return_models, outcome))
 
 
 def certify_selection(
@@ -273,6 +273,6 @@ def certify_selection(
     return outcome
 
 
-def _as_returned(outcome: Outcome) -> dict[str, Any]:
+def _return_models(outcome: Outcome) -> dict[str, Any]:
     """Return the fitted models that the user's function returned."""
     return {name: returned_model(model) for name, model in outcome.models.items()}

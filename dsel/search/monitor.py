@@ -56,7 +56,7 @@ from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, Prom
 from dsel.results.place import Place
 from dsel.results.query_files import as_label, read_choice, read_labeled_choice
 from dsel.results.store import open_results
-from dsel.results.texts import floor_percent, in_percent, shortened
+from dsel.results.texts import floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output
@@ -560,7 +560,7 @@ def _why_untested(certificate: Certificate, loss: Loss | None) -> str:
     if certificate.says_nothing:
         return "no bound was certified"
     if not isinstance(loss, RefutableLoss):
-        return f"no test of {shortened(certificate.loss)} is known"
+        return f"no test of {shorten_text(certificate.loss)} is known"
     return ""
 
 

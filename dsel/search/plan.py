@@ -66,7 +66,7 @@ from dsel.results.certificate import (
     params_text,
 )
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.results.texts import shortened, wrapped
+from dsel.results.texts import shorten_text, wrap_line
 from dsel.runtime.tasks import single_threaded
 from dsel.search.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.certificate_methods import (
@@ -375,7 +375,7 @@ class Plan:
             *((f"  {name:<14} {text}", 17) for name, text in facts if name),
             *((f"  {text}", 4) for name, text in facts if not name),
         ]
-        return "\n".join(wrapped(text, indent) for text, indent in paragraphs)
+        return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
     def _repr_html_(self) -> str:
         return as_card(self.facts())
@@ -483,12 +483,12 @@ class Plan:
         text += ", divided by `prior`" * (self.prior is not None)
         losses = self.context.losses
         if self.is_regression:
-            text += f"; of {shortened(repr(losses.main))}"
+            text += f"; of {shorten_text(repr(losses.main))}"
             n = len(losses.tolerances)
             text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
         elif losses != DeclaredLosses():
             is_error = losses.main == ERROR
-            text += f"; of {'the ' * is_error}{shortened(repr(losses.main))}"
+            text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
             n = len(losses.reported)
             text += f" and a report of {n} classes" * (n > 0)
         if losses.by_value is not None:

@@ -180,7 +180,8 @@ def plan_bound(
         needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
         for name, field in needed.items():
             needs = [
-                [_needed(case, field, row, k, limit) for k in folds] for row in rows
+                [_count_rows_needed(case, field, row, k, limit) for k in folds]
+                for row in rows
             ]
             plan[name] = (table, np.array(needs))
     return plan.assign_attrs(remarks=remarks)
@@ -368,7 +369,9 @@ ROWS: Final[Mapping[str, Row]] = {
 holding out a fifth of the labels gives without dsel."""
 
 
-def _needed(case: Case, field: str, row: Row, n_folds: int, wanted: float) -> int:
+def _count_rows_needed(
+    case: Case, field: str, row: Row, n_folds: int, wanted: float
+) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
 
     def is_enough(rows: int) -> bool:

@@ -295,7 +295,7 @@ REFUSED = [
     (["--loss", "f1"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
-    (["--loss", "recall:maybe"], {}, 2, "'maybe', which is no class (no, yes)"),
+    (["--loss", "recall:maybe"], {}, 2, "'maybe', which is not a class (no, yes)"),
     (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "one class only"),
     (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 1, "must be >= 0"),

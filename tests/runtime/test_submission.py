@@ -12,9 +12,9 @@ from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import (
     LOST_TRIES,
     WINDOW,
-    completed,
     results_in_order,
     run_tasks,
+    run_to_completion,
 )
 from dsel.runtime.tasks import LostInputError, Output, Task
 from tests.executors import FaultyExecutor, faulty_threads
@@ -43,13 +43,13 @@ def executor():
 def test_completed__asks_for_tasks_as_slots_become_free(executor):
     asked = []
     tasks = (asked.append(task) or task for task in powers(20))
-    for ended, _ in enumerate(completed(executor, tasks)):
+    for ended, _ in enumerate(run_to_completion(executor, tasks)):
         assert len(asked) <= ended + 2 * WINDOW
 
 
 def test_completed__keeps_output_if_asked(executor):
     kept = Task("kept", Power(1), keeps_output=True)
-    list(completed(executor, [kept, Task("dropped", Power(2))]))
+    list(run_to_completion(executor, [kept, Task("dropped", Power(2))]))
     assert executor.fetch("kept") == "kept 1"
     with pytest.raises(KeyError, match="dropped"):
         executor.fetch("dropped")
@@ -97,7 +97,7 @@ def test_completed__sends_again_what_died_with_a_worker_and_gives_up_at_last(n_t
     sent, losing = [], Losing(n_times)
     task = Task("power-0", Add(), lambda client: sent.append(20) or [20])
     with closing(FaultyExecutor(LocalExecutor(100, 1), losing)) as executor:
-        (ended,) = completed(executor, [task])
+        (ended,) = run_to_completion(executor, [task])
     assert len(sent) == LOST_TRIES
     if n_times < LOST_TRIES:
         assert ended.get() == 120
@@ -124,7 +124,7 @@ def test_completed__ends_where_the_cluster_is_gone_or_another_one(error, expecte
         closing(FaultyExecutor(LocalExecutor(2, 1), fault)) as executor,
         pytest.raises(type(expected), match=str(expected)),
     ):
-        list(completed(executor, powers(3)))
+        list(run_to_completion(executor, powers(3)))
 
 
 def test_results_in_order__yields_them_in_order_whatever_ends_first():
@@ -153,7 +153,9 @@ def test_results_in_order__needs_no_client(n):
 def test_put__gives_tasks_another_context_and_what_others_kept(executor):
     tasks = [Task("a", Power(1), keeps_output=True), Task("b", Power(2))]
     other = Task("c", Power(2), context=executor.put(5))
-    found = {each.key: each.get() for each in completed(executor, [*tasks, other])}
+    found = {
+        each.key: each.get() for each in run_to_completion(executor, [*tasks, other])
+    }
     assert found == {"a": 2, "b": 4, "c": 25}
-    [later] = completed(executor, [Task("d", Add(), inputs=("a",))])
+    [later] = run_to_completion(executor, [Task("d", Add(), inputs=("a",))])
     assert later.get() == 2 + len("kept 1")

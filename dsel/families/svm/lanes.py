@@ -256,10 +256,10 @@ def _compare_lanes(
         lanes = Lanes(context, builder, signature, given)
         real = ir.VectorType(ir.DoubleType(), LANES)
 
-        def widened(numbers: ir.Value) -> Any:
+        def widen(numbers: ir.Value) -> Any:
             return numbers if numbers.type == real else builder.fpext(numbers, real)
 
-        terms = [widened(lanes.load(lanes.start(place))) for place in (0, 1)]
+        terms = [widen(lanes.load(lanes.start(place))) for place in (0, 1)]
         bounds = [lanes.load(lanes.start(2, SIZE(k * LANES))) for k in range(5)]
         sizes = [lanes.spread(builder.load(lanes.start(3, SIZE(k)))) for k in range(3)]
         ahead = builder.fadd(builder.fadd(*terms), bounds[0])
