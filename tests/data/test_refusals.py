@@ -235,7 +235,7 @@ FROM_CSV = [
 ]
 PLACES = [
     (lambda f: text_file(f, "n", "").parent, V, "n is there"),
-    (lambda f: with_attributes(f) / "more.zarr", V, "lies in the pool .*choose an"),
+    (lambda f: with_attributes(f) / "more.zarr", V, "is inside the pool .*choose an"),
     (taken, V, "an empty .*notes.txt is"),
     (lambda f: f / "t.parquet", V, "may end in .parquet where"),
     (lambda f: with_head(f, head="{"), V, "is no pool: .*remove it, or choose another"),

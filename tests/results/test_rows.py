@@ -93,7 +93,7 @@ def test_rows__are_refused_in_one_line(place, rows, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     for error, words, at in [
         (ValueError, "must be an empty place .*notes.txt is there", tmp_path / "mine"),
-        (ValueError, "lies in the pool", tmp_path / "pool.zarr" / "sums"),
+        (ValueError, "is inside the pool", tmp_path / "pool.zarr" / "sums"),
         (FileExistsError, "choose another one", place),
     ]:
         with pytest.raises(error, match=words):
