@@ -68,6 +68,25 @@ right.legend(frameon=False)
 plt.show()
 
 # %%
+# How far off can predictions be? With the penalty of kernel ridge and more samples the
+# search certifies it, and still fits none of the candidates.
+
+more = rng.uniform(-3, 3, (300, 1))
+certified = LeastSquaresSearch(
+    np.geomspace(0.05, 5, 15), np.geomspace(1e-6, 1e2, 30), penalty="rkhs",
+    certificate="nested", random_state=0,
+).fit(more, np.sinc(more[:, 0]) + 0.1 * rng.standard_normal(300))  # fmt: skip
+print(certified.choice_)
+
+# %%
+# Intervals of new samples, and how many of them lie outside.
+
+fresh = rng.uniform(-3, 3, (10_000, 1))
+noisy = np.sinc(fresh[:, 0]) + 0.1 * rng.standard_normal(10_000)
+low, high = certified.predict_interval(fresh).T
+print(f"outside: {np.mean((noisy < low) | (noisy > high)):.1%}")
+
+# %%
 # The leave-one-out error over the whole grid; darker is larger.
 
 surface = search.results_["estimate"].sel(criterion="loo")

@@ -178,7 +178,10 @@ def certify(
         table.messages.update({(number, 0): reasons[number] for number in lacking})
     pruner = NestedPruner(plan.scheme, plan.prune)
     with closing(run.open_executor()) as executor:
-        outcome = certify_choices(run, executor, pruner, table, run.check_pool())
+        # Of candidates that cannot be chosen the cube of estimates has warned.
+        outcome = certify_choices(
+            run, executor, pruner, table, pruner.evidence(table), run.check_pool()
+        )
     models = outcome.models
     if ALL_ROWS not in models:
         return outcome, plan.model(pruner.choices(table).all_rows)

@@ -65,10 +65,11 @@ from dsel.least_squares.nested import (
     with_certified,
 )
 from dsel.results import Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.store import Store
 from dsel.results.texts import wrap_line
+from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor, run_to_completion
 from dsel.runtime.tasks import Inputs, Output, Task
@@ -701,24 +702,32 @@ class LeastSquaresSearch(Search):
         Source: :func:`dsel.bounds.tolerance_limit`. A row is off by more than the sum
         only if the fold's model is off by more than its tolerance.
         """
-        check_is_fitted(self, "choice_")
-        if not isinstance(self.choice_, Choice):
-            raise ValueError(
-                "the search has estimates only, which give no interval; search with "
-                "penalty='rkhs' and certificate='nested'."
-            )
-        wanted = check_choice(
-            deploy or self.choice_.deploy, "deploy", (ONE_FOLD, ALL_ROWS)
-        )
-        check_tolerance(self.choice_, ONE_FOLD)
+        choice = self._certified_choice()
+        wanted = check_choice(deploy or choice.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
+        check_tolerance(choice, ONE_FOLD)
         rows = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=np.float64
         )
         tolerance = Tolerance(
-            self.choice_.certificates[ONE_FOLD].bound,
+            choice.certificates[ONE_FOLD].bound,
             self.models_[ONE_FOLD] if wanted == ALL_ROWS else None,
         )
         return tolerance.interval(rows, predict_numbers(self.models_[wanted], rows))
+
+    def certified_report(
+        self, deploy: str | None = None
+    ) -> CertifiedReport | ToleranceReport:
+        """Return tolerances of several shares, as `Outcome.certified_report` does."""
+        return self._certified_choice().report(deploy)
+
+    def _certified_choice(self) -> Choice:
+        check_is_fitted(self, "choice_")
+        if isinstance(self.choice_, Choice):
+            return self.choice_
+        raise ValueError(
+            "the search has estimates only, which bound nothing; search with "
+            "penalty='rkhs' and certificate='nested'."
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -130,21 +130,25 @@ def search_nested(run: Run) -> Outcome:
         before = search.progress()
         if not check.done():
             report_last_step(run, before, CHECKING)
-        facts = check.result()
-        return certify_choices(run, executor, pruner, search.table, facts, before)
+        facts, shown = check.result(), pruner.evidence(search.table)
+        run.check_failures(shown, search.table.unpredicting)
+        return certify_choices(
+            run, executor, pruner, search.table, shown, facts, before
+        )
 
 
 def certify_choices(
     run: Run, executor: Executor, pruner: NestedPruner, table: CountTable,
-    facts: PoolFacts, before: Progress = NOTHING_DONE,
+    shown: Mapping[str, NDArray[Any]], facts: PoolFacts,
+    before: Progress = NOTHING_DONE,
 ) -> Outcome:  # fmt: skip
     """Choose by what inner searches counted; fit, count and certify what was chosen.
 
-    The table may have been filled by other means than fits, such as a closed form.
+    The table may have been filled by other means than fits, such as a closed form;
+    `shown` is what the pruner shows of it.
     """
     plan = run.plan
-    evidence = pruner.evidence(table) | run.fixed_evidence(facts)
-    run.check_failures(evidence, table.unpredicting)
+    evidence = {**shown, **run.fixed_evidence(facts)}
     last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
     for number, why in last.stopped.items():
         evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why

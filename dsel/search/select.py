@@ -264,7 +264,8 @@ def terms_of(
     if names.REGULARIZATION in cube.dims:
         asked = f" and has no {criterion!r}" if criterion else ""
         raise ValueError(
-            f"`results` are of a least-squares search, which bounds nothing{asked}: "
+            f"`results` are of a least-squares search{asked}, whose estimates are no "
+            f"bounds: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
     if names.VALIDATION_ERRORS in counts and criterion not in CRITERIA:

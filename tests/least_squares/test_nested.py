@@ -110,8 +110,8 @@ def test_fit__says_how_far_off_predictions_can_be(found):
 def test_tolerance__is_that_of_the_residuals_of_the_fold_of_its_model(table, found):
     X, y = table[:2]
     cube, fold = found.results_, found.certificate_.fold
-    [held_out] = [split for split in found.plan(X, y).folds if split.key == (fold,)]
-    residuals = np.abs(y - found.predict(X))[held_out.test_rows]
+    rows = found.plan(X, y).folds[fold].test_rows
+    residuals = np.abs(y - found.predict(X))[rows]
     np.testing.assert_array_equal(
         np.sort(residuals), cube["outer_residuals"].sel(fold=fold)
     )
@@ -198,6 +198,18 @@ def test_regularizations__are_left_out_whatever_the_rows_are(table, width):
     with pytest.warns(FitFailedWarning, match="lambda is not above 3.6e-11"):
         made.fit(*table[:2])
     assert made.results_["status"].values.tolist() == [[2, 0, 0]]
+
+
+def test_regularizations__that_are_left_out_are_told_of_once(table):
+    with pytest.warns(FitFailedWarning) as told:
+        search([1.0], [0.0, 1.0]).fit(*table[:2])
+    assert len(told) == 1
+
+
+def test_certified_report__has_several_shares(table):
+    made = search(report=[0.5, 0.9], cv=3).fit(*table[:2])
+    limits = made.certified_report().to_dataframe()["off_by_at_most"]
+    assert limits[0.5] < limits[0.9] == made.certificate_.bound
 
 
 def test_fit__of_one_candidate_certifies_it(table):
