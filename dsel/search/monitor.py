@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.arrays import Integers
+from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import LABEL_SHARE
@@ -49,6 +49,7 @@ from dsel.losses.base import (
 )
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR
+from dsel.losses.regression import Beyond, ErrorQuantile, absolute_residuals
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
 from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs
@@ -136,12 +137,6 @@ def monitor_table(
     """Test the promises of a search on a table; see `Outcome.monitor`."""
     level = check_level(level)
     for model in promises.models.values():
-        if is_regressor(model):
-            raise ValueError(
-                f"`monitor` tests promises about labels, and {type(model).__name__} "
-                f"predicts numbers; compare the share of new targets between the ends "
-                f"of `predict_interval` with that of the loss."
-            )
         check_is_fitted(model)
     table = open_table(
         promises.input_format,
@@ -267,6 +262,8 @@ class _Context:
     like: Any
     """Labeled rows, of which only names and types are read; None if unknown."""
     find_duplicates: FindDuplicates | None
+    tolerances: tuple[float, ...] = ()
+    """Of regressors, how far off each model may be; empty of classifiers."""
 
     @classmethod
     def of(
@@ -275,8 +272,14 @@ class _Context:
         """Return what the tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
         named = loss_of_text(promises.choice.certificate.loss)
-        classes = _classes_of(promises, named or ERROR)
-        loss = None if named is None else declare_losses(named, None, classes).main
+        tolerances: tuple[float, ...] = ()
+        if any(map(is_regressor, models)):
+            classes, loss = np.empty(0), named
+            bounds = promises.choice.certificates.values()
+            tolerances = tuple(_tolerance_of(each, named) for each in bounds)
+        else:
+            classes = _classes_of(promises, named or ERROR)
+            loss = None if named is None else declare_losses(named, None, classes).main
         like, find = None, None
         if labeled is not None:
             like = labeled.X[:0]
@@ -290,6 +293,7 @@ class _Context:
             (loss or ERROR).statistic,
             like,
             find,
+            tolerances,
         )
 
     def count(self, X: Any, rows: Integers) -> _Tally:
@@ -299,22 +303,22 @@ class _Context:
         if self.find_duplicates is not None:
             is_duplicate = self.find_duplicates(known)
         given = self.model_rows.prepare(X, rows)
-        codes = [
-            codes_of(np.asarray(model.predict(given)), self.classes)
-            for model in self.models
-        ]
-        differs = codes[0] != codes[-1]  # nowhere where there is one model
-        y = self._codes_of_labels(X, rows)
-        has_label = np.zeros(len(rows), np.bool_) if y is None else y != NO_LABEL
+        predicted = [self._codes(np.asarray(m.predict(given))) for m in self.models]
+        differs = predicted[0] != predicted[-1]  # nowhere where there is one model
+        y: NDArray[Any] = np.zeros(len(rows), np.int64)
+        has_label = np.zeros(len(rows), np.bool_)
+        if (values := self._values_of_labels(X, rows)) is not None:
+            y = self._numbers(values) if self.tolerances else self._labels(values)
+            has_label = np.isfinite(y) if self.tolerances else y != NO_LABEL
         parts = has_label, has_label & is_duplicate
-        y = np.zeros(len(rows), np.int64) if y is None else y
+        n_unknown = 0 if self.tolerances else int((y[has_label] < 0).sum())
         inside = X if known is None else known
         counts = np.stack(
             [
                 np.stack(
                     [
-                        self.statistic.count(Rows(inside[some], y[some]), each[some])
-                        for each in codes
+                        self._count(place, Rows(inside[some], y[some]), each[some])
+                        for place, each in enumerate(predicted)
                     ]
                 )
                 for some in map(np.flatnonzero, parts)
@@ -326,7 +330,7 @@ class _Context:
             len(rows),
             int(is_duplicate.sum()),
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
-            np.array([*(part.sum() for part in parts), (y[has_label] < 0).sum()]),
+            np.array([*(part.sum() for part in parts), n_unknown]),
             counts,
             words[kept],
             rows[kept],
@@ -341,22 +345,45 @@ class _Context:
             return frame_like(X.given if isinstance(X, Frame) else X, self.like.schema)
         return self.model_rows.numbers(X)
 
-    def _codes_of_labels(self, X: Any, rows: Integers) -> Integers | None:
-        """Return class codes, `NO_LABEL` where there is none; None without labels.
+    def _codes(self, predicted: NDArray[Any]) -> NDArray[Any]:
+        """Return predictions as class codes, or numbers as they are."""
+        return predicted if self.tolerances else codes_of(predicted, self.classes)
 
-        A label that is no class has a code below it, and every model errs there.
-        """
+    def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
+        """Return what is counted of one model on rows with a label."""
+        if not self.tolerances:
+            return self.statistic.count(rows, predicted)
+        residuals = absolute_residuals(np.asarray(rows.y), predicted)
+        return np.asarray(np.sum(residuals > self.tolerances[place]))
+
+    def _values_of_labels(self, X: Any, rows: Integers) -> Any:
+        """Return the labels of rows as they were given; None without labels."""
         if self.labels.y is not None:
             if rows[-1] >= len(self.labels.y):
                 raise ValueError(
                     f"`y` must have a label for each row of {self.model_rows.where}, "
                     f"got {len(self.labels.y):,} for more rows."
                 )
-            values = pd.Series(self.labels.y[rows])
-        elif self.labels.target is not None:
-            values = X.given[self.labels.target]
-        else:
-            return None
+            return pd.Series(self.labels.y[rows])
+        return None if self.labels.target is None else X.given[self.labels.target]
+
+    def _numbers(self, values: Any) -> Floats:
+        """Return targets as numbers, NaN where there is none."""
+        try:
+            return np.asarray(pd.to_numeric(values), np.float64)
+        except (TypeError, ValueError) as error:
+            what = "`y`" if self.labels.target is None else "`target`"
+            raise ValueError(
+                f"{what} must hold numbers, since the models predict some, but "
+                f"{self.model_rows.where} has another value ({error}); write decimal "
+                f"points, and the empty cell for a gap."
+            ) from error
+
+    def _labels(self, values: Any) -> Integers:
+        """Return class codes, `NO_LABEL` where there is no label.
+
+        A label that is no class has a code below it, and every model errs there.
+        """
         places, different = pd.factorize(np.asarray(values, object))
         known = tuple(self.classes.tolist())
         labels = [
@@ -435,7 +462,11 @@ def _read_report(
     tests = [
         _test_rows(promises, tally, level),
         _test_disagreement(promises, tally, level),
-        *_test_errors(promises, context, tally, level),
+        *(
+            _test_tolerances(promises, context, tally, level)
+            if context.tolerances
+            else _test_errors(promises, context, tally, level)
+        ),
     ]
     if any(each.n_groups for each in promises.choice.certificates.values()):
         tests = [replace(each, result=UNTESTED, evidence=IN_GROUPS) for each in tests]
@@ -476,6 +507,9 @@ def _test_disagreement(promises: Promises, tally: _Tally, level: float) -> Promi
     """Return the test of how often both deployed models differ."""
     limit, what = promises.disagreement, "Both models differ on no more rows than they"
     test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
+    if any(map(is_regressor, promises.models.values())):
+        why = "predictions are numbers, which differ on nearly every row"
+        return replace(test, evidence=why)
     if limit is None:
         why = "no second model was compared with the deployed one on a pool"
         return replace(test, evidence=why)
@@ -542,6 +576,55 @@ def _test_errors(
                 n_rows=n_labels,
                 evidence=f"seen {certificate.about(seen[place])}, at least {shown}, on "
                 f"{n_labels:,} rows with a label",
+            )
+        )
+    return tests
+
+
+def _tolerance_of(certificate: Certificate, loss: Loss | None) -> float:
+    """Return how far off a model may be: what was certified, or declared before."""
+    return loss.tolerance if isinstance(loss, Beyond) else certificate.bound
+
+
+def _test_tolerances(
+    promises: Promises, context: _Context, tally: _Tally, level: float
+) -> list[PromiseTest]:
+    """Return the tests of the shares of rows that are off by more than a tolerance."""
+    n_labels, n_duplicates, _ = tally.n_labels.tolist()
+    tests = []
+    for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+        bound, loss = certificate.bound, context.loss
+        limit = loss.level if isinstance(loss, ErrorQuantile) else bound
+        test = PromiseTest(
+            f"error of {deploy}",
+            UNTESTED,
+            f"{certificate.says} {certificate.amount(bound)}, {certificate.model}",
+            "",
+            limit,
+        )
+        why = ""
+        if not certificate.certified or certificate.says_nothing:
+            why = "no bound was certified"
+        elif not isinstance(loss, ErrorQuantile | Beyond):
+            why = f"no test of {shorten_text(certificate.loss)} is known"
+        elif not n_labels:
+            why = "the new rows have no labels; `target` names their column"
+        elif n_duplicates == n_labels:
+            why = NO_FRESH
+        if why:
+            tests.append(replace(test, evidence=why))
+            continue
+        counted, stale = (int(each[place]) for each in tally.counts)
+        at_least = float(lower_rate_limits(counted, stale, n_labels, level))
+        seen = f"{counted:,} of {n_labels:,} rows are off by more"
+        tests.append(
+            replace(
+                test,
+                result=REFUTED if at_least > limit else KEPT,
+                at_least=at_least,
+                n_found=counted - stale,
+                n_rows=n_labels,
+                evidence=f"{seen}, at least {floor_percent(at_least)}",
             )
         )
     return tests

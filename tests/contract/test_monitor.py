@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_classification, make_friedman1
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
 from dsel.results import MonitorReport
@@ -211,6 +211,36 @@ def test_monitor__refutes_what_holds_at_most_as_often_as_its_level():
         refuted += test_named(report, "error of one_fold").is_refuted
     # Discrete limits refute less often; a binomial margin above the level.
     assert 0 < refuted <= stats.binom.ppf(0.999, draws, level)
+
+
+@pytest.mark.parametrize("loss", [None, dsel.losses.beyond(4.0)], ids=repr)
+def test_monitor__tests_how_far_off_predictions_of_numbers_are(loss):
+    rows, y = make_friedman1(3000, random_state=0)
+    options = {} if loss is None else {"loss": loss}
+    outcome = dsel.plan_search(
+        Ridge(), {"alpha": [0.1, 1.0]}, rows[:500], y[:500], rows[500:2000],
+        random_state=0, **options,
+    ).run()  # fmt: skip
+    report = outcome.monitor(rows[2000:], y=y[2000:])
+    assert results_of(report) == {
+        "rows": "kept", "disagreement": "cannot be tested",
+        "error of one_fold": "kept", "error of all_rows": "kept",
+    }  # fmt: skip
+    error = test_named(report, "error of one_fold")
+    bound = outcome.certificates["one_fold"].bound
+    tolerance, limit = (bound, 0.1) if loss is None else (4.0, bound)
+    off = np.abs(y[2000:] - outcome.models["one_fold"].predict(rows[2000:])) > tolerance
+    exact = stats.beta.ppf(0.01, off.sum(), (~off).sum() + 1)
+    assert (error.n_found, error.limit) == (off.sum(), pytest.approx(limit))
+    assert error.at_least == pytest.approx(exact, abs=1e-6)
+    noisy = y[2000:] + 10 * np.resize([1, -1, 0], 1000)
+    found = results_of(outcome.monitor(rows[2000:], y=noisy))
+    assert found["error of one_fold"] == found["error of all_rows"] == "refuted"
+    some = np.where(np.arange(1000) < 400, np.nan, y[2000:])
+    error = test_named(outcome.monitor(rows[2000:], y=some), "error of one_fold")
+    assert error.n_rows == 600
+    with pytest.raises(ValueError, match="`y` must hold numbers"):
+        outcome.monitor(rows[2000:], y=["far"] * 1000)
 
 
 REFUSED = [

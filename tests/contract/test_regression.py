@@ -395,7 +395,6 @@ REFUSED = [
     (lambda: dsel.losses.beyond(np.inf), "`tolerance`"),
     (lambda: search(loss=dsel.losses.beyond(2.0)).predict_interval(X),
      "tolerance error_quantile(0.9) beyond(2.0)"),
-    (lambda: plan().run().monitor(POOL), "`monitor` Ridge predict_interval"),
     (lambda: dsel.compare_models(Ridge().fit(X, Y), Ridge(2).fit(X, Y), POOL),
      "regressor"),
 ]  # fmt: skip
