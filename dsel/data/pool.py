@@ -228,6 +228,7 @@ class Pool:
             )
         target = self.target_schema and self.target_schema.with_columns(names)
         if self.origin.read_columns is not None:
+            # Filters are by row number, so they stay true of the rows opened anew.
             opened = self.origin.read_columns(names)
             return Pool(
                 opened.blocks,

@@ -119,6 +119,7 @@ class RowFilter:
 
     def excluding(self, rows: ArrayLike) -> "RowFilter":
         """Return it with more rows left out."""
+        # Ascending and each once: masks of blocks are found by bisection.
         new = np.asarray(rows, dtype=np.int64)
         return RowFilter(np.union1d(self.excluded, new), self.shares)
 

@@ -288,7 +288,8 @@ class Choice(Told):
             raise ValueError(NO_QUERIES)
         queries = self.queries.with_labels(labels)
         certificate = self.certificates[ALL_ROWS]
-        # Both bounds hold at once, so the smaller one may be taken.
+        # Delta was divided between both before the run, so they hold at once, and the
+        # smaller one may be taken.
         if queries.queried < queries.pool_only:
             certificate = replace(
                 certificate,

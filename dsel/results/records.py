@@ -91,6 +91,7 @@ def from_record(kind: type[T], record: object) -> T:
     upgrade = getattr(kind, "upgrade_record", None)
     own = own if upgrade is None else upgrade(own)
     hints = _hints(cast(Hashable, kind))
+    # A field that is not known would be lost when the record is written again.
     if unknown := sorted(own.keys() - hints.keys()):
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
     return kind(**{name: _read(each, hints[name]) for name, each in own.items()})

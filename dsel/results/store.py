@@ -362,6 +362,8 @@ class Store(AbstractContextManager["Store"]):
         self._began = time.monotonic()
         for head, records in read_journal(self.place):
             if head == self._head:  # and not of another plan that came at the same time
+                # Of two records the first counts: a learner without a seed may count
+                # another number when another run does the same work.
                 self.records = records | self.records
         self._final = read_outcome(self.place)
         self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
@@ -385,6 +387,7 @@ class Store(AbstractContextManager["Store"]):
                 share = SHARE * (time.monotonic() - self._began)
                 pause = min(max(LEAST_SECONDS, share), MOST_SECONDS)
                 self._timer = threading.Timer(pause, self._write_late)
+                # It must not keep a process that fails alive; `__exit__` writes.
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -452,6 +455,8 @@ class Store(AbstractContextManager["Store"]):
         """
         self.flush()
         made = json.dumps({"said": outcome, **self._kept}, default=AS_JSON)
+        # Created, never replaced: a bound that was taken from several outcomes of one
+        # plan would not hold at its delta.
         self.place.create(OUTCOME, seal(made.encode()))
         self._final = read_outcome(self.place) or json.loads(made)
         said: dict[str, Any] = self._final["said"]

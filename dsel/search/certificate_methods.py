@@ -347,6 +347,8 @@ def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
         )
 
 
+# Halving may drop what the whole grid would choose, and no bound depends on it: the
+# searches without a fold are halved by rows that they may see.
 NESTED: Final = CertificateMethod(
     "nested",
     "cv_error",
@@ -369,6 +371,7 @@ CV_BOUND: Final = CertificateMethod(
 # Limits of all folds of all candidates hold at once, so the mean of a candidate's
 # limits may rank, and the smallest of the chosen one is its bound.
 BEST_FOLD: Final = replace(CV_BOUND, name="best_fold")
+# The first fold and no other: the smallest limit of several would have to be paid for.
 HOLDOUT: Final = CertificateMethod(
     "holdout",
     "holdout",

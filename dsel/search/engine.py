@@ -118,6 +118,7 @@ class Engine:
                 while waiting and len(jobs) < most:
                     job = waiting[0]
                     rows_left -= job.stop - job.start
+                    # The same members in a task: their models are read once for it.
                     if jobs and (rows_left < 0 or job.members != jobs[0].members):
                         break
                     jobs.append(waiting.popleft())

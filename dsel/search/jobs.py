@@ -268,6 +268,7 @@ class FitBatch:
         kept: Kept = {}
         calls: dict[Any, list[FitJob]] = {}  # splits of one group share work
         for job in self.jobs:
+            # Leave-one-out makes a model for each row in one call of its own.
             is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
             key = job if is_alone else (job.group, job.candidates, job.scheme)
             calls.setdefault(key, []).append(job)
@@ -276,6 +277,8 @@ class FitBatch:
             if _split_of(context, first).kind is SplitKind.LEAVE_ONE_OUT:
                 fitted.append(_leave_one_out(context, first))
                 continue
+            # What no other task will read must not push out of the cache what others
+            # share.
             budget = ending if first.group in self.last_of else cache
             models = fit_splits(
                 context,
@@ -288,6 +291,7 @@ class FitBatch:
             if self.keep is not Keep.NOWHERE:
                 keys = [(n, job.split) for job in together for n in job.candidates]
                 tokens = {key: model_token(models, *key) for key in keys}
+            # Models of one call are kept together: each of its jobs counts its share.
             nbytes = models.nbytes // len(together) * (self.keep is Keep.ON_WORKER)
             for job in together:
                 results = fit_results(context, job, models, tokens)

@@ -40,6 +40,8 @@ class GroupFit:
         self.classes = family.classes
         C_values = np.array([float(split_svc(each.estimator)[2].C) for each in group])
         numbers = np.array([each.number for each in group])
+        # Ascending, since each C goes on from where the one before was first stopped
+        # by its bound.
         self.places = np.lexsort((numbers, C_values))
         """Of the candidates in ascending order of C."""
         self.candidates = tuple(group[place].number for place in self.places)
@@ -105,6 +107,7 @@ class GroupFit:
         kernel = resolve_kernel(svc, labeled.rows[places[by_place]])
         if kernel != self.kernel or labeled is not self.labeled:
             self._compute_kernel(kernel, labeled)
+        # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
         by_place = by_place[weights[by_place] > 0]
         machines, gaps = self._solve(
             split, places[by_place], weights[by_place], of_classes
@@ -199,6 +202,7 @@ class GroupFit:
             float(self.svc.tol),
             int(self.svc.max_iter),
         )
+        # From some C on no variable meets its bound, and all machines are the same.
         is_new = np.ones(len(self.candidates), dtype=np.bool_)
         is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
