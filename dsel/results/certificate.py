@@ -294,8 +294,8 @@ class Certificate(Told):
             return ""
         if self.is_tolerance:
             return (
-                f"of {self.counted} in folds so large a share is not "
-                f"certain to keep any tolerance; more of them give one"
+                f"the folds of {self.counted} are too small for so large a share of "
+                f"predictions; label more rows, or ask for a smaller share"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"

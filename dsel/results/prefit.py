@@ -76,9 +76,12 @@ class PrefitCertificate(Certificate):
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
         seen = self.about(self.estimate)
+        seen_here = f"{self.what} on these rows: {seen}"
+        if self.is_tolerance:
+            seen_here = f"On these rows {self.what} at most {seen}"
         return [
             ("", self.headline()),
-            ("", f"{self.what} on these rows: {seen}"),
+            ("", seen_here),
             *caveat_facts(self.all_caveats),
             *(("Assumes", _statement(each)) for each in self.assumptions),
         ]
