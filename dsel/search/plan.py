@@ -4,24 +4,17 @@
 never changed: what a run finds on the way is a value of its own.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Final, Self
 
 import numpy as np
-from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
 
-from dsel.arrays import Floats, fill_masked
-from dsel.bounds.queries import QUERY_SHARES
-from dsel.bounds.shares import normalized_weights, uniform_shares
+from dsel.arrays import Floats
+from dsel.bounds.shares import uniform_shares
 from dsel.candidates import (
     Grid,
-    candidate_key,
-    candidate_texts,
     check_text,
     drawn,
     make_candidates,
@@ -29,46 +22,33 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.cards import Fact, as_card
-from dsel.checks import check_delta, check_integer, listed
+from dsel.checks import check_delta, check_integer
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
-from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, numbers
 from dsel.data.groups import RowGroups, row_groups, take_groups
-from dsel.data.identity import NEVER_AGAIN, exact_text
-from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool, remark_on_order
+from dsel.data.labeled import LabeledRows, labeled_rows, remark_on_order
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool, PoolSlice
-from dsel.data.row_random import SUBSET_STREAM, seed_from
+from dsel.data.row_random import seed_from
 from dsel.data.splits import full_split
 from dsel.errors import warn_of_old_name
-from dsel.families.assignment import assign_families, group_label
-from dsel.families.family import FIT_DONE, Candidate
+from dsel.families.family import FIT_DONE
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.families.kinds import is_classifier
-from dsel.families.routing import check_groups_reach, groups_arguments
 from dsel.losses.by_value import find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import (
     Caveat,
-    Effect,
-    collect_caveats,
-    make_caveats,
     remarks_of,
 )
 from dsel.results.certificate import (
-    DECLARED,
-    ONE_FOLD,
-    VIOLATED,
     Assumption,
     full_list,
-    params_text,
 )
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.results.texts import shorten_text, wrap_line
+from dsel.results.texts import wrap_line
 from dsel.runtime.tasks import single_threaded
-from dsel.search.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.certificate_methods import (
     CertificateMethod,
     MethodOptions,
@@ -79,30 +59,20 @@ from dsel.search.certificate_methods import (
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import execute
 from dsel.search.folds import CVScheme, with_leave_one_out
-from dsel.search.jobs import CandidateGroup, JobContext, fit_splits
+from dsel.search.jobs import JobContext, fit_splits
 from dsel.search.outcome import Outcome
+from dsel.search.plan_caveats import caveats_of_groups, known_assumptions, plan_caveats
+from dsel.search.plan_checks import (
+    check_losses,
+    check_options_of_numbers,
+    check_queries,
+)
+from dsel.search.plan_identity import plan_identity, splits_text
+from dsel.search.plan_inputs import divide_pool, group_candidates, read_prior
+from dsel.search.plan_text import plan_facts
 from dsel.search.pruning import n_kept
 
-GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
-FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 SMALLEST_DELTA: Final = 1e-100
-IN_GROUPS: Final = (
-    "labeled rows come in groups, so they are not independent, and these folds are no "
-    "random folds of groups; for a bound pass a number of folds as `cv`, and `groups`"
-)
-OF_GROUPS: Final = (
-    "groups are independent draws from one population, and the labeled rows of a group "
-    "are all of its rows or a random part of them"
-)
-"""What A1 says where rows come in groups."""
-UNREAD_POOL: Final = (
-    "`pool` is not read: of its rows nobody knows the groups, so they are no "
-    "independent draws; the bound is that of a model without one of the folds"
-)
-OTHER_RECORDS: Final = (
-    "the pool, of which learners get a part, was declared to hold other records than "
-    "the labeled rows"
-)
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
@@ -285,7 +255,7 @@ class Plan:
         """Return a plan that counts errors of leave-one-out, too, for ``loo_error``."""
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
         context = replace(self.context, schemes=(scheme.splits, scheme.folds))
-        identity = {**self.identity, "splits": _splits_text(scheme)}
+        identity = {**self.identity, "splits": splits_text(scheme)}
         return replace(self, scheme=scheme, context=context, identity=identity)
 
     def model(self, candidate: int, fold: int | None = None) -> Any:
@@ -382,40 +352,7 @@ class Plan:
 
     def facts(self) -> list[Fact]:
         """Return what is planned: a title, names and texts, and caveats."""
-        n, d = self.labeled.X.shape
-        pool = "none"
-        if self.pool is not None:
-            n_tasks, size = len(self.slices), format_bytes(self.pool.nbytes)
-            tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
-            pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
-        folds, fits = self._folds_and_fits()
-        what = f"{len(self.classes)} classes"
-        if self.is_regression:
-            least, most = self.labeled.y.min(), self.labeled.y.max()
-            what = f"targets from {least:.4g} to {most:.4g}"
-        labeled = f"{n:,} x {d}, {what}"
-        if self.groups is not None:
-            labeled += f"; {self.groups.n_groups:,} groups, one row of each is counted"
-        facts = {
-            "labeled rows": labeled,
-            "pool": pool,
-            "folds": folds,
-            "fits": fits,
-            "memory": f"{format_bytes(self._memory())} for each worker of one thread",
-            "certificate": self._certificate(),
-            "seed": str(self.seed),
-        }
-        violated = [each.reason for each in self.assumptions if each.is_violated]
-        caveats = collect_caveats(self.caveats, make_caveats(Effect.VOIDS, violated))
-        candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
-        return [
-            ("", f"Plan of {candidates} over ({', '.join(self.axes.sizes)})"),
-            *facts.items(),
-            *(
-                ("", f"{'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}")
-                for each in caveats
-            ),
-        ]
+        return plan_facts(self)
 
     @property
     def is_halved(self) -> bool:
@@ -439,76 +376,6 @@ class Plan:
             for kept in (n_kept(n), min(n, 2 * n_kept(n)))
         )
         return least, most
-
-    def _folds_and_fits(self) -> tuple[str, str]:
-        scheme = self.scheme
-        k, splits = scheme.n_folds, len(scheme.splits)
-        name = f"{k}{' of whole groups' * (self.groups is not None)}"
-        if scheme.n_halvings:
-            folds = f"{scheme.n_halvings} random halvings"
-        elif scheme.is_nested:
-            every = f"every candidate without {splits} pairs of them, " * bool(splits)
-            folds = f"{name}; {every}what is chosen without each, and on all rows"
-        else:
-            folds = f"{name}{' and all rows' * (scheme.full is not None)}"
-        least, most = self.fits_range()
-        if self.is_halved:
-            return folds, (
-                f"{least:,} to {most:,}: each search keeps its best third after a "
-                f"first round, so it may choose another candidate than the exhaustive "
-                f"one"
-            )
-        at_most = " at most: candidates that cannot win are dropped"
-        return folds, f"{most:,}{at_most * (self.prune == 'exact')}"
-
-    def _memory(self) -> int:
-        """Return the bytes of a process that has imported everything."""
-        read, groups = 0, self.context.candidate_groups
-        n_groups = Counter(id(group.family) for group in groups)
-        families = {id(group.family): group.family for group in groups}
-        shared = sum(
-            families[key].shared_nbytes(n, len(self.labeled.y))
-            for key, n in n_groups.items()
-        )
-        if self.pool is not None:  # a chunk as it is stored, decoded, and as rows
-            longest = int(np.diff(self.pool.boundaries).max(initial=0))
-            read = 3 * longest * self.pool.row_nbytes
-        # Rows, those of a fit, and models.
-        return 400 * 2**20 + 3 * nbytes_of(self.labeled.X) + shared + read
-
-    def _certificate(self) -> str:
-        if not self.certificate:
-            return f"none: {self.criterion.name} is an estimate"
-        text, k = f"{self.certificate} at delta={self.delta:g}", self.scheme.n_folds
-        text += ", divided by `prior`" * (self.prior is not None)
-        losses = self.context.losses
-        if self.is_regression:
-            text += f"; of {shorten_text(repr(losses.main))}"
-            n = len(losses.tolerances)
-            text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
-        elif losses != DeclaredLosses():
-            is_error = losses.main == ERROR
-            text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
-            n = len(losses.reported)
-            text += f" and a report of {n} classes" * (n > 0)
-        if losses.by_value is not None:
-            column, n = losses.by_value.column, len(losses.by_value.column.values)
-            what = "limits" if self.is_regression else "errors"
-            text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
-        if not self.method.is_nested:
-            return text
-        model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
-        if self.pool is None:
-            return f"{text}; the model {model}"
-        model = model if self.deploy == ONE_FOLD else "of all labels"
-        text += f"; both models are certified, and handed over is that {model}"
-        if self.n_queries:
-            n = self.n_queries
-            text += (
-                f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
-                f"be queried, which get {QUERY_SHARES.queries:.0%} of delta"
-            )
-        return text
 
 
 def plan_search(
@@ -673,13 +540,13 @@ def plan_search(
     )
     check_text((each.estimator for each in candidates), labeled.X)
     if is_regression:
-        _check_options_of_numbers(n_queries)
+        check_options_of_numbers(n_queries)
     column = find_column(
         report_by, labeled.X, labeled.columns, getattr(y, "name", None)
     )
     params = checked_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
-    sharing, notes = _groups(candidates, labeled, seed, params, of_rows)
+    sharing, notes = group_candidates(candidates, labeled, seed, params, of_rows)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)
     reads_frames = any(
         isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
@@ -691,15 +558,17 @@ def plan_search(
     if max_pool_rows is not None:
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
-    counted = fitting = source = None
+    given = fitting = source = None
     if pool is not None:
         check_pool_learners(each.estimator for each in candidates)
         source = open_pool(pool)
-        counted, fitting, said = _parts(source, labeled, is_fitted, max_pool_rows, seed)
+        given, fitting, said = divide_pool(
+            source, labeled, is_fitted, max_pool_rows, seed
+        )
         notes += said
     options = MethodOptions(
         certificate, criterion, deploy, prune, cv, labeled.n_rows, of_rows,
-        are_passed_on="groups" in params, has_pool=counted is not None,
+        are_passed_on="groups" in params, has_pool=given is not None,
         is_regression=is_regression,
     )  # fmt: skip
     method = choose_method(options)
@@ -709,11 +578,11 @@ def plan_search(
         SchemeOptions(cv, labeled, seed, of_rows, len(candidates), rule)
     )
     by_group = of_rows if method.is_guarantee and scheme.is_plain_random else None
-    doubts = _caveats_of_groups(by_group, counted, fitting)
-    if by_group is not None:
-        counted = None
+    doubts = caveats_of_groups(by_group, given, fitting)
+    # Of pool rows nobody knows the groups.
+    counted = given if by_group is None else None
     axes = grid_axes(grid)
-    parts = None if prior is None else _prior(prior, method, axes.candidates)
+    parts = None if prior is None else read_prior(prior, method, axes.candidates)
     if parts is not None and (n_without := int((parts == 0.0).sum())):
         notes.append(
             f"`prior` gives {n_without} of {len(candidates)} candidates the weight 0: "
@@ -723,41 +592,28 @@ def plan_search(
     is_counted = slice(None) if by_group is None else by_group.draw_rows(seed)
     if column is not None:
         losses = losses.report_by(column.of_rows(labeled.X[is_counted]))
-    _check_losses(losses, method, report_by)
-    _check_queries(
+    check_losses(losses, method, report_by)
+    check_queries(
         n_queries, method, losses, has_pool=counted is not None,
         in_groups=by_group is not None,
     )  # fmt: skip
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
-    unit = "row" if by_group is None else "group"
     weak = [
         *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
         *doubts,
         *remarks_on_parameters(estimator, candidates),
     ]
-    given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
-    caveats = collect_caveats(
-        make_caveats(Effect.VOIDS, given_folds),
-        make_caveats(Effect.WEAKENS, weak),
-        caveats_of_rows(labeled, scheme),
-        make_caveats(Effect.INFO, notes),
-        caveats_of_sizes(scheme, counted, method.name, unit),
-        make_caveats(
-            Effect.INFO,
-            [
-                f"{'of one row of each group: ' * (by_group is not None)}{text}"
-                for text in losses.caveats(labeled.y[is_counted], scheme.n_folds, delta)
-            ],
-        ),
-    )
-    declares_others = fitting is not None and fitting.other_records
+    caveats = plan_caveats(
+        labeled, scheme, counted, losses, certificate=method.name, delta=delta,
+        by_group=by_group, is_counted=is_counted, weak=weak, notes=notes,
+    )  # fmt: skip
     in_groups = of_rows is not None or "groups" in params
-    known = _known_assumptions(
+    known = known_assumptions(
         fitting, in_groups=in_groups,
         by_groups=of_rows is not None and scheme.is_plain_random,
     )  # fmt: skip
-    return Plan(
+    plan = Plan(
         axes=axes, labeled=labeled, scheme=scheme, pool=counted,
         context=JobContext(
             labeled.X, labeled.y, (scheme.splits, scheme.folds), sharing, fitting,
@@ -766,238 +622,11 @@ def plan_search(
         criterion=rule, method=method, deploy=model, delta=delta,
         prune=prune_by, seed=seed, caveats=caveats,
         assumptions=full_list(known, has_pool=counted is not None),
-        identity={
-            "estimator": _short_hash(exact_text(estimator)),
-            "candidates": _short_hash([group.keys for group in sharing]),
-            "certificate": f"{method.name or 'none'}, {rule.name}, delta={delta:g}",
-            "splits": _splits_text(scheme),
-            "prune": prune_by or "no",
-            "deploy": model,
-            "loss": repr(losses.main),
-            "report": repr(losses.tolerances or losses.reported or None),
-            "max_pool_rows": str(max_pool_rows),
-            "fit_params": _short_hash(exact_text(params)),
-            "transform_output": str(get_config()["transform_output"]),
-            "seed": str(seed),
-            **({"other_records": "declared"} if declares_others else {}),
-            **({} if column is None else {"report_by": column.name}),
-            **({} if parts is None else {"prior": _short_hash(parts.tolist())}),
-            **({"n_queries": str(n_queries)} if n_queries else {}),
-            **({} if of_rows is None else {"groups": of_rows.token}),
-        },
+        identity={},
         prior=parts,
         n_queries=n_queries,
         source=source if n_queries else None,
         groups=by_group,
     )  # fmt: skip
-
-
-def _known_assumptions(
-    fitting: Pool | None, *, in_groups: bool, by_groups: bool
-) -> list[Assumption]:
-    """Return what is known of assumptions before the run.
-
-    Rows may be in groups, and folds random folds of groups.
-    """
-    known = []
-    if by_groups:
-        known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif in_groups:
-        known.append(Assumption("A1", VIOLATED, IN_GROUPS))
-    if fitting is not None:  # never the rows that are counted
-        part = "learners see a part of the pool that is not counted"
-        known.append(Assumption("A4", DECLARED, part))
-        if fitting.other_records:
-            known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
-    return known
-
-
-def _check_losses(
-    losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
-) -> None:
-    """Raise ValueError where a certificate bounds the error alone."""
-    if not (losses.is_default or method.is_nested):
-        options = "`loss` and `report` are"
-        if losses.by_value is not None:
-            options = f"`report_by` {report_by!r} is"
-        raise ValueError(
-            f"{options} for certificate='nested' with plain random folds "
-            f"and no `criterion`, got certificate={method.name or None!r}; the others "
-            f"are about the error: leave one of them out."
-        )
-
-
-def _check_options_of_numbers(n_queries: Any) -> None:
-    """Raise ValueError where an option is not for regressors."""
-    if n_queries:
-        raise ValueError(
-            f"`n_queries` {n_queries} is for classifiers: two regressors differ on "
-            f"every row; leave it out."
-        )
-
-
-def _caveats_of_groups(
-    groups: RowGroups | None, counted: Pool | None, fitting: Pool | None
-) -> list[str]:
-    """Return what to know of groups that a bound counts, and of a pool beside them.
-
-    Raises ValueError where learners are given rows of a pool: they may be of the groups
-    of a fold, and no content tells it.
-    """
-    if groups is None:
-        return []
-    if fitting is not None:
-        raise ValueError(
-            "`groups` give no bound for learners that are given a part of `pool`, "
-            "where rows may be of the same groups as the labeled rows; leave the pool "
-            "out, or use cv=sklearn.model_selection.GroupKFold(5) for an estimate."
-        )
-    return groups.caveats() + [UNREAD_POOL] * (counted is not None)
-
-
-def _check_queries(
-    n_queries: int,
-    method: CertificateMethod,
-    losses: DeclaredLosses,
-    *,
-    has_pool: bool,
-    in_groups: bool,
-) -> None:
-    """Raise ValueError where labels of pool rows can make no bound smaller."""
-    if not n_queries:
-        return
-    for is_wrong, why in (
-        (not method.is_nested,
-         f"queries labels where the two models of certificate='nested' differ, got "
-         f"certificate={method.name or None!r}, which has one model; leave it out, and "
-         f"give `cv` as a number"),
-        (in_groups,
-         "queries labels of pool rows, which have no `groups`; leave one of them out"),
-        (not has_pool,
-         "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
-        (losses != DeclaredLosses(),
-         f"is for loss='error' without a report, got loss={losses.main!r}"
-         f"{' and a report' * bool(losses.reported)}"
-         f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
-    ):  # fmt: skip
-        if is_wrong:
-            raise ValueError(f"`n_queries` {n_queries} {why}.")
-
-
-def _prior(
-    prior: Any, method: CertificateMethod, candidates: Sequence[Mapping[str, Any]]
-) -> Floats:
-    """Return the parts of delta that a prior means, shape (n_candidates,)."""
-    n = len(candidates)
-    if not method.takes_prior:
-        why = "a nested search does not pay for its candidates"
-        raise ValueError(
-            f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
-            f"delta among the candidates, got {method.name or None!r}; leave it out"
-            f"{f': {why}' if method.is_nested else ''}."
-        )
-    if callable(prior):
-        weights = []
-        for params in candidates:
-            try:
-                weights.append(prior(dict(params)))
-            except Exception as error:
-                raise ValueError(
-                    f"`prior` must return a weight for every candidate, but for "
-                    f"{params_text(params)} it raised {type(error).__name__}: {error}"
-                ) from error
-        prior = weights
-    if isinstance(prior, Mapping | str) or not np.iterable(prior):
-        raise TypeError(
-            f"`prior` must be a list of {n} weights, one for each candidate, or a "
-            f"function of a candidate's parameters, got {prior!r:.60}."
-        )
-    try:
-        given = np.asarray(fill_masked(prior, "`prior`"))
-    except ValueError as error:
-        raise TypeError(f"`prior` must have numbers as weights: {error}") from error
-    if given.dtype.kind not in "iuf":
-        raise TypeError(
-            f"`prior` must have numbers as weights, got {given.ravel()[:3].tolist()}."
-        )
-    if given.shape != (n,):
-        raise ValueError(
-            f"`prior` must have one weight for each of the {n} candidates, got shape "
-            f"{given.shape}; plan.axes.candidates has their order."
-        )
-    return normalized_weights(given.astype(np.float64))
-
-
-def _parts(
-    opened: Pool, labeled: LabeledRows, is_fitted: bool, max_rows: int | None, seed: int
-) -> tuple[Pool, Pool | None, list[str]]:
-    """Return the part of a pool that is counted, that for fits, and remarks."""
-    fitting, notes = None, []
-    counted = matching_pool(opened, labeled)
-    given, kept = opened.columns or (), counted.columns or ()
-    if given != kept:
-        left = [name for name in given if name not in kept]
-        out = f"; left out: {listed(left, 5)}" if left else ""
-        notes = [f"columns of `pool` are found by their names{out}"]
-    if is_fitted:
-        fitting = counted.part(0.0, FITTING_PART, seed=seed)
-        counted = counted.part(FITTING_PART, 1.0, seed=seed)
-    if max_rows is not None and max_rows < counted.n_rows:
-        share = max_rows / counted.n_rows
-        counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
-    if counted.n_rows == 0:
-        raise ValueError(
-            "`pool` must have rows to be counted, got none; pass more, or None to go "
-            "without it."
-        )
-    return counted, fitting, notes
-
-
-def _groups(
-    candidates: tuple[Candidate, ...],
-    labeled: LabeledRows,
-    seed: int,
-    fit_params: Mapping[str, Any],
-    of_rows: RowGroups | None,
-) -> tuple[tuple[CandidateGroup, ...], list[str]]:
-    """Return the candidates in groups that share work, and remarks on them."""
-    are_wanted = False
-    if of_rows is not None:
-        for each in candidates:
-            check_groups_reach(each.estimator)
-        # Else their keys, which may be long texts, need not be sent to workers.
-        are_wanted = any(groups_arguments(each.estimator) for each in candidates)
-    assignments = assign_families(
-        candidates, labeled.X, classes=labeled.classes, seed=seed,
-        fit_params=fit_params,
-        row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
-    )  # fmt: skip
-    texts = candidate_texts(candidates)
-    groups: list[CandidateGroup] = []
-    notes = []
-    for assigned in assignments:
-        family = assigned.family
-        for members in assigned.groups:
-            keys = tuple(
-                candidate_key(family.name, each, texts[each.number]) for each in members
-            )
-            label = group_label(members, len(groups))
-            groups.append(CandidateGroup(len(groups), family, members, keys, label))
-        n = sum(map(len, assigned.groups))
-        plural = "s" if n != 1 else ""
-        notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
-    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
-    if n_unknown:
-        notes.append(
-            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
-            f"same `out` counts them again"
-        )
-    return tuple(groups), notes
-
-
-def _splits_text(scheme: CVScheme) -> str:
-    return f"{scheme.n_folds}, {scheme.token}"
-
-
-def _short_hash(value: Any) -> str:
-    return blake2b(str(value).encode(), digest_size=12).hexdigest()
+    identity = plan_identity(plan, estimator, params, max_pool_rows, of_rows)
+    return replace(plan, identity=identity)
