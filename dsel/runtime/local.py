@@ -108,7 +108,7 @@ class LocalExecutor:
     def submit(self, task: Task) -> None:
         """Queue the task; threads take tasks in this order, and keep all output."""
         key = task.context or self._first
-        if not task.inputs and self._has_processes(key):
+        if not task.inputs and self._are_processes_ready(key):
             self._send(task)
             return
         kept = tuple(self._futures[name].result().kept for name in task.inputs)
@@ -134,19 +134,21 @@ class LocalExecutor:
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
-    def _has_processes(self, key: str) -> bool:
-        """Whether processes have begun, and have imported what a context needs."""
+    def _are_processes_ready(self, key: str) -> bool:
+        """Return whether processes have a context; at the first call, send it to them.
+
+        Processes begin with the first context that is sent, unless the run is short.
+        """
         if self._began is None:
             return False
-        n, lasted = self.n_slots, time.monotonic() - self._began
-        if not self._coming and n not in _pools and lasted < PATIENCE_SECONDS:
+        lasted = time.monotonic() - self._began
+        is_short = self.n_slots not in _pools and lasted < PATIENCE_SECONDS
+        if not self._coming and is_short:
             return False
         try:
-            coming = self._coming.setdefault(key, [])
-            coming += [
-                _in_process(n, _receive, key, self._contexts[key])
-                for _ in range(0 if coming else n)
-            ]
+            if key not in self._coming:
+                self._send_context(key)
+            coming = self._coming[key]
             if not all(future.done() for future in coming):
                 return False
             for future in coming:
@@ -155,6 +157,14 @@ class LocalExecutor:
             self._stay_on_threads(error)
             return False
         return True
+
+    def _send_context(self, key: str) -> None:
+        """Send a context to every process; those that are not there begin."""
+        coming = self._coming[key] = []  # there even if the first call raises
+        coming += [
+            _in_process(self.n_slots, _receive, key, self._contexts[key])
+            for _ in range(self.n_slots)
+        ]
 
     def _stay_on_threads(self, error: BaseException) -> None:
         logger.warning("all tasks run on threads; processes do not: %s", error)

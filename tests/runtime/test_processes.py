@@ -153,7 +153,7 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
 def test_processes__that_died_between_two_tasks_end_the_run(there):
     executor = local.LocalExecutor(None, 2, began=0.0)
     with closing(executor):
-        wait_until(partial(executor._has_processes, executor._first))
+        wait_until(partial(executor._are_processes_ready, executor._first))
         with pytest.raises(BrokenExecutor):
             local._in_process(2, os._exit, 9).result()
         with pytest.raises(ClusterLostError, match="a process of this machine ended"):

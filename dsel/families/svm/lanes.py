@@ -6,6 +6,7 @@ inside functions that run compiled code, as everything that imports numba.
 """
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
@@ -223,6 +224,23 @@ def _add_products(
     return types.void(values, rows, columns, n, n, weights, out), emit
 
 
+class At(IntEnum):
+    """Places of the arguments of `compare_lanes`, which compiled code has in a list."""
+
+    FIRST = 0
+    SECOND = 1
+    BOUND = 2
+    SIZES = 3
+    SIGN = 4
+    OTHER = 5
+    FEW = 6
+    MOST = 7
+    FEW_OTHER = 8
+    MOST_OTHER = 9
+    RIVALS = 10
+    LOWEST = 11
+
+
 def _compare_lanes(
     typing_context: "Context",
     first: types.Type,
@@ -259,11 +277,14 @@ def _compare_lanes(
         def widen(numbers: ir.Value) -> Any:
             return numbers if numbers.type == real else builder.fpext(numbers, real)
 
-        terms = [widen(lanes.load(lanes.start(place))) for place in (0, 1)]
-        bounds = [lanes.load(lanes.start(2, SIZE(k * LANES))) for k in range(5)]
-        sizes = [lanes.spread(builder.load(lanes.start(3, SIZE(k)))) for k in range(3)]
+        both = At.FIRST, At.SECOND
+        terms = [widen(lanes.load(lanes.start(place))) for place in both]
+        bounds = [lanes.load(lanes.start(At.BOUND, SIZE(k * LANES))) for k in range(5)]
+        sizes = [
+            lanes.spread(builder.load(lanes.start(At.SIZES, SIZE(k)))) for k in range(3)
+        ]
         ahead = builder.fadd(builder.fadd(*terms), bounds[0])
-        ahead = builder.fmul(ahead, lanes.spread(given[4]))
+        ahead = builder.fmul(ahead, lanes.spread(given[At.SIGN]))
         error = bounds[4]
         for size, factor in zip(sizes, bounds[1:4], strict=True):
             error = lanes.add_product(error, size, factor)
@@ -272,17 +293,17 @@ def _compare_lanes(
         lost = builder.fcmp_ordered("<", ahead, builder.fneg(error))
         won, lost = builder.zext(won, whole), builder.zext(lost, whole)
         for place, change, by in (
-            (6, builder.add, won),
-            (7, builder.sub, lost),
-            (8, builder.add, lost),
-            (9, builder.sub, won),
+            (At.FEW, builder.add, won),
+            (At.MOST, builder.sub, lost),
+            (At.FEW_OTHER, builder.add, lost),
+            (At.MOST_OTHER, builder.sub, won),
         ):
             start = lanes.start(place)
             lanes.store(change(lanes.load(start), by), start)
-        least, rivals = lanes.start(11), lanes.start(10)
+        least, rivals = lanes.start(At.LOWEST), lanes.start(At.RIVALS)
         lower = builder.fcmp_ordered("<", ahead, lanes.load(least))
         lanes.store(builder.select(lower, ahead, lanes.load(least)), least)
-        number = lanes.spread(builder.trunc(given[5], ir.IntType(16)))
+        number = lanes.spread(builder.trunc(given[At.OTHER], ir.IntType(16)))
         lanes.store(builder.select(lower, number, lanes.load(rivals)), rivals)
         return context.get_dummy_value()
 
