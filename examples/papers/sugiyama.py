@@ -191,7 +191,7 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
         yield Row(
             "certified", where, "certified tolerance / true one",
             *mean_of((each.certified_tolerance / each.true_tolerance).squeeze()),
-            printed=np.nan, note=f"it holds in {int(holds.sum())} of {holds.size}",
+            printed=np.nan, why=f"it holds in {int(holds.sum())} of {holds.size}",
         )  # fmt: skip
     cells = results.estimate.stack(
         cell=("data_set", "n_samples", "noise"),

@@ -71,6 +71,7 @@ def test_compare__holds_every_estimate_to_the_truth(results):
     }  # fmt: skip
     certified = [line for line in lines if line.source == "certified"]
     assert all(line.why.startswith("it holds in ") for line in certified)
+    assert {line.verdict for line in certified} == {"not compared"}
     others = {line.why for line in lines if line not in certified}
     assert others == {"too few to say: 3 of at least 10"}
     # Refits whose basis functions stay give the closed form, to rounding.
