@@ -20,6 +20,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.tolerance import allowed_exceedances, rows_needed
 from dsel.checks import (
     check_counts,
     check_delta,
@@ -49,12 +50,13 @@ def plan_bound(
     n_unlabeled: int,
     *,
     n_candidates: int,
-    error: float,
+    error: float | None = None,
     disagreement: float | None = None,
     class_share: float | None = None,
     cv: int | Sequence[int] = 5,
     delta: float = 0.05,
     wanted: float | None = None,
+    error_quantile: float | None = None,
 ) -> xr.Dataset:
     """Return what each certificate, and a held-out fifth, would give on average.
 
@@ -82,6 +84,9 @@ def plan_bound(
         Probability with which the bound may fail, in ``(0, 1)``.
     wanted
         If given, the labeled rows and the pool rows that this bound needs are searched.
+    error_quantile
+        For regressors, in the place of `error`: the share of the predictions that keep
+        the tolerance, such as 0.9. See the last paragraph of what is returned.
 
     Returns
     -------
@@ -96,6 +101,11 @@ def plan_bound(
         With `wanted` also `labels_needed` and `pool_rows_needed`, exact to 1 %, each
         with all else the same; -1 where no number up to 1e9 is enough. The attribute
         `remarks` says in words what is guessed, and why a wanted bound cannot be had.
+
+        With `error_quantile`, over the same dimensions for ``one_fold`` and
+        ``held_out_fifth``: `labels_needed`, the labeled rows from which on a tolerance
+        is finite, and `residual_quantile`, which quantile of the held-out residuals of
+        the first fold, or of the fifth, it is; NaN where it is infinite.
 
     Raises
     ------
@@ -120,6 +130,21 @@ def plan_bound(
     if not folds or min(folds) < 2:
         raise ValueError(
             f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
+        )
+    if error_quantile is not None:
+        if error is not None:
+            raise ValueError(
+                "`error` is of classifiers and `error_quantile` of regressors; leave "
+                "one of them out."
+            )
+        n = check_integer(n_labeled, "n_labeled", at_least=2)
+        has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
+        share = check_probability(error_quantile, "error_quantile")
+        return _plan_tolerance(n, folds, share, check_delta(delta), has_pool=has_pool)
+    if error is None:
+        raise TypeError(
+            "`error` must be the error rate that the model is assumed to have, got "
+            "None; for regressors pass `error_quantile`, such as 0.9."
         )
     assumed_error = check_probability(error, "error")
     rate = DISAGREEMENT_OF_ERROR * assumed_error
@@ -185,6 +210,42 @@ def plan_bound(
             ]
             plan[name] = (table, np.array(needs))
     return plan.assign_attrs(remarks=remarks)
+
+
+def _plan_tolerance(
+    n_labeled: int, folds: Sequence[int], share: float, delta: float, *, has_pool: bool
+) -> xr.Dataset:
+    """Return what a tolerance of regressors needs; see `plan_bound`."""
+    label_share = LABEL_SHARE if has_pool else 1.0
+    level, needed, quantiles = 1.0 - share, [], []
+    for k in folds:
+        of_fold = label_share * delta * float(fold_shares(k)[0])
+        # Rows of the first fold, which is one of the largest; and of the fifth.
+        sizes = -(-n_labeled // k), n_labeled // 5
+        deltas = of_fold, delta
+        rows = [rows_needed(level=level, delta=each) for each in deltas]
+        needed.append([k * (rows[0] - 1) + 1, 5 * rows[1]])
+        allowed = [
+            int(allowed_exceedances(n, level=level, delta=each))
+            for n, each in zip(sizes, deltas, strict=True)
+        ]
+        quantiles.append([
+            (n - count) / n if count >= 0 else np.nan
+            for n, count in zip(sizes, allowed, strict=True)
+        ])  # fmt: skip
+    table = (names.N_FOLDS, names.CERTIFICATE)
+    plan = xr.Dataset(
+        {"labels_needed": (table, needed), "residual_quantile": (table, quantiles)},
+        coords={
+            names.N_FOLDS: list(folds),
+            names.CERTIFICATE: [ONE_FOLD, "held_out_fifth"],
+        },
+    )
+    text = (
+        f"How far off predictions are depends on the model: where {100 * share:.6g}% "
+        f"shall keep it, a tolerance is about this quantile of held-out residuals."
+    )
+    return plan.transpose(names.CERTIFICATE, names.N_FOLDS).assign_attrs(remarks=[text])
 
 
 @dataclass(frozen=True)

@@ -134,3 +134,27 @@ def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
 def test_plan_bound__refuses(change, error, words):
     with pytest.raises(error, match=words):
         planned(**{"n_labeled": 100, "n_unlabeled": 100, **change})
+
+
+def test_plan_bound__says_how_many_rows_a_tolerance_needs():
+    plan = plan_bound(600, 0, n_candidates=4, error_quantile=0.9, cv=[2, 5]).sel(
+        n_folds=5
+    )
+    needed = int(plan.labels_needed.sel(certificate="one_fold"))
+    fifth = int(plan.labels_needed.sel(certificate="held_out_fifth"))
+    assert (needed, fifth) == (5 * 35 + 1, 145)  # 36 and 29 rows without an exceedance
+    for certificate, n_rows in (("one_fold", needed), ("held_out_fifth", fifth)):
+        finite = [
+            plan_bound(n, 0, n_candidates=4, error_quantile=0.9)
+            .residual_quantile.sel(certificate=certificate, n_folds=5).notnull().item()
+            for n in (n_rows - 1, n_rows)
+        ]  # fmt: skip
+        assert finite == [False, True]
+    assert 0.9 < float(plan.residual_quantile.sel(certificate="one_fold")) < 1
+
+
+def test_plan_bound__refuses_to_plan_both_kinds():
+    with pytest.raises(ValueError, match="leave one of them out"):
+        plan_bound(600, 0, n_candidates=4, error=0.1, error_quantile=0.9)
+    with pytest.raises(TypeError, match="`error_quantile`"):
+        plan_bound(600, 0, n_candidates=4)
