@@ -85,17 +85,20 @@ def test_page__names_extras_before_the_command_that_needs_them(page):
             assert words not in block or f'".[{extra}]"' in before
 
 
-def test_two_tables_page__is_a_session_that_runs(tmp_path, monkeypatch):
-    page = ROOT / "docs/using/two_tables.md"
+@pytest.mark.parametrize(("page", "n_shown"), [("two_tables", 3), ("regression", 2)])
+def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
+    path = ROOT / f"docs/using/{page}.md"
     monkeypatch.chdir(tmp_path)
-    exec(_blocks(page)[0], {})
-    [commands, look] = _blocks(page, "sh")
+    exec(_blocks(path)[-1], {})  # writes the tables
     dsel_here = f"{shlex.quote(sys.executable)} -m dsel "
-    script = re.sub(r"^dsel ", dsel_here, f"set -e\n{commands}{look}", flags=re.M)
+    commands = "".join(["set -e\n", *_blocks(path, "sh")])
+    script = re.sub(r"^dsel ", dsel_here, commands, flags=re.M)
     done = subprocess.run(["sh"], input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    shown = _blocks(page, "text")
-    assert all(text.rstrip("\n") in done.stdout for text in shown[:3])
+    session = path.read_text("utf-8").partition("```sh\n")[2]
+    shown = re.findall(r"```text\n(.*?)```", session, re.DOTALL)[:n_shown]
+    assert len(shown) == n_shown
+    assert all(text.rstrip("\n") in done.stdout for text in shown)
 
 
 def test_readme__bounds_are_those_of_plan_bound():
