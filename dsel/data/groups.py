@@ -76,14 +76,30 @@ class RowGroups:
         """Return what makes a bound doubtful or large, though it holds."""
         sizes = np.bincount(self.codes)
         largest = int(sizes.argmax())
+        found = self._near_equal_keys()
         if self.n_groups < 2 or sizes[largest] < LARGE * self.n_rows:
-            return []
+            return found
         key = show(as_plain(self.keys[largest]))
         return [
+            *found,
             f"group {key} has {sizes[largest]:,} of {self.n_rows:,} labeled rows: "
             f"models that are trained without it have seen few rows, and in the bound "
-            f"it counts as one group of {self.n_groups:,}"
+            f"it counts as one group of {self.n_groups:,}",
         ]
+
+    def _near_equal_keys(self) -> list[str]:
+        """Return a line if keys are texts that differ by case or blanks alone."""
+        by_text: dict[str, str] = {}
+        for key in self.keys.tolist():
+            if isinstance(key, str):
+                known = by_text.setdefault("".join(key.split()).casefold(), key)
+                if known != key:
+                    return [
+                        f"groups {known!r} and {key!r} differ only by case or blanks: "
+                        f"if they are one, its rows are in several folds and the bound "
+                        f"is too small; write all keys of a group alike"
+                    ]
+        return []
 
 
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:

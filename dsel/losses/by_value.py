@@ -6,7 +6,7 @@ delta. What a statistic counts is counted for each value in the same pass.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -81,15 +81,6 @@ class ValueColumn:
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
         return tuple(each if isinstance(each, kept) else str(each) for each in plain)
-
-    def of_rows(self, X: Any) -> "ValueColumn":
-        """Return the column with the numbers of these labeled rows, which are counted.
-
-        Where rows come in groups, these are one of each.
-        """
-        n = len(self.values)
-        rows = np.bincount(self.codes(X), minlength=n)[:n]
-        return replace(self, rows=tuple(rows.tolist()))
 
     def codes(self, X: Any) -> Integers:
         """Return the place of each row's value among `values`; after them, others."""
@@ -418,8 +409,9 @@ error the limit would be above 50%; a value needs about 40 rows"]
 
         def report(deploy: str) -> ReportByValue:
             limits = [getattr(each, deploy) for each in bounds]
-            if deploy == ALL_ROWS and column.has_categories and None in column.values:
-                # Pool rows of a category that `X` does not declare are gaps, too.
+            if column.has_categories and None in column.values:
+                # New rows of a category that `X` does not declare are gaps, too, and no
+                # labeled row tells of them.
                 limits[column.values.index(None)] = self.loss.largest
             return ReportByValue(
                 delta, "", column.name, column.labels, column.rows,
@@ -463,8 +455,10 @@ def find_column(
 ) -> ValueColumn | None:
     """Return the column that ``report_by=`` names, or None where it names none.
 
-    `X` are the labeled rows as they were given, `columns` their names, where they have
-    some, and `target` the name of the labels.
+    `X` are the labeled rows that are counted, as they were given: where rows come in
+    groups, one of each, since given the values of other rows they would be no fresh
+    draws. `columns` are their names, where they have some, and `target` is the name of
+    the labels.
 
     Raises
     ------

@@ -233,7 +233,10 @@ class ErrorQuantile(RegressionLoss):
         shares = delta * fold_shares(len(each))
         return np.array(
             [
+                # A fold may lack rows of a value of `report_by`.
                 tolerance_limit(residuals, level=self.level, delta=share)
+                if len(residuals)
+                else np.inf
                 for residuals, share in zip(each, shares.tolist(), strict=True)
             ]
         )

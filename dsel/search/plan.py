@@ -541,11 +541,14 @@ def plan_search(
     check_text((each.estimator for each in candidates), labeled.X)
     if is_regression:
         check_options_of_numbers(n_queries)
-    column = find_column(
-        report_by, labeled.X, labeled.columns, getattr(y, "name", None)
-    )
     params = checked_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
+    column = find_column(
+        report_by,
+        labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)],
+        labeled.columns,
+        getattr(y, "name", None),
+    )
     sharing, notes = group_candidates(candidates, labeled, seed, params, of_rows)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)
     reads_frames = any(
@@ -591,7 +594,7 @@ def plan_search(
     losses = declare_losses(loss, report, labeled.classes)
     is_counted = slice(None) if by_group is None else by_group.draw_rows(seed)
     if column is not None:
-        losses = losses.report_by(column.of_rows(labeled.X[is_counted]))
+        losses = losses.report_by(column)
     check_losses(losses, method, report_by)
     check_queries(
         n_queries, method, losses, has_pool=counted is not None,

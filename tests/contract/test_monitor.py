@@ -135,7 +135,7 @@ def test_monitor__labels_that_are_missing_or_new_are_told(outcome):
         (dsel.losses.cost({(0, 1): 1, (1, 0): 4}),
          lambda y, z: np.mean((y != z) * np.where(y == 1, 4, 1))),
     ],
-    ids=repr,
+    ids=["recall", "precision", "balanced", "cost"],
 )  # fmt: skip
 def test_monitor__tests_the_loss_of_the_plan(loss, share):
     outcome = outcome_of(loss=loss)

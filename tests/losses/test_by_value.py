@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -13,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
+from dsel.data.groups import row_groups
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.losses.by_value import ValueColumn
 from dsel.results import Choice, ReportByValue
@@ -177,7 +179,7 @@ def test_gaps__are_a_value_unless_categories_may_become_gaps():
     pool = pool.assign(site=pool.site.where(pool.index % 7 > 0, "Z"))
     found = plan(X=rows.astype({"site": kind}), pool=pool).run()
     assert found.report_by_value("one_fold").values == ("C", "B", "A", None)
-    assert found.report_by_value("one_fold").limits[-1] < 1
+    assert found.report_by_value("one_fold").limits[-1] == 1
     assert found.report_by_value("all_rows").limits[-1] == 1
     assert found.report_by_value("all_rows").limits[1] < 1
 
@@ -437,3 +439,37 @@ def test_what_was_not_declared_is_not_certified():
         plan(
             SVC(), {"C": [1]}, X=numbered()[0], pool=None, report_by=None
         ).run().report_by_value()
+
+
+def test_report_by__of_a_regressor_is_infinite_where_a_fold_lacks_the_value():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=600), "site": 0.0})
+    X.loc[rng.choice(600, 4, replace=False), "site"] = 1.0
+    y = X["a"] + rng.normal(size=600)
+    pool = X.sample(2000, replace=True, random_state=0) + 0.01 * np.array([1.0, 0.0])
+    search = dsel.SemiSupervisedSearchCV(
+        Ridge(), {"alpha": [1.0, 2.0]}, report_by="site", random_state=0
+    )
+    search.fit(X, y, pool=pool)
+    for deploy in ("one_fold", "all_rows"):
+        limits = search.report_by_value(deploy).to_dataframe()["off_by_at_most"]
+        assert np.isfinite(limits.iloc[0])
+        assert np.isinf(limits.iloc[1])
+
+
+def test_report_by__in_groups_reads_values_of_drawn_rows_alone():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=800), "site": ["A", "B"] * 400})
+    y = (X["a"] + rng.normal(size=800) > 0).astype(int)
+    groups = np.arange(800) // 4
+    # Which rows are drawn depends on seed and groups alone.
+    is_drawn = row_groups(groups, len(X)).draw_rows(seed=0)
+    X["site"] = np.where(is_drawn, X["site"], "only where nothing is counted")
+    search = dsel.SemiSupervisedSearchCV(clone(TREE).set_params(
+        columntransformer=make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["site"]), remainder="passthrough"
+        )
+    ), GRID, report_by="site", random_state=0)  # fmt: skip
+    report = search.fit(X, y, groups=groups).report_by_value("one_fold")
+    assert report.to_dataframe().index.tolist() == ["A", "B"]
+    assert sum(report.rows) == 200
