@@ -404,27 +404,3 @@ class Beyond(RegressionLoss):
 
 DEFAULT: Final = ErrorQuantile(0.9)
 """What is bounded of regressors where nothing else is asked for."""
-
-
-@dataclass(frozen=True, repr=False)
-class HoldoutLoss:
-    """A loss whose scores are its limits on held-out rows, at one share of delta.
-
-    It ranks the candidates of ``certificate="holdout"``, and bounds them all.
-    """
-
-    loss: Loss
-    share: float
-    """Of delta, for each candidate."""
-
-    def __repr__(self) -> str:
-        return f"{self.loss!r}"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loss, name)
-
-    def score(self, rows: Rows, predictions: Predictions) -> float:
-        """Return the limit of a model on rows that it has not seen."""
-        counts = self.loss.statistic.count(rows, predictions)
-        folds = FoldCounts(counts[np.newaxis], np.array([len(predictions)]))
-        return float(self.loss.limits(folds, self.share)[0])

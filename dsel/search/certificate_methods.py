@@ -157,7 +157,8 @@ def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
         (
             options.is_regression and method.name and not method.takes_numbers,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
-            f"'nested'.",
+            f"'nested', and for a hold-out set of your own dsel.certify(model, X, y, "
+            f"cv='prefit').",
         ),
         (
             options.is_regression and not method.name and not of_numbers,
