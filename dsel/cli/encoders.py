@@ -66,11 +66,17 @@ def encoders(
             _describe_undecided(each, X[each.name], caveats) for each in undecided[:10]
         )
         names = ",".join(each.name for each in undecided)
+        # An identifier is of use beside predictions.
+        texts = (each.name for each in undecided if each.kind == TEXT)
+        kept = next((name for name in texts if X[name].is_unique), None)
+        carried = ""
+        if kept is not None:
+            carried = f" (or --id {shlex.quote(kept)} to carry it into predictions)"
         raise TypeError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
             f"Leave {'it' if len(undecided) == 1 else 'them'} out by --drop "
-            f"{shlex.quote(names)}, or name a pipeline that encodes them by --model "
-            f"MODULE:OBJECT."
+            f"{shlex.quote(names)}{carried}, or name a pipeline that encodes them by "
+            f"--model MODULE:OBJECT."
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:

@@ -102,7 +102,7 @@ def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]
     """Return a table, or its rows where its labels are an array, and its labels."""
     is_arrays = location.lower().endswith((*NPZ, *NPY, *SVMLIGHT))
     if target is None or not is_arrays or not os.path.exists(location):
-        return location, NewLabels(target)
+        return location, NewLabels(target, option="--target")
     named = None if location.lower().endswith(SVMLIGHT) else target
     table = read_table(location, target=named)
     return table.X, NewLabels(y=checked_labels(table.y))

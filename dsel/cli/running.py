@@ -213,6 +213,10 @@ def run_plan(
     are kept with the results.
     """
     is_short = quiet or as_json
+    if out is not None:
+        from dsel.search.execute import check_out  # takes a while to import
+
+        check_out(plan, out)  # refused in one line, without the plan above it
     with open_client(scheduler, workers) as client:
         if not is_short:
             lines = [f"  {name:<14} {text}" for name, text in facts]

@@ -1,7 +1,6 @@
 """Bars: both bounds and that of a 20% hold-out set, terms of bounds, and times."""
 
 from collections.abc import Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,14 @@ from dsel.plots.style import (
     INK,
     MIDDLE,
     PALE,
+    candidate_labels,
     in_hundreds,
+    label_rows,
     new_axes,
     tidy,
 )
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CertifiedReport, params_text
+from dsel.results.certificate import ONE_FOLD, Certificate, CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import all_params
@@ -67,11 +68,13 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     for each in models:
         words = "at most" if each.certified else "no guarantee, about"
         text = f"{each.model}: {words} {each.amount(each.bound)}"
-        if np.isfinite(each.estimate):
+        # No held-out row tests the model trained on all labels.
+        is_tested = each.deploy == ONE_FOLD and np.isfinite(each.estimate)
+        if is_tested:
             text += f", {each.about(each.estimate)} on held-out folds"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
-        numbers = (first, each.bound, each.estimate)
+        numbers = (first, each.bound, each.estimate if is_tested else np.nan)
         # Of a tolerance that is not there no bar is drawn.
         rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
     if np.isfinite(fifth := choice.held_out_fifth):
@@ -80,11 +83,23 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
     _draw_bars(ax, texts, np.array(bars), colors)
-    ax.set_xlabel(models[0].what + ", %" * models[0].is_rate)
+    unit = ", %" * models[0].is_rate
+    if models[0].is_tolerance:
+        unit = " at most, in units of the target"
+    ax.set_xlabel(models[0].what + unit)
     if not models[0].is_rate:
         ax.xaxis.set_major_formatter("{x:g}")
-    tidy(ax, title="Bound of each model (mark: error on held-out folds)")
+    has_marks = np.isfinite(bars[2]).any()
+    mark = f" (mark: {estimate_name(models[0])})" if has_marks else ""
+    tidy(ax, title=f"Bound of each model{mark}")
     return ax
+
+
+def estimate_name(certificate: Certificate) -> str:
+    """Return what stands beside a bound without a guarantee, in words."""
+    if certificate.loss == "error":
+        return "error on held-out folds"
+    return "estimate from held-out folds"
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
@@ -121,7 +136,7 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel("error of the new model less that of the old one, percentage points")
-    tidy(ax, title=fill(comparison.headline(), 76))
+    tidy(ax, title=comparison.headline())
     return ax
 
 
@@ -169,7 +184,7 @@ def plot_certified_report(
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("%; dark: recall, pale: precision, mark: limit")
-    tidy(ax, title=fill(report.facts()[0][1], 56))
+    tidy(ax, title=report.facts()[0][1])
     return ax
 
 
@@ -212,7 +227,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
         unit = "Off by, in units of the target"
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(f"{unit}; bar: on held-out folds, mark: limit")
-    tidy(ax, title=fill(report.headline(), 60))
+    tidy(ax, title=report.headline())
     return ax
 
 
@@ -272,12 +287,12 @@ def plot_terms(
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
     errors = errors / counts[names.FOLD_ROWS].sum()
     ax = new_axes(ax, height=1.4 + 0.5 * len(best))
-    params, sums = all_params(results), (first + second)[best]
+    labels, sums = candidate_labels(all_params(results)), (first + second)[best]
     words, amount = "about", about_percent
     if rule.is_guarantee:
         words, amount = "at most", in_percent
     texts = [
-        f"{params_text(params[n])}: {words} {amount(number)}, "
+        f"{labels[n]}: {words} {amount(number)}, "
         f"{about_percent(error)} on held-out folds"
         for n, number, error in zip(best, sums, errors, strict=True)
     ]
@@ -331,9 +346,5 @@ def _draw_bars(
 
 def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each bar, the first at the top, and percentages below."""
-    for place, text in zip(range(len(texts))[::-1], texts, strict=True):
-        ax.text(0, place + 0.25, text, color=INK, fontsize=8, va="bottom")
-    ax.spines["left"].set_visible(False)
-    ax.set_yticks([])
-    ax.set_ylim(-0.3, len(texts) - 0.3)
+    label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)

@@ -6,20 +6,28 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.plots.style import ACCENT, BLUE, INK, MIDDLE, in_hundreds, new_axes, tidy
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, params_text
+from dsel.plots.style import (
+    ACCENT,
+    BLUE,
+    INK,
+    MIDDLE,
+    candidate_labels,
+    in_hundreds,
+    label_rows,
+    new_axes,
+    tidy,
+)
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
 from dsel.search.plan_bound import plan_bound
-from dsel.search.select import select
+from dsel.search.select import declared_loss, first_criterion, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_SHOWN: Final = 8
 """Candidates of a figure of folds."""
-LONGEST: Final = 40
-"""Letters of the parameters of one of them."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Numbers of labels, as parts of those of the run, at which bounds are expected."""
 LINES: Final = {
@@ -36,7 +44,12 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
     """
     counts = evidence(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
-        return np.asarray(means, float), "loss on the fold"
+        what, loss = "loss", declared_loss(results)
+        if first_criterion(results) == "mean_squared_error":
+            what = "mean squared error"  # which ranks, whatever is bounded
+        elif loss is not None:
+            what = loss.what[:1].lower() + loss.what[1:]
+        return np.asarray(means, float), f"{what} on the fold"
     errors = np.asarray(counts[names.FOLD_ERRORS], float)
     answers = np.asarray(counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS]), float)
     answers = np.broadcast_to(answers, errors.shape)
@@ -79,18 +92,17 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     order = np.argsort(means, kind="stable")[: min(MOST_SHOWN, int(is_whole.sum()))]
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
-    ax = new_axes(ax, height=1.2 + 0.32 * len(order))
-    for place, number in enumerate(order.tolist()):
+    ax = new_axes(ax, height=1.2 + 0.4 * len(order))
+    numbers = order.tolist()  # the best one on top
+    for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
         color = ACCENT if number == chosen else BLUE
         # Dots of the same value lie above each other: that of a fold has a place.
-        spread = np.linspace(-0.22, 0.22, losses.shape[1])
+        spread = np.linspace(-0.15, 0.15, losses.shape[1])
         ax.scatter(
             losses[number], place + spread, s=16, color=color, alpha=0.7, linewidths=0
         )
-        ax.vlines(means[number], place - 0.35, place + 0.35, color=INK, lw=1.4)
-    texts = [params_text(params[number])[:LONGEST] for number in order.tolist()]
-    ax.set_yticks(range(len(order)), texts)
-    ax.invert_yaxis()
+        ax.vlines(means[number], place - 0.22, place + 0.22, color=INK, lw=1.4)
+    label_rows(ax, candidate_labels([params[n] for n in numbers]))
     if label.endswith("%"):
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)

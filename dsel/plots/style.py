@@ -1,10 +1,13 @@
 """Style of all figures: colors, labels of parameter values, new axes."""
 
+from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
 from dsel.checks import show
+from dsel.results.certificate import params_text
 from dsel.results.values import read_coordinate, value_text
 
 if TYPE_CHECKING:
@@ -65,9 +68,33 @@ def show_as_written(ax: "Axes") -> None:
             text.set_parse_math(False)
 
 
+def wrap(text: str, inches: float, fontsize: float) -> str:
+    r"""Return text whose lines are no longer than a length on paper, about.
+
+    Examples
+    --------
+    >>> wrap("Fold by fold", 0.6, 10)
+    'Fold by\nfold'
+    """
+    # The average letter of DejaVu Sans is half as wide as the font's size, and more
+    # where pixels round it.
+    width = max(8, int(72 * inches / (0.54 * fontsize)))
+    lines = (fill(line, width, break_long_words=False) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes like those of all figures; call it after all texts are set."""
+    """Style axes like those of all figures; call it after all texts are set.
+
+    Titles and labels are wrapped: what leaves a narrow page would be cut.
+    """
+    # Axes are about this part of the figure once their own labels have found room.
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    title = wrap(title, 1.15 * inches, 10)
     ax.set_title(title, loc="left", fontsize=10, color=INK)
+    ax.set_xlabel(wrap(ax.get_xlabel(), 1.15 * inches, 10))
+    height = ax.get_window_extent().height / ax.figure.dpi
+    ax.set_ylabel(wrap(ax.get_ylabel(), height, 10))
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
@@ -77,6 +104,63 @@ def tidy(ax: "Axes", *, title: str) -> None:
     for text in legend.get_texts() if legend else ():
         text.set_color(INK)
     show_as_written(ax)
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return names without the step of a pipeline that all of them begin with.
+
+    Examples
+    --------
+    >>> short_names(["model__C", "model__gamma"])
+    {'model__C': 'C', 'model__gamma': 'gamma'}
+    >>> short_names(["model__C", "scale"])
+    {'model__C': 'model__C', 'scale': 'scale'}
+    """
+    steps = {name.rpartition("__")[0] for name in names}
+    while len(steps) > 1:  # up to the step that all have in common
+        longest = max(steps, key=len)
+        steps = (steps - {longest}) | {longest.rpartition("__")[0]}
+    prefix = f"{step}__" if (step := "".join(steps)) else ""
+    return {name: name.removeprefix(prefix) for name in names}
+
+
+def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a label of each candidate: parameters in which they differ, short names.
+
+    Examples
+    --------
+    >>> candidate_labels([{"m__C": 1, "m__tol": 0.1}, {"m__C": 2, "m__tol": 0.1}])
+    ['C=1', 'C=2']
+    """
+    names = list(dict.fromkeys(name for each in params for name in each))
+    texts = {
+        name: {params_text({name: p[name]}) if name in p else "" for p in params}
+        for name in names
+    }
+    differ = [name for name in names if len(texts[name]) > 1] or names
+    short = short_names(names)
+    return [
+        params_text({short[name]: each[name] for name in differ if name in each})
+        for each in params
+    ]
+
+
+def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
+    """Write a text above each row of a figure, the first row at the top.
+
+    Beside the axis they would take the room of the data on narrow pages.
+    """
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    texts = [wrap(text, 1.1 * inches, 8) for text in texts]
+    for place, text in zip(range(len(texts))[::-1], texts, strict=True):
+        ax.text(
+            0, place + 0.25, text, color=INK, fontsize=8,
+            va="bottom", transform=ax.get_yaxis_transform(),
+        )  # fmt: skip
+    ax.spines["left"].set_visible(False)
+    ax.set_yticks([])
+    n_lines = 1 + texts[0].count("\n") if texts else 1
+    ax.set_ylim(-0.3, len(texts) - 0.5 + 0.2 * n_lines)  # below the title
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:

@@ -17,9 +17,11 @@ from dsel.plots.style import (
     ON_PALE,
     in_hundreds,
     new_axes,
+    short_names,
     show_as_written,
     tidy,
     value_labels,
+    wrap,
 )
 from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
@@ -103,7 +105,8 @@ def plot_surface(
     if rest:
         smallest = plane.fillna(np.inf).argmin(dim=rest)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
-    others = ", ".join(dim for dim in rest if results.sizes[dim] > 1)
+    short = short_names(dims)
+    others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     loss = declared_loss(results) if rule.of_declared_loss else None
     label = f"{loss.what if loss else rule.name} "
     label += "(bound)" if rule.is_guarantee else "(estimate)"
@@ -121,9 +124,9 @@ def plot_surface(
         _draw_map(values, hatched, (place.get(rows), place.get(columns)), ax, label)
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
-        ax.set_ylabel(rows)
+        ax.set_ylabel(short[rows])
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
-    ax.set_xlabel(columns + note)
+    ax.set_xlabel(short[columns] + note)
     labels = value_labels(results[columns])
     step = -(-len(labels) // max(2, 72 // (max(map(len, labels)) + 2)))
     ax.set_xticks(range(0, len(labels), step), labels[::step])
@@ -146,7 +149,9 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
         number = number if np.isfinite(number) else certificate.estimate
         said = f"{certificate.about(number)}, an estimate"
     place = dict(zip(dims, map(int, places), strict=True))
-    return place, f"{params_text(choice.params)}\n{said}"
+    short = short_names(list(choice.params))
+    params = {short[name]: value for name, value in choice.params.items()}
+    return place, f"{params_text(params)}\n{said}"
 
 
 def _draw_map(
@@ -201,7 +206,8 @@ def _draw_map(
     if chosen[0] is not None:
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
-    bar.set_label(label, color=INK)
+    height = ax.get_window_extent().height / ax.figure.dpi
+    bar.set_label(wrap(label, height, 10), color=INK)
     show_as_written(bar.ax)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)

@@ -25,7 +25,8 @@ from dsel.plots import (
     plot_surface,
     plot_terms,
 )
-from dsel.plots.spread import fold_losses
+from dsel.plots.bars import estimate_name
+from dsel.plots.spread import MOST_SHOWN, fold_losses
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
@@ -108,14 +109,17 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
+    n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
     figures = {
         "certificates": _svg(plot_certificates, results, height=2.4),
         "surface": _svg(plot_surface, results, height=3.4),
     }
     with suppress(ValueError):  # of a criterion without two terms
-        figures["terms"] = _svg(plot_terms, results, height=4.2)
+        height = 1.4 + 0.5 * n_drawn
+        figures["terms"] = _svg(plot_terms, results, height=height)
     for name, plot, height in (
-        ("folds", plot_folds, 3.2), ("labels", plot_bound_by_labels, 3.2)
+        ("folds", plot_folds, 1.2 + 0.36 * n_drawn),
+        ("labels", plot_bound_by_labels, 3.2),
     ):  # fmt: skip
         with suppress(ValueError):  # of a search that has no such numbers
             figures[name] = _svg(plot, results, height=height)
@@ -150,6 +154,8 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         source=_source(results, inputs),
         classes=class_table(results),
         baseline=baseline_text(results, choice),
+        mark=estimate_name(choice.certificate),
+        of_folds=fold_losses(results)[1].removesuffix(", %"),
         why=why_chosen(results, choice),
         confusion=confusion_table(results, choice),
         columns=["", *COLUMNS],

@@ -235,19 +235,51 @@ def read_head(place: Place) -> dict[str, Any] | None:
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     """Make a place that of a plan, or raise where it is another's; return its head."""
-    place.check_no_links(*MEMBERS)
     ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
     head = json.dumps(ours)
-    theirs = read_head(place)
+    theirs = _read_own_head(place)
     if theirs is None:
-        # A head without bytes is what is left where its writer was killed.
-        strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
-        # Another run may have claimed it meanwhile.
-        if strangers and read_head(place) is None:
-            check_empty(strangers, place, place.name)
         place.create(HEAD, seal(head.encode()))
         theirs = read_head(place) or ours
-    differing = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
+    _check_same_plan(place, theirs, ours, {**theirs, **ours})
+    if unseal(place.read(HEAD)) is None:  # it was lost
+        place.write({HEAD: seal(head.encode())})
+    if place.folder is not None:
+        remove_leftovers(place.folder)
+    return head
+
+
+def check_claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
+    """Raise where a place is that of another plan, and write nothing.
+
+    `plan` may have a part of the tokens: others may take a pass over the pool.
+    """
+    if (theirs := _read_own_head(place)) is not None:
+        ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
+        _check_same_plan(place, theirs, ours, ours)
+
+
+def _read_own_head(place: Place) -> dict[str, Any] | None:
+    """Return the head of a place, None of an empty one; raise of what is not ours."""
+    place.check_no_links(*MEMBERS)
+    if (theirs := read_head(place)) is not None:
+        return theirs
+    # A head without bytes is what is left where its writer was killed.
+    strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
+    # Another run may have claimed it meanwhile.
+    if strangers and (theirs := read_head(place)) is None:
+        check_empty(strangers, place, place.name)
+    return theirs
+
+
+def _check_same_plan(
+    place: Place,
+    theirs: Mapping[str, Any],
+    ours: Mapping[str, Any],
+    keys: Iterable[str],
+) -> None:
+    """Raise StoreMismatchError that says by which of these keys plans differ."""
+    differing = [key for key in keys if theirs.get(key) != ours.get(key)]
     if "kind" in differing:
         differing = ["kind"]  # then all else differs, too
     if differing:
@@ -259,11 +291,6 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
             f"`{place.name}` {place} holds another plan: {', '.join(shown)}; choose "
             f"another place, one for each plan."
         )
-    if unseal(place.read(HEAD)) is None:  # it was lost
-        place.write({HEAD: seal(head.encode())})
-    if place.folder is not None:
-        remove_leftovers(place.folder)
-    return head
 
 
 def _difference(key: str, there: Any, now: Any) -> str:

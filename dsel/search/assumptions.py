@@ -195,6 +195,8 @@ def with_pool_facts(
     """Return the assumptions with what the pass over the pool showed about A1."""
     shifted = facts.p_value <= ALARM  # probably the rows are not of one population
     finding = f"{facts.equal_rows:,} pool rows equal a labeled row"
+    if facts.equal_rows == 1:
+        finding = "1 pool row equals a labeled row"
     if not facts.equal_rows:
         finding = "no pool row equals a labeled row"
     if np.isnan(facts.auc):

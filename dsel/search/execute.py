@@ -14,7 +14,7 @@ import xarray as xr
 from dsel.checks import check_choice, check_options
 from dsel.errors import NewerRecordError, PoolChangedError
 from dsel.results import Choice
-from dsel.results.place import CUBE, PAIRS
+from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.store import Store, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import check_verbose, run_progress
@@ -92,6 +92,15 @@ def execute(
         if store is not None:
             outcome = keep_outcome(run, outcome, store)
     return replace(outcome, input_format=run.input_format, labeled=plan.labeled)
+
+
+def check_out(plan: "Plan", out: Any) -> None:
+    """Raise where a run of the plan would refuse `out`, before anything is shown.
+
+    StoreMismatchError of another plan's place. Nothing is written, no pool is read.
+    """
+    tokens = Run(plan, None, None).tokens_of_rows(may_read=False)
+    check_claim(Place(out), "search", {**plan.identity, **tokens})
 
 
 def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:

@@ -1,6 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
-from dsel.checks import as_array, explain_unknown
-from dsel.data.frames import frame_like, frame_of, has_named_columns
+from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
 from dsel.families.kinds import is_regressor
@@ -27,7 +26,7 @@ from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.intervals import predict_interval
-from dsel.search.outcome import Outcome
+from dsel.search.outcome import Outcome, rows_for_models
 from dsel.search.plan import plan_search
 
 SCORING = (
@@ -416,18 +415,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_rows(X)
         if (column := getattr(self, "_groups_column", None)) is not None:
             X = without_column(X, column)  # rows to be predicted may have it
-        if len(getattr(X, "shape", (0, 0))) == 1:
-            return X  # the model raises an error that says what is wrong
-        if isinstance(X, Sequence):
-            as_array(X, "X")  # raises where rows have several lengths
-        rows = validate_data(self, X, reset=False, skip_check_array=True)
-        # As the models saw them; the names of columns were checked above.
-        if has_named_columns(rows):
-            if self.frame_schema_ is not None:
-                given = frame_of(rows).given
-                return frame_like(given, self.frame_schema_).native
-            return frame_of(rows).numbers
-        return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+        return rows_for_models(self, X, self.frame_schema_)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)

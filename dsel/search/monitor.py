@@ -116,6 +116,13 @@ class NewLabels:
 
     target: str | None = None
     y: NDArray[Any] | None = None
+    option: str = "`target`"
+    """How the caller names the column of labels: in a shell it is another word."""
+
+    @property
+    def why_none(self) -> str:
+        """Why nothing is known of errors, and the way out."""
+        return f"the new rows have no labels; {self.option} names their column"
 
     @property
     def are_there(self) -> bool:
@@ -553,7 +560,7 @@ def _test_errors(
         )
         why = _why_untested(certificate, loss)
         if not context.labels.are_there:
-            why = why or "the new rows have no labels; `target` names their column"
+            why = why or context.labels.why_none
         elif not n_labels:
             why = why or "no new row has a label"
         elif n_duplicates == n_labels:
@@ -607,8 +614,10 @@ def _test_tolerances(
             why = "no bound was certified"
         elif not isinstance(loss, ErrorQuantile | Beyond):
             why = f"no test of {shorten_text(certificate.loss)} is known"
+        elif not context.labels.are_there:
+            why = context.labels.why_none
         elif not n_labels:
-            why = "the new rows have no labels; `target` names their column"
+            why = "no new row has a label"
         elif n_duplicates == n_labels:
             why = NO_FRESH
         if why:

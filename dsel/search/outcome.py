@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
-from dsel.arrays import check_rows
-from dsel.checks import check_choice
-from dsel.data.frames import frame_of, has_named_columns
+from dsel.arrays import check_rows, validate_data
+from dsel.checks import as_array, check_choice
+from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.by_value import ReportByValue
@@ -45,6 +46,35 @@ from dsel.search.predict_table import (
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+def rows_for_models(
+    estimator: BaseEstimator, X: Any, schema: FrameSchema | None
+) -> Any:
+    """Return rows as the models get them; ValueError where columns are others.
+
+    They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
+    """
+    if len(getattr(X, "shape", (0, 0))) == 1:
+        return X  # the model raises an error that says what is wrong
+    if isinstance(X, Sequence):
+        as_array(X, "X")  # raises where rows have several lengths
+    rows = validate_data(estimator, X, reset=False, skip_check_array=True)
+    # As the models saw them; the names of columns were checked above.
+    if has_named_columns(rows):
+        if schema is not None:
+            return frame_like(frame_of(rows).given, schema).native
+        return frame_of(rows).numbers
+    return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+
+class LabeledColumns(BaseEstimator):
+    """Columns of the labeled rows, which scikit-learn compares with those of others."""
+
+    def __init__(self, n_columns: int, names: Sequence[str] | None) -> None:
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
 
 @dataclass(frozen=True, repr=False)
@@ -400,6 +430,51 @@ class Outcome:
                 promises, source, labels, level=level, client=client, on_progress=report
             )
 
+    def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
+        """Predict labels, or numbers of a regressor.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns of the labeled rows, shape (n_rows, n_columns).
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ndarray
+            One prediction for each row, shape (n_rows,).
+
+        Raises
+        ------
+        TypeError
+            If `X` is no table of rows.
+        ValueError
+            If `deploy` is no model of this outcome, or `X` has other columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> outcome.predict(X[:3]).tolist()
+        [0, 0, 0]
+        """
+        wanted = check_choice(
+            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
+        )
+        return np.asarray(self.models[wanted].predict(self._rows(X)))
+
+    def _rows(self, X: ArrayLike) -> Any:
+        """Return rows as the models get them."""
+        check_rows(X)
+        if self.labeled is None:
+            return X
+        columns = LabeledColumns(self.labeled.n_columns, self.labeled.columns)
+        return rows_for_models(columns, X, getattr(self.labeled.X, "schema", None))
+
     def predict_interval(
         self, X: ArrayLike, *, deploy: str | None = None
     ) -> NDArray[np.float64]:
@@ -449,10 +524,7 @@ class Outcome:
         """
         if deploy is not None:
             check_choice(deploy, "deploy", tuple(self.certificates))
-        check_rows(X)
-        if self.input_format.library is None and has_named_columns(X):
-            X = frame_of(X).numbers
-        return predict_interval(self.choice, self.models, X, deploy)
+        return predict_interval(self.choice, self.models, self._rows(X), deploy)
 
     def __repr__(self) -> str:
         return str(self.choice)

@@ -613,7 +613,7 @@ def plan_search(
     )  # fmt: skip
     in_groups = of_rows is not None or "groups" in params
     known = known_assumptions(
-        fitting, in_groups=in_groups,
+        fitting, has_pool=counted is not None, in_groups=in_groups,
         by_groups=of_rows is not None and scheme.is_plain_random,
     )  # fmt: skip
     plan = Plan(

@@ -17,6 +17,11 @@ IN_GROUPS: Final = (
     "labeled rows come in groups, so they are not independent, and these folds are no "
     "random folds of groups; for a bound pass a number of folds as `cv`, and `groups`"
 )
+WITHOUT_POOL: Final = (
+    "labeled rows and the rows that the model will meet are independent draws from one "
+    "population"
+)
+"""What A1 says where there is no pool."""
 OF_GROUPS: Final = (
     "groups are independent draws from one population, and the labeled rows of a group "
     "are all of its rows or a random part of them"
@@ -65,7 +70,7 @@ def plan_caveats(
 
 
 def known_assumptions(
-    fitting: Pool | None, *, in_groups: bool, by_groups: bool
+    fitting: Pool | None, *, has_pool: bool, in_groups: bool, by_groups: bool
 ) -> list[Assumption]:
     """Return what is known of assumptions before the run.
 
@@ -76,6 +81,8 @@ def known_assumptions(
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif in_groups:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
+    elif not has_pool:
+        known.append(Assumption("A1", says=WITHOUT_POOL))
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
         known.append(Assumption("A4", DECLARED, part))

@@ -99,8 +99,11 @@ class Run:
         for group in self.plan.context.candidate_groups:
             group.family.check_budget(n_rows, limit)
 
-    def tokens_of_rows(self) -> dict[str, str]:
-        """Return what changes with the rows, which are read if they must be."""
+    def tokens_of_rows(self, *, may_read: bool = True) -> dict[str, str]:
+        """Return what changes with the rows, which are read if they must be.
+
+        Where they may not be read, tokens that need it are left out.
+        """
         plan, versions = self.plan, installed_versions()
         pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
         return {
@@ -108,6 +111,7 @@ class Run:
             **{
                 name: "none" if pool is None else pool.fingerprint(self.client)
                 for name, pool in pools.items()
+                if may_read or pool is None or pool.origin.is_content
             },
             **{f"version of {name}": str(found) for name, found in versions.items()},
         }

@@ -73,6 +73,8 @@ def test_monitor__names_the_columns_that_differ_most(place):
     _, tests = by_name(found)
     assert tests["rows"]["columns"][0] == "age"
     assert tests["error of one_fold"]["result"] == "cannot be tested"
+    why = "the new rows have no labels; --target names their column"
+    assert tests["error of one_fold"]["evidence"] == why
 
 
 def test_monitor__says_where_the_labeled_rows_are_not_known(place, tmp_path):

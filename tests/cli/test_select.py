@@ -309,6 +309,8 @@ REFUSED = [
     (["--target", "other"], {}, 1, "`target` must be a column"),
     ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1, "holds 150 different texts"),
+    ([], {"note": [f"note {n}" for n in range(150)]}, 1,
+     "by --drop note (or --id note to carry it into predictions), or name"),
     ([], {"list": [[1, 2]] * 150}, 1, "column 'list' holds "),
 ]  # fmt: skip
 
@@ -324,6 +326,21 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
     assert message in found.output
     if code == 1:
         assert found.output.count("\n") == 1
+
+
+def test_select__refuses_a_used_place_before_it_shows_the_plan(folder):
+    words = ["select", folder / "labeled.csv", "--target", "label", "--grid", "C=1",
+             "--out", folder / "results"]  # fmt: skip
+    assert run(*words).exit_code == 0
+    (folder / "other").mkdir()
+    (folder / "other" / "notes.txt").write_text("mine")
+    words[-1] = folder / "other"
+    for given in ([*words[:-1], folder / "results", "--seed", 1], words):
+        found = run(*given)
+        assert found.exit_code == 1
+        assert "`out`" in found.output
+        assert [line[:6] for line in found.output.splitlines()] == ["Error:"]
+    assert run(*words[:-1], folder / "results").exit_code == 0
 
 
 def test_select__asks_for_the_column_of_labels(folder):

@@ -187,7 +187,9 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     plan = dsel.plan_search(Ridge(), GRID, X, Y, POOL, report=True, random_state=0)
     cube = plan.run(out=tmp_path / "run").results
     axes = dsel.plots.plot_certificates(cube)
-    assert axes.get_xlabel() == "90% of predictions are off by"
+    assert axes.get_xlabel() == (
+        "90% of predictions are off by at most, in units of the target"
+    )
     assert "%" not in dsel.plots.plot_surface(cube).get_ylabel()
     page = write_report(cube, tmp_path / "page.html")
     text = page.read_text()
@@ -407,3 +409,27 @@ def test_wrong_input__is_refused_in_one_line(call, words):
     message = str(caught.value)
     assert [word for word in words.split() if word not in message] == []
     assert "\n" not in message
+
+
+def test_outcome_predict__is_that_of_the_deployed_model_and_checks_columns():
+    frame = pd.DataFrame(X).add_prefix("x")
+    pool = pd.DataFrame(POOL).add_prefix("x")
+    plan = dsel.plan_search(Ridge(), GRID, frame, Y, pool, random_state=0)
+    outcome = plan.run()
+    np.testing.assert_allclose(outcome.predict(frame), outcome.model.predict(X))
+    every = outcome.predict(frame, deploy="all_rows")
+    np.testing.assert_allclose(every, outcome.models["all_rows"].predict(X))
+    for wrong in (frame.iloc[:, ::-1], frame.rename(columns={"x0": "other"}), X[:, 1:]):
+        for predict in (outcome.predict, outcome.predict_interval):
+            with pytest.raises(ValueError, match="feature"):
+                predict(wrong)
+    with pytest.raises(ValueError, match="`deploy` must be one of"):
+        outcome.predict(frame, deploy="none")
+    with pytest.raises(TypeError, match="`X` must hold rows of features"):
+        outcome.predict("x")
+
+
+def test_assumptions__speak_of_a_pool_only_where_there_is_one():
+    plan = dsel.plan_search(Ridge(), GRID, X, Y, random_state=0)
+    a1 = plan.run().certificate.assumptions[0]
+    assert a1.statement.startswith("labeled rows and the rows that the model will meet")

@@ -8,6 +8,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dsel
 from dsel.least_squares import LeastSquaresSearch
@@ -103,17 +105,41 @@ def test_plot_surface__draws_any_grid(grid):
 def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     ax = plot_certificates(nested)
     choice = nested.dsel.select()
+    one_fold, all_rows = choice.certificates.values()
     assert texts(ax) == [
-        *(
-            f"{each.model}: at most {in_percent(each.bound)}, "
-            f"{100 * each.estimate:.1f}% on held-out folds"
-            for each in choice.certificates.values()
-        ),
+        f"{one_fold.model}: at most {in_percent(one_fold.bound)}, "
+        f"{100 * one_fold.estimate:.1f}% on held-out folds",
+        # No held-out row tests it.
+        f"{all_rows.model}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {in_percent(choice.held_out_fifth)}",
     ]
     marks = ax.lines[0].get_xdata()
-    errors = [each.estimate for each in choice.certificates.values()]
-    np.testing.assert_array_equal(marks, [*errors, np.nan])
+    np.testing.assert_array_equal(marks, [one_fold.estimate, np.nan, np.nan])
+    title = ax.get_title(loc="left")
+    assert title == "Bound of each model (mark: error on held-out folds)"
+
+
+def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = Pipeline([("scale", StandardScaler()), ("model", KNeighborsClassifier())])
+    grid = {"model__n_neighbors": [1, 3, 9], "model__weights": ["uniform", "distance"],
+            "model__leaf_size": [30], "model__algorithm": ["ball_tree"]}  # fmt: skip
+    plan = dsel.plan_search(model, grid, X, y, cv=3, random_state=0, prune=False)
+    cube = plan.run(n_jobs=1).results
+    for plot in (plot_certificates, plot_surface, plot_folds):
+        figure = Figure(figsize=(4.6, 3.6), layout="constrained")  # as in the page
+        ax = plot(cube, ax=figure.add_subplot())
+        figure.canvas.draw()
+        shown = [t for t in figure.findobj(mpl.text.Text) if t.get_text()]
+        cut = [t.get_text() for t in shown if t.get_window_extent().x1 > 462]
+        assert not cut
+        assert not any("model__" in t.get_text() for t in shown)
+        if plot is plot_folds:
+            labels = texts(ax)
+            assert len({*labels}) == 6
+            assert "n_neighbors=3, weights='uniform'" in labels
 
 
 def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
@@ -238,7 +264,7 @@ def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
     cube = LeastSquaresSearch([0.3], [1e-3, 1e-1]).fit(X, np.sin(X[:, 0])).results_
     assert cube.dsel.plot().get_ylabel() == "estimated squared error"
     for name in ("surface", "certificates", "terms"):
-        with pytest.raises(ValueError, match="a least-squares search, which bounds"):
+        with pytest.raises(ValueError, match="of a least-squares search"):
             getattr(cube.dsel.plot, name)()
 
 
