@@ -49,7 +49,9 @@ def test_pool__at_a_url_is_that_of_a_path(rows, pool, tmp_path, where):
     copy = dsel.write_pool(f"{BUCKET}/pool.zarr", place, **where)
     assert copy.n_rows == len(rows)
     assert dsel.open_pool(place, **where).token == copy.token
-    shown = repr(pool) + repr(pool.graph) + repr(pool.as_array().dask) + pool.token
+    shown = (
+        repr(pool) + repr(pool.blocks.graph) + repr(pool.as_array().dask) + pool.token
+    )
     assert SECRET not in shown
 
 

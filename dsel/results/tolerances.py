@@ -58,9 +58,9 @@ class ToleranceReport(LimitsWithCaveats, Told):
     ...     0.05, "model trained on all labels", (0.5, 0.95), (1.02, 3.9), (1.31, 6.02))
     >>> print(made)
     Tolerances (95% confidence, all at once): model trained on all labels
-    share of predictions  off by about  off by at most
-    50%                           1.02            1.31
-    95%                           3.90            6.02
+    share of predictions   off by about  off by at most
+    50%                            1.02            1.31
+    95%                            3.90            6.02
     >>> float(made.to_dataframe().off_by_at_most[0.95])
     6.02
     """

@@ -190,7 +190,7 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
         holds = each.certified_tolerance >= each.true_tolerance
         yield Row(
             "certified", where, "certified tolerance / true one",
-            *mean_of((each.certified_tolerance / each.true_tolerance).squeeze()),
+            *mean_of((each.certified_tolerance / each.true_tolerance).values.ravel()),
             printed=np.nan, why=f"it holds in {int(holds.sum())} of {holds.size}",
         )  # fmt: skip
     cells = results.estimate.stack(

@@ -96,7 +96,10 @@ def test_write_pool__that_is_stopped_leaves_nothing(
     pool = write_pool(source, tmp_path / "p.zarr", on_progress=stop, **how)
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
     assert seen[-1] in [(len(X), None), (len(X), len(X))]
-    assert seen[failing:] == sorted(seen[failing:])
+    # Of a text table the first of two passes does not know how many rows there are.
+    for total in {total for _, total in seen}:
+        done = [n for n, of in seen[failing:] if of == total]
+        assert done == sorted(done)
 
 
 def test_write_pool__replaces_what_a_killed_process_began(X, tmp_path):

@@ -45,7 +45,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
             budget=ByteCache(memory),
         )  # fmt: skip
 
-    for group in work.groups:
+    for group in work.candidate_groups:
         together = fit(group.family, group.candidates, work.schemes[0])
         for place, candidate in enumerate(group.candidates):
             for column, split in enumerate(work.schemes[0]):
