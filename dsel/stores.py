@@ -8,6 +8,7 @@ unpickles, which runs code. Arrays may come from anywhere, so dsel decodes chunk
 codecs that only move and compress bytes.
 """
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -50,6 +51,8 @@ CODECS: Final = frozenset({
 """Codecs of format 3; without "numcodecs." the others are those of format 2."""
 # fmt: on
 
+MOST_SECONDS: Final = 10.0
+"""How long writes of zarr that go on may take."""
 HEADERS: Final = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 """How the keys end that hold no chunk."""
 
@@ -75,6 +78,20 @@ class WholeStore(WrapperStore[Store]):
 
     def __str__(self) -> str:
         return str(self._store)
+
+
+def finish_writes() -> None:
+    """Wait for what zarr still writes: of several files one fails, the others go on.
+
+    Removed before, they would be there again.
+    """
+
+    async def finish() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=MOST_SECONDS)
+
+    sync(finish())
 
 
 def check_array(array: Any) -> None:

@@ -51,7 +51,7 @@ from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
-from dsel.stores import POOL, check_empty, check_not_in_pool, names_in
+from dsel.stores import POOL, check_empty, check_not_in_pool, finish_writes, names_in
 
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""
@@ -212,6 +212,7 @@ def write_pool(
                 array.attrs[COMPLETE] = True
         except BaseException:
             with suppress(OSError, ValueError):  # the first error is the one to tell
+                finish_writes()
                 if "://" not in place:
                     remove(place, "path")
                 else:

@@ -126,6 +126,7 @@ def _removed_unless_done(store: Store) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):  # the first error is the one to tell
+            stores.finish_writes()
             if isinstance(store, LocalStore):
                 remove(store.root, "path")
             else:
