@@ -329,7 +329,13 @@ def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
 
 def _check_parts(estimator: Estimator, name: str) -> None:
     """Raise where a part can work in no fit, whatever the rows are."""
-    parts = [*estimator.get_params(deep=True).values()]
+    params: Any = estimator.get_params(deep=True)
+    if not isinstance(params, Mapping):  # Dask's delayed objects have any method
+        raise TypeError(
+            f"`{name}` must be an estimator of scikit-learn, got "
+            f"{type(estimator).__name__}; pass the estimator itself."
+        )
+    parts = [*params.values()]
     for part in (each for each in (estimator, *parts) if not isinstance(each, type)):
         if isinstance(part, Pipeline):
             _check_steps(part, name)

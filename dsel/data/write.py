@@ -477,7 +477,7 @@ def _number_type(dtype: Any) -> np.dtype[Any]:
     """Return the type of the pool's values; TypeError where they are not numbers."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
-    except (TypeError, ValueError):
+    except Exception:  # frames and objects of a user's class have errors of their own
         found = np.dtype(object)
     if found.kind not in NUMERIC or found.itemsize > 8:
         raise TypeError(
