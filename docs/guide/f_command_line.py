@@ -60,9 +60,3 @@ show("pool", "build", "--help")
 show("report", "--help")
 show("audit", "--help")
 show("demo", "--help")
-
-# %%
-# Exit codes: 0 done, 1 failed (one line says why), 2 not understood, 3 the cluster was
-# lost, 130 interrupted. After a lost cluster or an interruption the same command goes
-# on, if it has ``--out``. ``dsel monitor`` ends with 3 also where a promise is refuted;
-# then it has printed its report.

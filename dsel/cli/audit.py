@@ -4,6 +4,7 @@ import click
 
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
+from dsel.cli.exit_status import ExitStatus
 from dsel.cli.running import numbers
 from dsel.results.texts import wrap_line
 
@@ -36,7 +37,7 @@ def command(
     """Run searches on simulated data and count how often their bounds fail.
 
     SETTINGS are names from the printed table; by default all are audited, which takes
-    an hour or more at 500 draws. The exit status is 1 where a bound fails too often.
+    an hour or more at 500 draws. The exit status is 3 where a bound fails too often.
     """
     report = audit(
         settings or None,
@@ -57,4 +58,4 @@ def command(
     table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
     text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")
     click.echo(f"\n{text}")
-    click.get_current_context().exit(0 if held else 1)
+    click.get_current_context().exit(ExitStatus.DONE if held else ExitStatus.REFUTED)

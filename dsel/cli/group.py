@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from dsel.cli.exit_status import ExitStatus
 from dsel.cli.users_code import user_frames
 from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
@@ -37,8 +38,6 @@ FORESEEN: Final = (
 )
 TRACEBACK: Final = "--traceback"
 SHOWS: Final = "Print the full traceback of an error before its message."
-INTERRUPTED: Final = 130
-"""What shells give a process that Ctrl-C has ended."""
 
 
 class LazyGroup(click.Group):
@@ -63,6 +62,11 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List what each exit status says."""
+        with formatter.section("Exit status"):
+            formatter.write_dl([(str(int(s)), s.meaning) for s in ExitStatus])
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
@@ -85,11 +89,12 @@ class LazyGroup(click.Group):
                     "same command again to go on.",
                     err=True,
                 )
-                code = INTERRUPTED
+                code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
                 click.echo(f"Error: {' '.join(str(error).split())}", err=True)
-                code = 3 if isinstance(error, ClusterLostError) else 1
+                is_lost = isinstance(error, ClusterLostError)
+                code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
@@ -26,9 +27,6 @@ from dsel.search.monitor import (
     monitor_table,
     open_promises,
 )
-
-REFUTED = 3
-"""Exit status where a promise is refuted."""
 
 
 @click.command
@@ -95,7 +93,8 @@ def command(
     else:
         for line in as_lines(report.facts()).splitlines():
             click.echo(wrap_line(line, 9 if line.startswith("Note ") else 2))
-    click.get_current_context().exit(REFUTED if report.is_refuted else 0)
+    status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
+    click.get_current_context().exit(status)
 
 
 def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]:

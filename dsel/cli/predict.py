@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from dsel.checks import listed
-from dsel.cli.group import INTERRUPTED
+from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
@@ -85,7 +85,7 @@ def command(
             )
     except KeyboardInterrupt:  # unlike a search it does not go on from what is there
         click.echo(f"Interrupted. Nothing is at {out}.", err=True)
-        click.get_current_context().exit(INTERRUPTED)
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
     if as_json:
         certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound

@@ -1,12 +1,15 @@
+import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import zarr
 
+from dsel.cli.exit_status import ExitStatus
 from dsel.errors import ClusterLostError, DselWarning
 from tests.cli.test_select import run
 
@@ -15,6 +18,16 @@ def test_main__lists_every_command():
     found = run("--help")
     for name in ("audit", "demo", "plan-bound", "pool", "report", "select"):
         assert f"\n  {name} " in found.output
+
+
+def test_main__lists_every_exit_status_as_the_page_does():
+    page = Path(__file__).parents[2] / "docs/using/two_tables.md"
+    table = page.read_text("utf-8").partition("## Exit status")[2]
+    rows = [f"| {int(status)} | {status.meaning} |" for status in ExitStatus]
+    assert re.findall(r"^\| \d+ \|.*$", table, re.MULTILINE) == rows
+    shown = " ".join(run("--help").output.split())
+    for status in ExitStatus:
+        assert f" {int(status)} {status.meaning}" in shown
 
 
 def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
@@ -59,7 +72,7 @@ def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
     [
         (ModuleNotFoundError("a report needs matplotlib"), 1, "needs matplotlib"),
         (ValueError("two\nlines"), 1, "Error: two lines\n"),
-        (ClusterLostError("all workers are gone"), 3, "all workers are gone"),
+        (ClusterLostError("all workers are gone"), 4, "all workers are gone"),
         (KeyboardInterrupt(), 130, "run the same command again"),
     ],
 )

@@ -1,0 +1,33 @@
+"""With which status a command ends: one meaning for each number."""
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """Exit status of every command, and what it says.
+
+    Examples
+    --------
+    >>> int(ExitStatus.REFUTED), ExitStatus.REFUTED.meaning
+    (3, 'a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)')
+    """
+
+    DONE = 0, "done"
+    FAILED = 1, "failed: the line that begins with Error says why"
+    NOT_UNDERSTOOD = 2, "an option or a value was not understood"
+    REFUTED = (
+        3,
+        "a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)",
+    )
+    CLUSTER_LOST = 4, "the cluster was lost: dsel select goes on if it has --out"
+    # What shells give a process that Ctrl-C has ended.
+    INTERRUPTED = 130, "interrupted by Ctrl-C: dsel select goes on if it has --out"
+
+    meaning: str
+
+    def __new__(cls, status: int, meaning: str) -> "ExitStatus":
+        """Return the number with its meaning."""
+        member = int.__new__(cls, status)
+        member._value_ = status
+        member.meaning = meaning
+        return member
