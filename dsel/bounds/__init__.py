@@ -1,16 +1,17 @@
 """Bounds: functions of counts and ``delta`` that return guaranteed error rates.
 
 Every function here is pure. Bounds take integer counts (never rates) and broadcast;
-only what is said of expectations takes rates. A bound is an upper bound on an error
-rate unless its name says lower; ``delta`` is the probability with which it fails,
-mostly also an array of shares. Bounds of several terms are not clipped: they also rank.
+only functions of expectations take rates. A bound is an upper bound on an error rate
+unless its name has "lower" in it. ``delta`` is the probability with which it fails;
+most functions also take an array of shares. Bounds that are sums of terms are not
+clipped at 1, because they also rank candidates.
 
 Vocabulary: the *label term* comes from labeled rows, the *disagreement term* from
 the pool; a *share* is the part of delta that one candidate may spend; a *limit*
 is the inverse of one binomial tail.
 
-To add a member: a function in the file of its kind, with a docstring that says
-Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
+To add a bound: write a function in the file of its kind, with Guarantee, Assumes and
+Source in the docstring, list it here, and add a coverage test that could fail.
 """
 
 from dsel.bounds.binomial import binomial_tail_inversion

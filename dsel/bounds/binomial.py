@@ -17,7 +17,7 @@ _LARGEST_TABLE: Final = 16_384
 _MANY_TABLES: Final = 8
 _TARGET_SHIFT: Final = 1e-10
 _ACCEPTED: Final = 5e-11
-_LONGER: Final = 1 + 8e-16  # what the logarithms of the closed forms may round
+_LONGER: Final = 1 + 8e-16  # covers the rounding of logarithms in the closed forms
 
 
 def binomial_tail_inversion(
@@ -119,11 +119,10 @@ def _look_up(
     and two fold sizes: a table for each makes this an indexing operation.
     """
     arrays = {"delta": shares, "counts": counts, "rows": rows}
-    of_delta, *others = checks.broadcast(
+    deltas, counts, rows = checks.broadcast(
         **{n: np.asarray(v) for n, v in arrays.items()}
     )
-    given = (*others, of_delta)
-    c, m, a = (each.ravel().astype(np.float64) for each in given)
+    c, m, a = (array.ravel().astype(np.float64) for array in (counts, rows, deltas))
     # Without errors the limit has a closed form that needs no tail.
     if ((a < SMALLEST_SHARE) & (c > 0)).any():
         raise ValueError(
@@ -141,7 +140,7 @@ def _look_up(
     else:
         triples, inverse = distinct(c, m, a)
         limits = _solve(is_upper, *triples)[inverse]
-    return limits.reshape(given[0].shape)[()]
+    return limits.reshape(deltas.shape)[()]
 
 
 def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -250,11 +249,12 @@ def _root(
         active = active[goes_on]
         if not active.size:
             break
-    # Without convergence the end of the bracket on the safe side is returned.
+    # A root that has not converged is replaced by the end of its bracket that keeps
+    # the limit valid, though a little wider.
     return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)
 
 
 upper_limits = partial(_look_up, True)
 """Upper limits of counts that were checked, rows and shares; all are broadcast."""
 lower_limits = partial(_look_up, False)
-"""Lower limits of the same."""
+"""Lower limits of counts that were checked, rows and shares; all are broadcast."""

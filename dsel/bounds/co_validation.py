@@ -69,7 +69,7 @@ def error_from_disagreement(
 def error_ends_from_disagreement(
     disagreement: ArrayLike,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Both ends of the range of a two-class learner's error, given its disagreement.
+    r"""Lower and upper end of a two-class learner's error, given its disagreement.
 
     .. math:: \frac{1 - \sqrt{1 - 2d}}{2} \le e \le \frac{1 + \sqrt{1 - 2d}}{2}.
 
@@ -119,7 +119,7 @@ def error_variance_from_disagreement(
 
     For two classes and labels that are a function of the row, :math:`d/2` is also the
     mean over rows of the variance of the 0/1 error,
-    :math:`d/2 = e - E_x e_x^2` with :math:`e_x` the chance to err on the row.
+    :math:`d/2 = e - E_x e_x^2` with :math:`e_x` the probability to err on the row.
 
     Parameters
     ----------
@@ -203,8 +203,9 @@ def error_variance_from_pairs(
     >>> error_variance_from_pairs([50, 60], 1000).round(5).tolist()
     0.0015
     """
-    given = (disagreements, pool_rows, "disagreements", "pool_rows")
-    counts, rows = check_counts_of(*given)
+    counts, rows = check_counts_of(
+        disagreements, pool_rows, "disagreements", "pool_rows"
+    )
     if not counts.ndim:
         raise ValueError(
             f"`disagreements` must have the pairs on its last axis, got a single count "
@@ -281,8 +282,9 @@ def pair_error_bound(
     >>> pair_error_bound(100, 1000, delta=0.05).round(4).tolist()
     0.0424
     """
-    given = (disagreements, pool_rows, "disagreements", "pool_rows")
-    counts, rows = check_counts_of(*given)
+    counts, rows = check_counts_of(
+        disagreements, pool_rows, "disagreements", "pool_rows"
+    )
     return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0
 
 

@@ -1,8 +1,9 @@
 """Bounds from the errors of cross-validation, and from disagreement on the pool.
 
-The models of all folds are bounded at once. What differs is which of these limits is
-read, and whether the model handed over is one of the folds' own or that of all rows,
-whose disagreement with it is then counted on the pool.
+Each function bounds the models of all folds at once. They differ in which of these
+limits they use, and in whether the deployed model is that of a fold or the one trained
+on all labeled rows; in the latter case its disagreement with a fold's model is counted
+on the pool.
 """
 
 from typing import NamedTuple
@@ -24,18 +25,18 @@ class BoundTerms(NamedTuple):
     label_term: Floats
     """Upper bound on the error of the models that the labeled rows tested."""
     disagreement_term: Floats
-    """Upper bound on how often the full model differs from these, from the pool."""
+    """Upper bound on how often the full model differs from them, from pool counts."""
 
 
 def upper_pool_rows(
     n_unlabeled: ArrayLike, equal_rows: ArrayLike, counted: ArrayLike = 0
 ) -> NDArray[np.int64]:
-    r"""Pool rows that an upper limit counts, where some of them equal labeled rows.
+    r"""Return the pool rows to use in an upper limit where some equal labeled rows.
 
     Of :math:`m` rows :math:`e` equal a labeled row, and :math:`e_a` of these are among
-    the :math:`a` rows counted. All stay in the pool and in the count, which is read as
-    one of :math:`m - e + e_a` rows: :math:`B(a, m - e + e_a, \delta)`. Where only
-    :math:`e` is known, :math:`e_a = 0`, and the limit is 1 where :math:`a > m - e`.
+    the :math:`a` rows counted. The limit of the count is that of :math:`a` errors in
+    :math:`m - e + e_a` rows, :math:`B(a, m - e + e_a, \delta)`. Where only :math:`e` is
+    known, :math:`e_a = 0`, and the limit is 1 where :math:`a > m - e`.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ def upper_pool_rows(
         Pool rows on which models were compared, :math:`m`, and how many of them have
         the content of some labeled row, :math:`e`. Integers >= 0, any shape.
     counted
-        How many of the equal rows were counted, :math:`e_a`. Integers in
-        ``[0, equal_rows]``; 0 where this is not known.
+        How many of the equal rows are among the counted ones, :math:`e_a`. Integers
+        in ``[0, equal_rows]``; 0 where this is not known.
 
     Returns
     -------
@@ -53,10 +54,10 @@ def upper_pool_rows(
 
     Notes
     -----
-    Guarantee: none of its own; limits of counts read with these rows hold.
-    Assumes: a pool of fresh rows beside at most `equal_rows` records of the labeled
-    rows themselves, repeated or not; or a pool of fresh rows all of which may by chance
-    equal labeled ones.
+    Guarantee: none of its own; upper limits that use this number of rows hold.
+    Assumes: a pool of fresh rows and, besides, at most `equal_rows` records of the
+    labeled rows themselves, repeated or not; or a pool of fresh rows all of which may
+    by chance equal labeled ones.
     Source: in the first case :math:`r \le e_a` records were counted and :math:`q \le e
     - e_a` were not, so that the limit of the fresh rows is :math:`B(a - r, m - r - q,
     \delta) \le B(a, m - q, \delta)`: a record that leaves a count and its total lowers
@@ -105,8 +106,8 @@ def cv_bound(
         Pool rows on which the full model differs from the fold model drawn for
         the row, :math:`a`. Integers in the shape of the candidates.
     pool_rows
-        Pool rows that count as seen, :math:`m`, of :func:`upper_pool_rows`. Where
-        fewer than `disagreements`, the second term is 1.
+        Number of pool rows, :math:`m`, from :func:`upper_pool_rows`. Where it is
+        smaller than `disagreements`, the second term is 1.
     delta
         Probability with which the bound may fail, in ``(0, 1)``; or one share
         for each candidate.
@@ -159,7 +160,8 @@ def cv_bound(
         delta=delta,
     )
     first, second = _divide_delta(delta, label_share)
-    # One order of summation whatever the layout: pruning compares these numbers.
+    # Floating-point sums depend on the memory order; pruning compares these numbers, so
+    # it is always the same.
     limits = np.ascontiguousarray(_equal_limits(errors, rows, first))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
     label_term = np.asarray(limits.mean(axis=-1))[()]
@@ -179,8 +181,9 @@ def best_fold(
 ) -> BoundTerms:
     r"""Error bound through the fold whose model errs least.
 
-    All limits hold at once. So the fold of smallest error rate, :math:`i^*`, may be
-    taken in the place of their mean, and disagreement is counted against its model:
+    The limits of all folds hold at once, so that of the fold with the smallest error
+    rate, :math:`i^*`, may replace their mean; disagreement is then counted against the
+    model of this fold:
 
     .. math::
         B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
@@ -227,14 +230,13 @@ def best_fold(
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
     r"""Return the fold with the smallest error rate; ties go to the smallest number.
 
-    Where sizes differ by at most one and the larger folds come first, it also has the
-    smallest limit at equal shares, whatever ``delta`` is: disagreements that were
-    counted against its model can be used with another ``delta``. The pool is read
-    afterwards.
+    Where sizes differ by at most one and the larger folds come first, this fold also
+    has the smallest limit at equal shares for every ``delta``. Disagreements that were
+    counted against its model can therefore be used with another ``delta``.
     """
     errors, rows = _check_folds(fold_errors, fold_rows)
-    # Rates of folds of n and n + 1 rows differ by far more than they round. A fold
-    # without rows tested nothing.
+    # Rates of folds of n and n + 1 rows differ by far more than their rounding. A fold
+    # without rows has tested nothing and is never the best one.
     rates = np.full(errors.shape, np.inf)
     np.divide(errors, rows, where=rows > 0, out=rates)
     return np.asarray(rates.argmin(axis=-1))[()]
@@ -245,8 +247,9 @@ def nested_one_fold(
 ) -> tuple[NDArray[np.intp], Floats]:
     r"""Error bound of the best fold's model, chosen and trained without this fold.
 
-    The k limits hold at once, so the fold of the smallest may be picked after the
-    counts were seen. No pool is needed, and the number of candidates plays no role:
+    The k limits hold at once, so the fold with the smallest limit may be picked after
+    the errors were counted. No pool is needed, and the number of candidates plays no
+    role:
 
     .. math:: \min_i B(c_i, n_i, w_i \delta).
 
@@ -320,8 +323,8 @@ def nested_all_rows(
         Pool rows on which the model of all rows differs from each fold's, :math:`a_i`.
         Integers in the shape of `fold_errors`.
     pool_rows
-        Pool rows that count as seen, of :func:`upper_pool_rows`; one number, or one for
-        each count of `disagreements`.
+        Number of pool rows from :func:`upper_pool_rows`: one number, or one for each
+        count of `disagreements`.
     delta, label_share
         As :func:`cv_bound` takes them, with the same errors.
 
@@ -330,14 +333,14 @@ def nested_all_rows(
     fold
         Number of the fold of the smallest sum, the smallest number among equals.
     terms
-        `bound`, not clipped, and the limits that it is the sum of.
+        `bound`, not clipped, and the two limits whose sum it is.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
     error of the model of all rows is at most `bound`, and that of the model of
     :func:`nested_one_fold` at ``label_share * delta`` at most its limit, both at once:
-    they read the same event, and either model may be taken after both were seen.
+    they hold on the same event, so either model may be taken after looking at both.
     Assumes: what :func:`nested_one_fold` assumes; a pool of fresh rows that no model
     saw. The model of all rows may be any function of the labeled rows.
     Source: union bound over folds and the triangle inequality; not in the papers that
@@ -373,17 +376,18 @@ def nested_all_rows(
 
 
 def _check_folds(
-    fold_errors: ArrayLike, fold_rows: ArrayLike, **others: ArrayLike
+    fold_errors: ArrayLike, fold_rows: ArrayLike, **per_candidate: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    given = (fold_errors, fold_rows, "fold_errors", "fold_rows")
-    errors, rows = checks.check_counts_of(*given)
+    errors, rows = checks.check_counts_of(
+        fold_errors, fold_rows, "fold_errors", "fold_rows"
+    )
     if errors.ndim == 0 or errors.shape[-1] == 0:
         raise ValueError(
             f"`fold_errors` must have the folds on its last axis, got shape "
             f"{errors.shape}; for one held-out set call `holdout_bound`."
         )
-    # They are one for each candidate, as errors are without their last axis.
-    values = {name: checks.as_array(other, name) for name, other in others.items()}
+    # These have one value for each candidate, as errors have without their last axis.
+    values = {name: checks.as_array(v, name) for name, v in per_candidate.items()}
     checks.broadcast(**values, fold_errors=errors[..., 0])
     return errors, rows
 
@@ -405,8 +409,9 @@ def fold_limits(
 def _equal_limits(
     errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
 ) -> Floats:
-    # Of a mean of limits, and where the best fold was fixed by its rate, which with
-    # equal shares has the smallest limit at any delta.
+    # Equal shares, not those of `fold_shares`, in two cases: for a mean of limits, and
+    # where the best fold is fixed by its rate before delta is known; only with equal
+    # shares does that fold have the smallest limit at every delta.
     per_fold = delta[..., np.newaxis] / errors.shape[-1]
     return np.asarray(upper_limits(errors, rows, per_fold))
 
@@ -416,13 +421,14 @@ def _pool_limits(
 ) -> Floats:
     counts = checks.check_counts(disagreements, "disagreements")
     rows = checks.check_counts(pool_rows, "pool_rows")
-    # More may differ than count as seen: some of them equal labeled rows.
+    # The count may exceed the rows, because rows that equal labeled rows were
+    # subtracted from the rows alone; the limit is 1 there.
     return upper_limits(np.minimum(counts, rows), rows, share)
 
 
 def _at_fold(values: Floats, fold: NDArray[np.intp]) -> Floats:
-    # With several shares for one candidate, values have axes that folds have not.
+    # With several shares for one candidate, values have axes that `fold` lacks.
     shape = np.broadcast_shapes(np.shape(fold), values.shape[:-1])
     values = np.broadcast_to(values, (*shape, values.shape[-1]))
-    places = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*shape, 1))
-    return np.asarray(np.take_along_axis(values, places, -1)[..., 0])[()]
+    indices = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*shape, 1))
+    return np.asarray(np.take_along_axis(values, indices, -1)[..., 0])[()]

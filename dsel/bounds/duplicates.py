@@ -12,14 +12,14 @@ def lower_rate_limits(
 ) -> Floats:
     r"""Return lower limits of rates; NaN where there are no rows.
 
-    Of :math:`v` counted rows :math:`e_v` equal labeled rows. They leave the count and
-    its total together, :math:`b(v - e_v, m - e_v, \delta)`. Whichever of the rows that
-    equal labeled ones are fresh draws, the limit of the fresh rows is no smaller: a
-    row that was counted raises it, any other one lowers it.
+    Of :math:`v` counted rows :math:`e_v` equal labeled rows. These are subtracted from
+    the count and from its total, :math:`b(v - e_v, m - e_v, \delta)`. Whichever of the
+    rows that equal labeled ones are fresh draws, the limit of the fresh rows is no
+    smaller: a row that was counted raises it, any other one lowers it.
 
     Guarantee: each rate is at least its limit with probability at least ``1 - delta``.
-    Assumes: rows that equal no labeled row are independent draws, and so are those of
-    the others that are other records.
+    Assumes: rows that equal no labeled row are independent draws, and so are those that
+    equal one but are other records.
     Source: :func:`dsel.bounds.binomial_tail_inversion_lower`.
 
     Examples

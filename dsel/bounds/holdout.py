@@ -12,7 +12,7 @@ from dsel.bounds.binomial import upper_limits
 def holdout_bound(
     n_errors: ArrayLike, n_rows: ArrayLike, *, delta: ArrayLike
 ) -> NDArray[np.float64]:
-    r"""Error bound from held-out labeled rows.
+    r"""Error bound from the labeled rows of a hold-out set.
 
     The :func:`binomial_tail_inversion` :math:`B(c, n, \delta)` of the errors on
     the held-out part.
@@ -53,9 +53,9 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
 
     .. math:: E\, B(C, n, \delta), \qquad C \sim \mathrm{Bin}(n, p).
 
-    It answers what holding out `n_rows` labeled rows would give, without holding them
-    out: for a fifth of them, at the error rate of cross-validation. No guarantee; a
-    bound of this size is what to expect, not one that was found.
+    This is the bound to expect from a hold-out set of `n_rows` labeled rows, without
+    setting any rows aside: for a 20% hold-out set, at the error rate of
+    cross-validation. It is an average of bounds, not itself a bound.
 
     Examples
     --------
@@ -69,15 +69,16 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
         )
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     share = checks.check_probability(delta, "delta")
-    counts, chances = likely_counts(n, error_rate)
-    return float(chances @ upper_limits(counts, n, share))
+    counts, probabilities = likely_counts(n, error_rate)
+    return float(probabilities @ upper_limits(counts, n, share))
 
 
 def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
-    """Return the counts of a binomial that are not negligible, and their probabilities.
+    """Return the likely counts of a binomial variable, and their probabilities.
 
-    Those that are left out have a probability of less than 1e-12 together. Of many
-    counts every so-many-th stands for its neighbors: what is averaged is smooth.
+    The counts that are left out have a total probability below 1e-12. Where more than
+    about 500 counts are likely, evenly spaced ones stand for their neighbors, because
+    the averaged function is smooth.
     """
     if rate < 1e-100:  # SciPy overflows, and no number of rows has such an error
         rate = 0.0
@@ -85,5 +86,5 @@ def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
     low = max(0, int(mean - 8 * spread) - 10)
     high = min(n_rows, int(mean + 8 * spread) + 30)
     counts = np.arange(low, high + 1, 1 + (high - low) // 500)
-    chances = stats.binom.pmf(counts, n_rows, rate)
-    return counts, chances / chances.sum()
+    probabilities = stats.binom.pmf(counts, n_rows, rate)
+    return counts, probabilities / probabilities.sum()

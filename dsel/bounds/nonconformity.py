@@ -31,10 +31,10 @@ def count_not_above(
 def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     r"""Conformity by margin: :math:`a(y) = f_y - \max_{c \ne y} f_c`.
 
-    `scores` have the classes on their last axis, two at least; -inf for one that the
-    model does not know, whose conformity is -inf, too, and that of the only known one
-    +inf. Two-class margins f are given as the pair (-f, f), so the conformity is
-    (-2f, 2f), which changes no p-value.
+    `scores` have at least two classes on their last axis. A class that the model does
+    not know has the score -inf and the conformity -inf; if only one class is known,
+    its conformity is +inf. Two-class margins f are passed as the pair (-f, f), so the
+    conformity is (-2f, 2f), which changes no p-value.
 
     Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (3), with the usual
     extension to more than two classes.

@@ -18,8 +18,9 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 
 POOL_SHARE: Final = 0.05
-"""Part of delta for the pool's counts in a comparison of two models; labels get the
-rest. Fixed before any count, like every share; the optimum is flat."""
+"""Part of delta for the pool's counts in a comparison of two models; the labels of
+queried rows get the rest. Like every share it is fixed before anything is counted; the
+optimum is flat."""
 SIGN_SHARE: Final = 0.9
 """Part of the labels' delta for the sign test; the rest is for the rate of rows on
 which one of the models is right."""
@@ -33,7 +34,7 @@ class QueryShares(NamedTuple):
     pool_only: float = 0.01
     """For the limit of the model of all rows that needs no queried label."""
     pool: float = 0.01
-    """For the pool's counts that are multiplied by what queried labels say."""
+    """For the pool's counts that are multiplied by the limit from queried labels."""
     queries: float = 0.20
     """For the labels of queried rows."""
 
@@ -58,7 +59,7 @@ def mean_difference_limit(
         Queried rows with Z = -1: f is right and g is wrong. Integers in
         ``[0, n_queries]``, any shape.
     n_queries
-        Rows that were handed out, broadcast against ``n_against``.
+        Rows that a person was asked to label, broadcast against ``n_against``.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
@@ -79,7 +80,7 @@ def mean_difference_limit(
     Guarantee: with probability at least ``1 - delta`` the mean of Z over rows on which
     the models differ is at most the returned value, whatever the labels are.
     Assumes: models fixed before independent rows on which they differ were drawn and
-    labeled; a row that was handed out and got no label does not count in ``n_against``.
+    labeled; a queried row without a label does not count in ``n_against``.
     Source: ``E Z = P(Z = 1) - P(Z = -1) <= 1 - 2 P(Z = -1)``, and the Clopper-Pearson
     limit of the last rate. For two classes Z is never 0, and this equals
     ``2 B(z+, s, delta) - 1``, which would be wrong where Z may be 0.
@@ -116,7 +117,7 @@ def sign_test_limit(
         Queried rows with Z = 1 (f is wrong and g is right) and with Z = -1. Integers
         >= 0, any shape, their sum at most ``n_queries``.
     n_queries
-        Rows that were handed out, broadcast against the counts.
+        Rows that a person was asked to label, broadcast against the counts.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
@@ -138,7 +139,7 @@ def sign_test_limit(
     the models differ is at most the returned value. It is negative exactly when the
     one-sided sign test at level ``.9 delta`` rejects.
     Assumes: models fixed before independent rows on which they differ were drawn and
-    labeled; a row that was handed out and got no label counts in ``n_for``.
+    labeled; a queried row without a label counts in ``n_for``.
     Source: the sign test given t, a Clopper-Pearson interval of P(Z != 0), and the
     union bound. With many classes it has several times the power of
     :func:`mean_difference_limit`, which pays for rows on which both models are wrong.
@@ -215,8 +216,8 @@ def queried_difference(
     -----
     Guarantee: where the mean of Z is at most ``mean_limit``, the error of f exceeds
     that of g by at most the returned value, with probability at least ``1 - delta``
-    over the draw of the pool. Which of both limits of the pool is read depends on the
-    labels; both hold at once.
+    over the draw of the pool. The labels decide which of the two pool limits is used;
+    both hold at once.
     Assumes: models that do not depend on the pool rows, but for ``n_duplicates`` of
     them, and pool rows drawn from the distribution that the errors are about.
     Source: ``err(f) - err(g) = P(D) E[Z | D]``; Clopper-Pearson limits of P(D). With
@@ -263,16 +264,16 @@ def queried_all_rows(
 ) -> float:
     r"""Error bound of the model trained on all rows, from queried labels.
 
-    With :math:`g` the model of the best fold and :math:`f` that of all rows it is
-    :math:`b_{i^*}` and the limit of :math:`\operatorname{err}(f) -
-    \operatorname{err}(g)` of :func:`queried_difference` at ``.01 delta``.
+    Let :math:`g` be the model of the best fold and :math:`f` that of all rows. The
+    bound is :math:`b_{i^*}` plus the limit of :math:`\operatorname{err}(f) -
+    \operatorname{err}(g)` from :func:`queried_difference` at ``.01 delta``.
 
     Parameters
     ----------
     fold_limit
-        The limit of the model of the best fold at ``.78 delta``, :math:`b_{i^*}`, of
-        :func:`nested_one_fold`. The best fold is that of the smallest limit on labeled
-        rows, whatever the pool shows.
+        The limit of the model of the best fold at ``.78 delta``, :math:`b_{i^*}`, from
+        :func:`nested_one_fold`. The best fold is the one with the smallest limit on
+        labeled rows; pool counts play no role in choosing it.
     mean_limit
         Upper limit of the mean of Z over rows on which the models differ, in [-1, 1],
         at ``.20 delta``: :func:`mean_difference_limit` for two classes,
@@ -309,9 +310,9 @@ def queried_all_rows(
     :func:`nested_all_rows` at ``.79 delta`` with a ``label_share`` of .78/.79 holds:
     all at once.
     Assumes: what :func:`nested_all_rows` assumes; queried rows drawn from those on
-    which the models differ by numbers that do not look at their content, and labeled by
-    the distribution that the errors are about; their number, and which limit of the
-    mean is read, planned before the run.
+    which the models differ by random numbers that do not depend on their content, and
+    labeled by the distribution that the errors are about; their number, and the choice
+    between the two limits of the mean, planned before the run.
     Source: ``err(f) - err(g) = P(f differs from g) E[Z | they differ]`` and the union
     bound over four shares of delta.
 

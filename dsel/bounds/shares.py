@@ -10,8 +10,8 @@ from dsel.arrays import Floats
 LABEL_SHARE: Final = 0.95
 """Part of delta that goes to the labeled rows; the pool, which is large, gets the rest.
 
-Fixed: the optimum is flat, and a share that is picked after a look at the bounds would
-make them fail more often than delta says.
+It is a constant because the optimum is flat, and because bounds whose share was tuned
+on the counts would fail more often than with probability delta.
 """
 
 
@@ -19,23 +19,22 @@ def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
     """Divide delta equally among all candidates, also those that are never fitted.
 
     Bounds that use these shares all hold at once with probability at least
-    ``1 - delta``, by the union bound, so that of the chosen candidate does, however
-    chosen; the list of candidates is fixed before data are looked at.
+    ``1 - delta``, by the union bound. So the bound of the chosen candidate holds
+    however it was chosen, if the list of candidates was fixed before the data were
+    looked at.
     """
     n = checks.check_count(n_candidates, "n_candidates", at_least=1)
     return np.full(n, checks.check_probability(delta, "delta") / n)
 
 
 SMALLEST_WEIGHT: Final = 1e-100
-"""Of a candidate's weight divided by all: tails are computed down to such shares."""
+"""Smallest normalized weight: tails of smaller shares of delta would underflow."""
 
 
 def normalized_weights(weights: Floats) -> Floats:
     """Return parts of delta that are proportional to weights, and sum to 1.
 
-    Bounds at these parts of delta all hold at once with probability at least
-    ``1 - delta``, as at equal ones, if the weights were fixed before data were looked
-    at. A candidate of weight 0 has no bound.
+    A candidate of weight 0 has no bound.
 
     Parameters
     ----------
@@ -70,11 +69,11 @@ def normalized_weights(weights: Floats) -> Floats:
     """
     bad = ~(np.isfinite(weights) & (weights >= 0.0))
     if bad.any():
-        place = int(bad.argmax())
+        candidate = int(bad.argmax())
         raise ValueError(
             f"`prior` must have weights that are finite and not negative, got "
-            f"{weights[place]:g} for candidate {place}; 0 leaves a candidate without a "
-            f"bound."
+            f"{weights[candidate]:g} for candidate {candidate}; 0 leaves a candidate "
+            f"without a bound."
         )
     if not (weights > 0.0).any():
         raise ValueError(
@@ -85,25 +84,26 @@ def normalized_weights(weights: Floats) -> Floats:
     parts = np.asarray(parts / parts.sum())
     tiny = (weights > 0.0) & (parts < SMALLEST_WEIGHT)
     if tiny.any():
-        place = int(tiny.argmax())
+        candidate = int(tiny.argmax())
         raise ValueError(
             f"`prior` must have weights of at least {SMALLEST_WEIGHT:g} of their sum, "
-            f"got {weights[place]:g} for candidate {place}; write 0 for no bound."
+            f"got {weights[candidate]:g} for candidate {candidate}; write 0 for no "
+            f"bound."
         )
     return parts
 
 
 MOST_HALVINGS: Final = 63
-"""The folds after so many divide the rest equally: tails underflow at 2^-960."""
+"""Later folds divide the rest equally, because tails underflow at shares of 2^-960."""
 
 
 def fold_shares(n_folds: int) -> Floats:
     r"""Shares of the folds that sum to 1: 1/2, 1/4, ..., the last two equal.
 
-    A certificate that may take any of k folds needs limits that hold for all k at once.
+    A certificate that may use any of k folds needs limits that hold for all k at once.
     Any shares :math:`w_i` that are fixed before the counts and sum to 1 give this.
-    On average, halves cost at most .010 of the limit where equal shares are better, and
-    save up to a quarter of it where a fold expects less than one error: there all
+    Compared with equal shares, halving makes the limit at most 1.0% larger on average,
+    and up to a quarter smaller where a fold expects less than one error: there all
     counts are 0, and only the largest share matters. Folds are random, so their numbers
     carry no information.
 
@@ -121,6 +121,6 @@ def fold_shares(n_folds: int) -> Floats:
     """
     k = checks.check_count(n_folds, "n_folds", at_least=1)
     n_halvings = min(k - 1, MOST_HALVINGS)
-    n_others = k - n_halvings
-    others = np.full(n_others, 0.5**n_halvings / n_others)
-    return np.append(0.5 ** np.arange(1.0, n_halvings + 1), others)
+    n_last = k - n_halvings
+    last = np.full(n_last, 0.5**n_halvings / n_last)
+    return np.append(0.5 ** np.arange(1.0, n_halvings + 1), last)

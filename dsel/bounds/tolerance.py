@@ -1,10 +1,10 @@
 """How far off a regressor can be: limits of quantiles of absolute residuals.
 
-A *tolerance* at a level is a number that at most this share of new rows exceeds in
-absolute residual. Its limits are order statistics of held-out residuals, so nothing is
-assumed of the distribution of the target; ties make them conservative. The model of
-all rows has no held-out residuals: it gets the tolerance of a fold's model, and in
-addition how far both are apart on the pool.
+The *tolerance* at level .1 is a number that the absolute residuals of at most 10% of
+new rows exceed. Its limits are order statistics of held-out residuals, so nothing is
+assumed of the distribution of the target; ties make them conservative. The model
+trained on all rows has no held-out residuals. Its limit is that of a fold's model plus
+a limit of how far the two models are apart on the pool.
 """
 
 from typing import Final, NamedTuple
@@ -18,17 +18,17 @@ from dsel.arrays import Floats, Integers
 from dsel.bounds.binomial import upper_limits
 
 RESIDUAL_PART: Final = 0.85
-"""Part of a level for residuals, where deviations on the pool get the rest.
+"""Part of a level for residuals; deviations on the pool get the rest.
 
-Fixed before the data; up to 14% tighter than .8.
+It is fixed before the data are seen; .85 gives limits up to 14% smaller than .8.
 """
 N_BINS: Final = 256
 BIN_RANGE: Final = (1e-3, 10.0)
 """Ends of the bins of deviations, as multiples of a residual: they are 3.7% wide."""
 LARGEST_PART: Final = 0.98
-"""Of residuals, where the rows are so few that no smaller level has a tolerance."""
+"""Part of a level for residuals where the rows are too few for a smaller level."""
 CAUTION: Final = 1.0 - 1e-9
-"""Binomial probabilities are rounded by less than the rest of it."""
+"""Factor for delta that covers the rounding of binomial probabilities."""
 SUM_ROUNDING: Final = 2.0**-50
 """Residuals, deviations and their sum are rounded once each, by 2**-53 at most."""
 
@@ -66,7 +66,7 @@ def allowed_exceedances(
     beta = checks.check_probability(level, "level")
     rows, shares = np.broadcast_arrays(rows, checks.check_probabilities(delta, "delta"))
     # Bisection: the limit rises with every exceedance, up to 1 where all rows exceed.
-    # `low` is only ever set to a count that was seen to fit.
+    # `low` is only ever set to a count that fits, so the result needs no second check.
     low, high = np.full(rows.shape, -1), rows.astype(np.int64) - 1
     while (low < high).any():
         middle = -((-low - high) // 2)  # rounded up, so that `low` moves
@@ -75,7 +75,7 @@ def allowed_exceedances(
     return np.asarray(low)
 
 
-def rows_needed(*, level: float, delta: float) -> int:
+def minimum_rows(*, level: float, delta: float) -> int:
     """Return how many held-out rows a tolerance needs to be finite.
 
     Parameters
@@ -90,7 +90,7 @@ def rows_needed(*, level: float, delta: float) -> int:
 
     Examples
     --------
-    >>> rows_needed(level=0.1, delta=0.05)
+    >>> minimum_rows(level=0.1, delta=0.05)
     29
     """
     beta = checks.check_probability(level, "level")
@@ -127,7 +127,7 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     -------
     float
         One of the residuals, in the units of the target; infinite where the rows are
-        too few (see `rows_needed`), or too many residuals are infinite.
+        too few (see `minimum_rows`), or too many residuals are infinite.
 
     Raises
     ------
@@ -193,9 +193,10 @@ def share_level(
 
     A row is off by more than :math:`t + u` only if the fold's model is off by more than
     :math:`t` or both models are more than :math:`u` apart, so the levels of both add
-    up. The tolerance of the residuals at its smaller level is another order statistic
-    of the same rows than that of the fold's model at the whole level, and both hold at
-    once: only what the former adds to the failures of the latter has to be paid for.
+    up. The tolerance of the fold's model at the whole level and that of the residuals
+    at the smaller level are two order statistics of the same rows, so they fail mostly
+    together. Only the probability that the latter fails alone has to be added to
+    `delta`.
 
     Parameters
     ----------
@@ -235,8 +236,8 @@ def share_level(
 
     Examples
     --------
-    >>> made = share_level(120, level=0.2, delta=0.05, extra_delta=0.002)
-    >>> made.n_exceeding, round(made.of_residuals, 3), round(made.of_deviations, 3)
+    >>> parts = share_level(120, level=0.2, delta=0.05, extra_delta=0.002)
+    >>> parts.n_exceeding, round(parts.of_residuals, 3), round(parts.of_deviations, 3)
     (11, 0.169, 0.031)
     """
     n = checks.check_count(n_rows, "n_rows", at_least=0)
@@ -244,8 +245,8 @@ def share_level(
     extra = checks.check_probability(extra_delta, "extra_delta")
     allowed = int(allowed_exceedances(n, level=beta, delta=delta))
 
-    def fails(count: int, part: float) -> float:
-        """Return how likely the smaller level alone fails."""
+    def failure_probability(count: int, part: float) -> float:
+        """Return the probability that only the tolerance at the smaller level fails."""
         below = np.arange(count + 1)
         rest = stats.binom.sf(allowed - below, n - below, (beta - part) / (1.0 - part))
         return float(stats.binom.pmf(below, n, part) @ rest)
@@ -253,19 +254,19 @@ def share_level(
     low, high = -1, n - 1  # the largest count that fits at the largest level
     while low < high:
         middle = -((-low - high) // 2)
-        if fails(middle, RESIDUAL_PART * beta) <= extra * CAUTION:
+        if failure_probability(middle, RESIDUAL_PART * beta) <= extra * CAUTION:
             low = middle
         else:
             high = middle - 1
     count, most = max(low, 0), RESIDUAL_PART * beta
     if low < 0:
         most = LARGEST_PART * beta
-        if not n or fails(0, most) > extra * CAUTION:
+        if not n or failure_probability(0, most) > extra * CAUTION:
             return SharedLevel(-1, np.nan, 0.0)
     least = 0.0
     for _ in range(60):  # the smallest level: failures fall where it rises
         middle_level = (least + most) / 2
-        if fails(count, middle_level) <= extra * CAUTION:
+        if failure_probability(count, middle_level) <= extra * CAUTION:
             most = middle_level
         else:
             least = middle_level
@@ -315,8 +316,8 @@ def count_deviations(deviations: Floats, edges: Floats) -> Integers:
     >>> count_deviations(np.array([0.0, 0.5, 1.0, 1.5, np.nan]), np.array([0.0, 1.0]))
     array([2, 2])
     """
-    places = np.searchsorted(edges, deviations)
-    return np.bincount(places, minlength=len(edges) + 1)[1:]
+    bins = np.searchsorted(edges, deviations)
+    return np.bincount(bins, minlength=len(edges) + 1)[1:]
 
 
 def deviation_limit(
@@ -341,8 +342,8 @@ def deviation_limit(
     edges
         Rising, >= 0, shape (n_edges,); fixed before the pool was read.
     n_rows
-        Rows by which a count above each edge is read, :math:`m`: one number, or shape
-        (n_edges,), see :func:`dsel.bounds.upper_pool_rows`.
+        Number of rows that a count above each edge is out of, :math:`m`: one number,
+        or shape (n_edges,), see :func:`dsel.bounds.upper_pool_rows`.
     level
         Share :math:`\beta` of new rows on which they may be further apart, in
         ``[0, 1)``.
@@ -385,7 +386,8 @@ def deviation_limit(
     above, rows = checks.check_counts_of(above, n_rows, "counts", "n_rows")
     share = checks.check_probability(delta, "delta")
     fits = upper_limits(above, rows, np.full(above.shape, share)) <= level
-    # With rows by edge limits need not fall: the first that fits holds all the same.
+    # With one `n_rows` for each edge the limits need not fall from edge to edge. Each
+    # is valid by itself, so the first that fits may be used.
     return float(ends[int(fits.argmax())]) if fits.any() else np.inf
 
 
@@ -430,9 +432,10 @@ def expected_tolerance(
     ordered = np.sort(checks.as_array(residuals, "residuals", np.float64))
     if allowed < 0:
         return np.inf
-    # At most `allowed` of the drawn rows lie above a residual, or not.
+    # The limit is at most a residual where at most `allowed` drawn rows lie above it.
     shares_above = 1.0 - np.arange(1, len(ordered) + 1) / len(ordered)
     at_most = stats.binom.cdf(allowed, n_rows, shares_above)
-    chances = np.diff(at_most, prepend=0.0)
-    there = chances > 1e-12  # infinite ones that are hardly ever drawn do not matter
-    return float(ordered[there] @ chances[there])
+    probabilities = np.diff(at_most, prepend=0.0)
+    # An infinite residual that is hardly ever drawn must not make the average infinite.
+    is_likely = probabilities > 1e-12
+    return float(ordered[is_likely] @ probabilities[is_likely])

@@ -23,7 +23,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.bounds.tolerance import rows_needed
+from dsel.bounds.tolerance import minimum_rows
 from dsel.checks import listed, show
 from dsel.data.equal_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
@@ -436,7 +436,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         )
         if isinstance(self.loss, ErrorQuantile):
             level, why = self.loss.level, "the tolerance would be infinite"
-        needed = n_folds * rows_needed(level=level, delta=share)
+        needed = n_folds * minimum_rows(level=level, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
             for label, n in zip(self.column.labels, self.column.rows, strict=True)

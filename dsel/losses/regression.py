@@ -26,7 +26,7 @@ from dsel.bounds.tolerance import (
     deviation_edges,
     deviation_limit,
     expected_tolerance,
-    rows_needed,
+    minimum_rows,
     share_level,
     tolerance_limit,
 )
@@ -278,7 +278,7 @@ class ErrorQuantile(RegressionLoss):
         n_rows = -(-len(y) // n_folds)  # of the first fold, whose share is the largest
         if allowed_exceedances(n_rows, level=self.level, delta=share) >= 0:
             return []
-        needed = n_folds * (rows_needed(level=self.level, delta=share) - 1) + 1
+        needed = n_folds * (minimum_rows(level=self.level, delta=share) - 1) + 1
         return [
             f"{len(y):,} labeled rows are too few for a tolerance of "
             f"{100 * self.share:.6g}% of the predictions: its bound will be infinite; "

@@ -20,7 +20,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.bounds.tolerance import allowed_exceedances, rows_needed
+from dsel.bounds.tolerance import allowed_exceedances, minimum_rows
 from dsel.checks import (
     check_counts,
     check_delta,
@@ -223,7 +223,7 @@ def _plan_tolerance(
         # Rows of the first fold, which is one of the largest; and of the fifth.
         sizes = -(-n_labeled // k), n_labeled // 5
         deltas = of_fold, delta
-        rows = [rows_needed(level=level, delta=each) for each in deltas]
+        rows = [minimum_rows(level=level, delta=each) for each in deltas]
         needed.append([k * (rows[0] - 1) + 1, 5 * rows[1]])
         allowed = [
             int(allowed_exceedances(n, level=level, delta=each))

@@ -14,7 +14,7 @@ from dsel.bounds.tolerance import (
     count_deviations,
     deviation_edges,
     expected_tolerance,
-    rows_needed,
+    minimum_rows,
     share_level,
 )
 
@@ -38,7 +38,7 @@ def test_allowed_exceedances__is_the_largest_count_that_fits(n_rows, level, delt
 
 def test_rows_needed__is_where_a_tolerance_becomes_finite(rng):
     for level, delta in [(0.1, 0.05), (0.5, 0.5), (0.05, 0.01), (0.01, 0.05 / 16)]:
-        n_rows = rows_needed(level=level, delta=delta)
+        n_rows = minimum_rows(level=level, delta=delta)
         residuals = rng.random(n_rows)
         assert np.isfinite(tolerance_limit(residuals, level=level, delta=delta))
         fewer = residuals[1:]
