@@ -41,7 +41,7 @@ class StoreMismatchError(DselError, ValueError):
 
 
 class PoolChangedError(DselError, ValueError):
-    """Files of a pool were written after it was opened; open it again, and start anew.
+    """A pool's files were written after it was opened, or its graph gives other rows.
 
     Some rows may have been read before, others after: no number is about either.
     """

@@ -28,6 +28,7 @@ from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
+from dsel.data.sampled_rows import SampledRows
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.folds import CVScheme
@@ -67,30 +68,39 @@ class PoolFacts:
 
 def look_at_pool(
     pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
-) -> PoolFacts:
-    """Count rows that equal labeled ones, and make the two-sample test, in one pass."""
+) -> tuple[PoolFacts, SampledRows | None]:
+    """Count rows that equal labeled ones, and make the two-sample test, in one pass.
+
+    Returns what was found, and rows by which later passes see that they read others.
+    """
     share = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
 
-    def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any]]:
+    def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any], list[Any]]:
         """Return the equal rows of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < share)
         n_equal = int(find_duplicates(X).sum())
-        return n_equal, [X[drawn]] if len(drawn) else []
+        if not len(drawn):
+            return n_equal, [], []
+        return n_equal, [rows[drawn]], [X[drawn]]
 
-    n_equal, rows = pool.reduce(
+    n_equal, numbers, rows = pool.reduce(
         look,
-        lambda earlier, later: (earlier[0] + later[0], earlier[1] + later[1]),
+        lambda earlier, later: tuple(map(add, earlier, later)),
         client=client,
         allow_nan=allow_nan,
     )
-    sample = concatenate_rows(rows) if rows else None
-    if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
-        return PoolFacts(n_equal)
+    if not rows:
+        return PoolFacts(n_equal), None
+    sample = concatenate_rows(rows)
+    known = SampledRows.of(pool, np.concatenate(numbers), sample)
+    if min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
+        return PoolFacts(n_equal), known
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]
-    return PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
+    facts = PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
+    return facts, known
 
 
 def count_fitting_rows(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
+from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split, SplitKind
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import (
@@ -87,6 +88,8 @@ class JobContext:
     """The models of the last step, for its pass over the pool."""
     comparisons: tuple[Comparison, ...] = ()
     """What that pass counts; each job of an ordinary pass says it by itself."""
+    sampled_rows: SampledRows | None = None
+    """Rows of the pool as an earlier pass has read them."""
 
     def group_of(self, candidate: int) -> CandidateGroup:
         """Return a candidate's group."""
@@ -546,6 +549,8 @@ def _count_slice(
         are_frames=isinstance(context.X, Frame),
         allow_nan=context.allow_nan,
     ):
+        if context.sampled_rows is not None:
+            context.sampled_rows.check(block)
         for part in parts:
             places = [members.index(number) for number in part.candidates]
             with _naming_rows(block):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.data.query_rows import read_pool_rows
+from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice
 from dsel.results.caveats import Effect, collect_caveats
@@ -57,6 +58,8 @@ class Run:
     on_progress: Callable[[Progress], None] | None = None
     not_kept: str = ""
     """Why models cannot be kept, where this was known before the first fit."""
+    sampled_rows: SampledRows | None = None
+    """Rows of the pool as its first pass has read them."""
 
     @cached_property
     def input_format(self) -> InputFormat:
@@ -87,7 +90,7 @@ class Run:
 
         Where fits hold the interpreter, processes take over from threads.
         """
-        context = self.plan.context
+        context = replace(self.plan.context, sampled_rows=self.sampled_rows)
         holds = any(each.family.holds_interpreter for each in context.candidate_groups)
         began = time.monotonic() if holds else None
         return make_executor(context, self.client, self.n_jobs, began)
@@ -127,7 +130,7 @@ class Run:
             return PoolFacts(**known)
         facts = PoolFacts()
         if plan.certificate:
-            facts = look_at_pool(
+            facts, self.sampled_rows = look_at_pool(
                 plan.pool,
                 plan.labeled,
                 seed=plan.seed,

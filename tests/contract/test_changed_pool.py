@@ -2,11 +2,16 @@
 
 import os
 
+import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -243,3 +248,72 @@ def test_pool__at_a_url_is_compared_by_what_the_store_tells(storage_options, tmp
         dsel.errors.PoolChangedError, match=r"changed-.*'c/0/0' was written"
     ):
         plan.run(on_progress=written_at("fits_done", write), n_jobs=1)
+
+
+def drawn_anew(n_rows=500):
+    return np.random.default_rng().normal(size=(n_rows, 3))
+
+
+def mapped_blocks(rows, of):
+    blocks = da.from_array(rows, chunks=(500, 3))
+    return blocks.map_blocks(of, dtype=rows.dtype)
+
+
+def delayed_frames(of):
+    parts = [dask.delayed(of)() for _ in range(4)]
+    return dd.from_delayed(parts, meta=LABELED[:0], verify_meta=False)
+
+
+def rounded_anew(rows):
+    """Return rows that differ in their last digits, as sums in another order do."""
+    with np.errstate(all="ignore"):
+        return (rows * (1 + 1e-7 * np.random.default_rng().normal())).astype("f4")
+
+
+UNSTABLE = {
+    "an array": lambda: mapped_blocks(POOL, lambda x: drawn_anew(len(x))),
+    "sparse rows": lambda: mapped_blocks(
+        POOL, lambda x: sparse.csr_matrix(drawn_anew(len(x)))
+    ),
+    "data frames": lambda: delayed_frames(
+        lambda: pd.DataFrame(drawn_anew(), columns=NAMES)
+    ).repartition(npartitions=2),
+}
+
+
+@pytest.mark.parametrize("certificate", CERTIFICATES)
+@pytest.mark.parametrize("kind", UNSTABLE)
+def test_run__of_a_graph_that_gives_other_rows_each_time_raises(kind, certificate):
+    is_table = kind == "data frames"
+    plan = dsel.plan_search(
+        LogisticRegression(), {"C": [0.1, 1.0]}, LABELED if is_table else X, Y,
+        UNSTABLE[kind](), cv=3, certificate=certificate, random_state=0, prune=False,
+    )  # fmt: skip
+    with pytest.raises(dsel.errors.PoolChangedError, match="`pool` gives other rows"):
+        plan.run(n_jobs=1)
+
+
+STABLE = {
+    "da.random": lambda: da.random.default_rng().normal(size=(4_000, 3)),
+    "rounding": lambda: mapped_blocks(POOL.astype("f4"), rounded_anew),
+    "gaps": lambda: da.from_array(np.where(POOL > 2, np.nan, POOL), chunks=(500, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", STABLE)
+def test_run__of_a_graph_that_gives_the_same_rows_ends(kind):
+    plan = dsel.plan_search(
+        HistGradientBoostingClassifier(max_iter=2), {"max_depth": [1, 2]}, X, Y,
+        STABLE[kind](), cv=3, random_state=0,
+    )  # fmt: skip
+    assert plan.run(n_jobs=1).certificate.bound < 1
+
+
+@pytest.mark.cluster
+def test_run__on_a_cluster_sees_other_rows(processes):
+    plan = dsel.plan_search(
+        LogisticRegression(), {"C": [0.1, 1.0]}, X, Y, UNSTABLE["an array"](), cv=3,
+        random_state=0,
+    )  # fmt: skip
+    with pytest.raises(dsel.errors.PoolChangedError, match="`pool` gives other rows"):
+        plan.run(processes)
