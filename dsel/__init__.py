@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.store import open_results, save_results
-    from dsel.search.certify import certify, certify_selection
-    from dsel.search.compare_models import compare_models
+    from dsel.search.certifying.certify import certify, certify_selection
+    from dsel.search.certifying.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
-    from dsel.search.plan import plan_search
-    from dsel.search.plan_bound import plan_bound
-    from dsel.search.select import select
+    from dsel.search.planning.plan import plan_search
+    from dsel.search.planning.plan_bound import plan_bound
+    from dsel.search.running.select import select
 
     __version__: str
 
 _HOMES = {
     "SemiSupervisedSearchCV": "dsel.search.facade",
     "audit": "dsel.auditing.audit",
-    "certify": "dsel.search.certify",
-    "certify_selection": "dsel.search.certify",
-    "compare_models": "dsel.search.compare_models",
+    "certify": "dsel.search.certifying.certify",
+    "certify_selection": "dsel.search.certifying.certify",
+    "compare_models": "dsel.search.certifying.compare_models",
     "covalidate": "dsel.co_validation.covalidate",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.store",
-    "plan_bound": "dsel.search.plan_bound",
-    "plan_search": "dsel.search.plan",
+    "plan_bound": "dsel.search.planning.plan_bound",
+    "plan_search": "dsel.search.planning.plan",
     "save_results": "dsel.results.store",
-    "select": "dsel.search.select",
+    "select": "dsel.search.running.select",
     "write_pool": "dsel.data.write",
 }
 __all__ = [

@@ -51,7 +51,7 @@ class ResultsAccessor:
     ) -> "Choice | LossChoice":
         """Choose a candidate; see `dsel.select`."""
         from dsel.least_squares import select_least_squares
-        from dsel.search.select import select
+        from dsel.search.running.select import select
 
         is_certified = "choice" in self._results.attrs
         if "regularization" in self._results.dims and (criterion or not is_certified):
@@ -62,7 +62,7 @@ class ResultsAccessor:
     @property
     def certificates(self) -> Mapping[str, "Certificate"]:
         """What the run certifies of each of its models."""
-        from dsel.search.select import select
+        from dsel.search.running.select import select
 
         return select(self._results).certificates
 
@@ -75,7 +75,7 @@ class ResultsAccessor:
         candidate was pruned and inf where it failed.
         """
         from dsel.results.cube import in_order
-        from dsel.search.select import terms_of
+        from dsel.search.running.select import terms_of
 
         rule, terms = terms_of(self._results, criterion, delta=delta)
         status = in_order(self._results)["status"]

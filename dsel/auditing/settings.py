@@ -60,10 +60,10 @@ from dsel.losses import (
     recall,
 )
 from dsel.losses.regression import Beyond
-from dsel.search.certificate_methods import METHODS, CertificateMethod
-from dsel.search.certify import certify
-from dsel.search.outcome import Outcome
-from dsel.search.plan import Plan, plan_search
+from dsel.search.certifying.certify import certify
+from dsel.search.design.certificate_methods import METHODS, CertificateMethod
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import Plan, plan_search
 
 Claims = list[tuple[float, float]]
 """Certified bounds, and the true error of the model that each is about."""

@@ -32,8 +32,8 @@ from dsel.data.tables import (
 )
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.results.texts import wrap_line
-from dsel.search.compare_models import compare_models
-from dsel.search.predict_table import Deployed, open_deployed
+from dsel.search.certifying.compare_models import compare_models
+from dsel.search.outcomes.predict_table import Deployed, open_deployed
 
 
 @click.command

@@ -20,7 +20,7 @@ from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
 from dsel.results.texts import wrap_line
 from dsel.results.told import as_lines
 from dsel.runtime.progress import row_progress
-from dsel.search.monitor import (
+from dsel.search.outcomes.monitor import (
     LEVEL,
     NewLabels,
     checked_labels,

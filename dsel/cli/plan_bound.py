@@ -8,7 +8,7 @@ import click
 from dsel import names
 from dsel.cli.running import numbers
 from dsel.results.texts import confidence, wrap_line
-from dsel.search.plan_bound import plan_bound
+from dsel.search.planning.plan_bound import plan_bound
 
 ROWS: Final = {
     "one_fold": "nested, the default: trained on 80% of the labels (5 folds)",

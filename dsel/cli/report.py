@@ -19,7 +19,7 @@ def command(place: str, out: str, as_json: bool) -> None:
     from dsel.report.page import write_report
     from dsel.results import open_results
     from dsel.results.inputs import load_inputs
-    from dsel.search.select import select
+    from dsel.search.running.select import select
 
     results = open_results(place)
     page = write_report(results, out, inputs=load_inputs(place))

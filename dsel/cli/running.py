@@ -18,14 +18,14 @@ from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.store import save_schema
 from dsel.results.texts import wrap_line
 from dsel.results.told import Told, as_lines
-from dsel.search.keep_models import trusted_types
+from dsel.search.running.keep_models import trusted_types
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.data.schema import TableSchema
-    from dsel.search.outcome import Outcome
-    from dsel.search.plan import Plan
+    from dsel.search.outcomes.outcome import Outcome
+    from dsel.search.planning.plan import Plan
 
 Command = Callable[..., Any]
 VERSION: Final = 1
@@ -214,7 +214,7 @@ def run_plan(
     """
     is_short = quiet or as_json
     if out is not None:
-        from dsel.search.execute import check_out  # takes a while to import
+        from dsel.search.running.execute import check_out  # takes a while to import
 
         check_out(plan, out)  # refused in one line, without the plan above it
     with open_client(scheduler, workers) as client:

@@ -44,8 +44,8 @@ from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.results.texts import wrap_line
-from dsel.search.outcome import Outcome
-from dsel.search.plan import plan_search
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import plan_search
 
 FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "

@@ -32,14 +32,14 @@ from dsel.losses.regression import mean_squared_error
 from dsel.results.certificate import ALL_ROWS
 from dsel.results.cube import with_estimates
 from dsel.results.tables import content_token
-from dsel.search.counts import CountTable
-from dsel.search.jobs import FitStatus
-from dsel.search.nested import certify_choices
-from dsel.search.outcome import Outcome
-from dsel.search.plan import Plan, plan_search
-from dsel.search.pruning import NestedPruner
-from dsel.search.run import Run
-from dsel.search.select import TOKEN
+from dsel.search.engine.counts import CountTable
+from dsel.search.engine.jobs import FitStatus
+from dsel.search.engine.pruning import NestedPruner
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import Plan, plan_search
+from dsel.search.running.nested import certify_choices
+from dsel.search.running.run import Run
+from dsel.search.running.select import TOKEN
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -74,9 +74,9 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor, run_to_completion
 from dsel.runtime.tasks import Inputs, Output, Task
 from dsel.runtime.versions import installed_versions
-from dsel.search.intervals import Tolerance, check_tolerance
-from dsel.search.outcome import Outcome
-from dsel.search.plan import Plan
+from dsel.search.outcomes.intervals import Tolerance, check_tolerance
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import Plan
 
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
 """How scikit-learn checks rows and their targets."""

@@ -28,7 +28,7 @@ from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import all_params
 from dsel.results.texts import about_percent, in_percent
-from dsel.search.select import method_of, select, terms_of
+from dsel.search.running.select import method_of, select, terms_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,8 @@ from dsel.plots.style import (
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
-from dsel.search.plan_bound import plan_bound
-from dsel.search.select import declared_loss, first_criterion, select
+from dsel.search.planning.plan_bound import plan_bound
+from dsel.search.running.select import declared_loss, first_criterion, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,7 +34,7 @@ from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.results.texts import about_percent, confidence, in_percent, shorten_text
-from dsel.search.select import first_criterion, select, terms_of
+from dsel.search.running.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
 N_ROWS: Final = 10

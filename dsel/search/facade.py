@@ -25,9 +25,9 @@ from dsel.results.certificate import CertifiedReport
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
-from dsel.search.intervals import predict_interval
-from dsel.search.outcome import Outcome, rows_for_models
-from dsel.search.plan import plan_search
+from dsel.search.outcomes.intervals import predict_interval
+from dsel.search.outcomes.outcome import Outcome, rows_for_models
+from dsel.search.planning.plan import plan_search
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "

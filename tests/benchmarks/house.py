@@ -40,7 +40,8 @@ def count_rooms(root):
             source, parts = path.read_text(), path.relative_to(root).parts
             nodes = list(ast.walk(ast.parse(source)))
             functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
-            rooms["/".join(parts[:-1][:2])] += Counter(
+            depth = 3 if top == "dsel" else 2
+            rooms["/".join(parts[:-1][:depth])] += Counter(
                 lines=len(source.splitlines()),
                 modules=1,
                 classes=sum(isinstance(node, ast.ClassDef) for node in nodes),

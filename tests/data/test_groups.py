@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dsel.data.groups import row_groups
-from dsel.search.folds import scheme_of_pairs
+from dsel.search.design.folds import scheme_of_pairs
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
-from dsel.search import jobs
+from dsel.search.engine import jobs
 from tests.clusters import beginning_with, running_cluster
 from tests.estimators import plan_of_sleepers
 from tests.job import counts_of, make_plan

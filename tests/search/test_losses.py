@@ -16,7 +16,7 @@ import dsel
 from dsel import losses
 from dsel.bounds.by_class import counted_mean_limit
 from tests.bounds.test_by_class import lower, upper
-from tests.search.test_nested import FailsOnRows
+from tests.search.running.test_nested import FailsOnRows
 
 X, NUMBERS = make_classification(
     1500, 6, n_informative=4, weights=[0.8], flip_y=0.05, random_state=1

@@ -1,0 +1,278 @@
+"""A bound for any model: of a procedure that is run anew, or of a model as it is.
+
+A procedure is run once without each fold, and each of its models is tested on the fold
+that it has not seen, so that no number of candidates and no adaptivity has to be paid
+for. It is a nested search of a single candidate. A model that is fitted already is
+tested on rows that it has not seen.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal, overload
+
+from numpy.typing import ArrayLike
+
+from dsel.checks import show
+from dsel.errors import warn
+from dsel.results.prefit import PrefitCertificate
+from dsel.search.certifying.prefit import certify_prefit
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import plan_search
+from dsel.search.running.procedures import as_estimator, returned_model
+
+PREFIT: Final = "prefit"
+OPTIONS: Final = (
+    "delta",
+    "max_pool_rows",
+    "random_state",
+    "fit_params",
+    "loss",
+    "report",
+    "report_by",
+    "n_queries",
+    "groups",
+)
+RUNNING: Final = (
+    "out",
+    "storage_options",
+    "on_failure",
+    "on_progress",
+    "verbose",
+    "n_jobs",
+)
+OF_PREFIT: Final = ("delta", "loss", "groups")
+OF_PREFIT_GROUPS: Final = ("random_state",)
+"""Draws the row of each group, and nothing where there are none."""
+
+
+@overload
+def certify(
+    model: Any,
+    X: Any,
+    y: Any,
+    pool: None = None,
+    *,
+    cv: Literal["prefit"],
+    deploy: None = None,
+    client: None = None,
+    **options: Any,
+) -> PrefitCertificate: ...
+@overload
+def certify(
+    model: Any,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    cv: int = 5,
+    deploy: str | None = None,
+    client: Any = None,
+    **options: Any,
+) -> Outcome: ...
+def certify(
+    model: Any,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    cv: int | str = 5,
+    deploy: str | None = None,
+    client: Any = None,
+    **options: Any,
+) -> Outcome | PrefitCertificate:
+    """Say how wrong the model of any search, pipeline or function can be.
+
+    The model is fitted anew: once without each fold, on the other folds, and with a
+    pool once on all rows. What the bound is about is one of these new models, which the
+    outcome holds. A model that is fitted already, and shall stay as it is, is certified
+    on rows that it has not seen by ``cv="prefit"``; then nothing is fitted.
+
+    Parameters
+    ----------
+    model
+        A scikit-learn classifier or regressor, such as a `GridSearchCV` or a pipeline
+        with a feature selection, of which unfitted clones are fitted; or a function of
+        features and labels that returns a new fitted one (a regressor where `loss` is
+        of regressors, or `y` has fractions). Whatever it does with the rows that
+        it is given is allowed; it must see no others. With ``cv="prefit"`` a fitted
+        model, or a path that `dsel.results.open_model` opens.
+    X, y, pool
+        Labeled rows, their labels and unlabeled rows, as `plan_search` takes them. With
+        ``cv="prefit"`` labeled rows that the model has not seen, and no pool.
+    cv
+        Folds, at least 2: the model is fitted once without each. Few large folds give
+        a smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
+    deploy
+        Which model is deployed: ``"one_fold"``, the default, that of the best fold, or
+        ``"all_rows"``, which needs a pool. Both are certified at once.
+    client
+        A `distributed.Client`; None means the current one, else local threads. Each fit
+        is one task.
+    **options
+        ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
+        estimator), ``loss``, ``report``, ``report_by``, ``groups`` and ``n_queries`` as
+        `plan_search` takes them; ``out``, ``storage_options``, ``on_failure``,
+        ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The inner splitter
+        of a model, or a function with a parameter ``groups``, gets the groups of its
+        rows. With ``cv="prefit"`` ``delta``, ``loss`` and ``groups`` only, of which one
+        row each is drawn by ``random_state``, 0 by default.
+
+    Returns
+    -------
+    Outcome or PrefitCertificate
+        ``choice``, ``certificates`` and ``models`` by deployment; ``model`` is the one
+        that is deployed. With ``cv="prefit"`` the certificate of the model as it is.
+
+    Raises
+    ------
+    TypeError
+        Where `model` is neither an estimator nor a function, or an option is none of
+        these.
+    ValueError
+        Where `deploy` is ``"all_rows"`` without a pool.
+    AllFitsFailedError
+        Where fitting raises without every fold, or a function returns what is not
+        fitted.
+
+    See Also
+    --------
+    plan_search : The candidates of a grid.
+    compare_models : Whether one fitted model is better than another.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
+    errors of both models are at most their certificates' bounds, whatever and however
+    many candidates were tried. With ``cv="prefit"``: the error of the model is at most
+    the bound with probability at least ``1 - delta`` over the rows.
+    Assumes: what the certificates list; A3 says here that the model saw only the rows
+    that it was fitted to, and with ``cv="prefit"`` that it saw none of these rows.
+    Source: the test-set bound for each fold and the union bound over folds;
+    :func:`dsel.bounds.nested_one_fold`, :func:`dsel.bounds.nested_all_rows`. With
+    ``cv="prefit"``: Clopper and Pearson, "The use of confidence or fiducial limits
+    illustrated in the case of the binomial", Biometrika 26 (1934).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GridSearchCV(SVC(), {"C": [0.1, 1, 10]}, cv=3)
+    >>> outcome = certify(search, X, y, cv=3, random_state=0)
+    >>> outcome.certificates["one_fold"].certified
+    True
+    >>> type(outcome.model).__name__
+    'GridSearchCV'
+
+    A model that is fitted already, on rows that it has not seen:
+
+    >>> fitted = SVC().fit(X[::2], y[::2])
+    >>> print(certify(fitted, X[1::2], y[1::2], cv="prefit").headline())
+    Error at most 13.6% (95% confidence), model as given, 75 rows it has not seen
+    """
+    if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
+        given = {"pool": pool, "deploy": deploy, "client": client}
+        named = {name for name, value in given.items() if value is not None}
+        known = {*OF_PREFIT}
+        if options.get("groups") is not None:
+            known |= {*OF_PREFIT_GROUPS}
+        if unknown := sorted((named | {*options}) - known):
+            raise TypeError(
+                f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
+                f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "
+                f"the model anew without each fold."
+            )
+        return certify_prefit(model, X, y, **options)
+    if isinstance(cv, str):
+        raise ValueError(
+            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
+            f"is for "
+            f"a model that is fitted already and rows that it has not seen."
+        )
+    is_estimator = callable(getattr(model, "fit", None))
+    if isinstance(model, type) or not (is_estimator or callable(model)):
+        raise TypeError(
+            f"`model` must be a classifier or a regressor with `fit`, or a function of "
+            f"features and labels that returns a fitted one, got {show(model)}."
+        )
+    if unknown := sorted(set(options) - {*OPTIONS, *RUNNING}):
+        raise TypeError(
+            f"`certify` has no option `{unknown[0]}`: `model` selects by itself, and "
+            f"in addition to `cv`, `deploy` and `client` there are "
+            f"{', '.join((*OPTIONS, *RUNNING))}."
+        )
+    if options.get("fit_params") and not is_estimator:
+        raise TypeError(
+            f"`fit_params` {sorted(options['fit_params'])} cannot be passed to a "
+            f"function, which gets features and labels only; pass an estimator, or put "
+            f"them into columns of `X`."
+        )
+    candidate = model
+    if not is_estimator:
+        candidate = as_estimator(model, y, options.get("loss"))
+    running = {name: options.pop(name) for name in RUNNING if name in options}
+    plan = plan_search(
+        None,
+        [candidate],
+        X,
+        y,
+        pool,
+        certificate="nested",
+        deploy=deploy,
+        cv=cv,
+        **options,
+    )
+    outcome = plan.run(client, **running)
+    if is_estimator:
+        return outcome
+    return replace(outcome, make_models=partial(_return_models, outcome))
+
+
+def certify_selection(
+    procedure: Any, X: ArrayLike, y: ArrayLike, pool: object = None, **options: Any
+) -> Outcome:
+    """Certify a model by its folds: the old name of `certify`.
+
+    It warns, and goes with 0.4.
+
+    Parameters
+    ----------
+    procedure
+        What `certify` takes as `model`.
+    X, y, pool
+        As `certify` takes them.
+    **options
+        As `certify` takes them, other than ``cv="prefit"``.
+
+    Returns
+    -------
+    Outcome
+        See `certify`.
+
+    See Also
+    --------
+    certify : The same, with all that there is to say about it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore", category=FutureWarning):
+    ...     certify_selection(GaussianNB(), X, y, random_state=0).certificate.certified
+    True
+    """
+    warn(
+        "`certify_selection` is now called `certify`, with the same arguments; the old "
+        "name goes with dsel 0.4.",
+        FutureWarning,
+    )
+    outcome: Outcome = certify(procedure, X, y, pool, **options)
+    return outcome
+
+
+def _return_models(outcome: Outcome) -> dict[str, Any]:
+    """Return the fitted models that the user's function returned."""
+    return {name: returned_model(model) for name, model in outcome.models.items()}

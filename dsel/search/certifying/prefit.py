@@ -1,0 +1,118 @@
+"""The exact bound of a model that is fitted already: nothing is fitted."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from dsel.arrays import Integers
+from dsel.checks import check_delta
+from dsel.data.equal_rows import comparable
+from dsel.data.groups import row_groups, take_groups
+from dsel.data.identity import row_hashes
+from dsel.data.labeled import (
+    check_labels,
+    check_numbers,
+    checked_features,
+    codes_of,
+)
+from dsel.data.row_random import seed_from
+from dsel.families.answers import predict_codes_or_numbers
+from dsel.families.kinds import is_regressor
+from dsel.losses.base import FoldCounts, Rows
+from dsel.losses.declared import declare_losses
+from dsel.results.caveats import Caveat, Effect
+from dsel.results.certificate import Assumption, full_list
+from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
+from dsel.search.certifying.compare_models import fitted_model
+from dsel.search.running.procedures import returned_model
+
+
+def certify_prefit(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    loss: Any = "error",
+    groups: Any = None,
+    random_state: Any = 0,
+) -> PrefitCertificate:
+    """Bound the loss of a fitted model by rows that it has not seen.
+
+    Where rows come in groups, one row of each is drawn and counted. The seed of the
+    draw is fixed unless one is given: the smallest of several bounds is none.
+
+    Source: Clopper and Pearson (1934). See `dsel.certify`.
+    """
+    delta = check_delta(delta)
+    model = fitted_model(model, "model", takes_regressors=True)
+    is_regression = is_regressor(returned_model(model))
+    X, keys = take_groups(X, groups)
+    features, _ = checked_features(X, as_frame=True)
+    n_rows = features.shape[0]
+    labels = check_numbers(y) if is_regression else check_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"`y` must have a label for each row of `X`, got {len(labels)} labels for "
+            f"{n_rows} rows."
+        )
+    classes = np.empty(0) if is_regression else _all_classes(labels, model)
+    declared = declare_losses(loss, False, classes).main
+    # The model gets the rows as the caller has them: it was fitted on such ones.
+    rows = X.compute() if hasattr(X, "compute") else X
+    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    of_rows = None if keys is None else row_groups(keys, n_rows)
+    if of_rows is not None:
+        drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
+        rows, features = _safe_indexing(rows, drawn), features[drawn]
+        labels, n_rows = labels[drawn], len(drawn)
+    targets = labels if is_regression else codes_of(labels, classes)
+    predicted = predict_codes_or_numbers(model, rows, classes)
+    counts = declared.statistic.count(Rows(rows, targets), predicted)
+    # One fold whose model is the given one: every loss bounds it as it bounds others.
+    fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))
+    [limit] = declared.limits(fold, delta)
+    known = [] if of_rows is None else [Assumption("A1", says=NEW_GROUPS)]
+    return PrefitCertificate(
+        float(limit),
+        delta,
+        "holdout",
+        AS_GIVEN,
+        assumptions=full_list(known, has_pool=False),
+        estimate=declared.estimate(fold),
+        n_labeled=n_rows,
+        loss=repr(declared),
+        says=f"{declared.label} at most",
+        largest=declared.largest,
+        caveats=_duplicates(features),
+        n_groups=0 if of_rows is None else of_rows.n_groups,
+    )
+
+
+def _all_classes(labels: Any, model: Any) -> Any:
+    """Return the classes that the rows or the model know, in sorted order."""
+    known = np.asarray(getattr(model, "classes_", labels[:0]))
+    if known.ndim != 1:
+        known = labels[:0]
+    if len(known) and isinstance(known[0], str) != isinstance(labels[0], str):
+        raise TypeError(
+            f"`y` must hold labels of the type that `model` predicts, such as "
+            f"{known.tolist()[0]!r}, got {labels.tolist()[0]!r}; convert one of them."
+        )
+    return np.unique(np.concatenate([known, labels]))
+
+
+def _duplicates(features: Any) -> tuple[Caveat, ...]:
+    """Return a caveat where rows are duplicates of each other, as bootstraps have."""
+    hashes = row_hashes(comparable(features, np.dtype(np.float64)))
+    first: Integers = np.unique(hashes, return_index=True)[1]
+    n_copies = len(hashes) - len(first)
+    if not n_copies:
+        return ()
+    text = (
+        f"{n_copies:,} of {len(hashes):,} rows are duplicates of another row: if they "
+        f"are copies of the same records, rows are not independent (A1), so take each "
+        f"once"
+    )
+    return (Caveat(Effect.WEAKENS, text),)

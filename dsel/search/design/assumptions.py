@@ -1,0 +1,304 @@
+"""What a certificate assumes: by design, checked, or declared; and remarks on the rows.
+
+Checked are what an honest user falls into and a look at the rows shows: groups and
+splitters of one's own, and in one pass over the pool the rows that equal labeled ones
+and a two-sample test. A forest is trained on one half of a sample to tell labeled rows
+from pool rows, and scores the other half. If all rows come from one population, its
+scores there are independent of which rows are labeled, so all assignments of "labeled"
+and "pool" are equally likely, and a permutation test gives an exact p-value. No class
+label is used.
+
+A learner that reads held-out rows from a file, a module or a closure lies to its user;
+no code looks for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import add
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from dsel.data.equal_rows import comparable, duplicate_finder
+from dsel.data.frames import Frame, concatenate_rows, encode_rows
+from dsel.data.identity import row_hashes
+from dsel.data.labeled import LabeledRows
+from dsel.data.pool import Pool
+from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
+from dsel.data.sampled_rows import SampledRows
+from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.certificate import VIOLATED, Assumption
+from dsel.search.design.folds import CVScheme
+
+SAMPLE_ROWS: Final = 500
+"""Rows of the pool that are compared with as many labeled ones."""
+FEWEST_ROWS: Final = 40
+"""With fewer rows of either kind there is no test."""
+N_PERMUTATIONS: Final = 999
+ALARM: Final = 0.001
+"""The p-value below which rows are said to differ: one false alarm in 1000 searches."""
+MANY_COPIES: Final = 0.01
+"""Share of labeled rows with a copy in another fold that a remark is worth."""
+SMALL_POOL: Final = 1_000
+FEW_ROWS: Final = 20
+"""Folds with fewer rows bound almost nothing."""
+_FEW_VALUES: Final = 10
+_TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
+"""By how much a scaled column's moments may differ; else 1e-5, as of four decimals."""
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """What one pass over the pool showed; no label was used."""
+
+    equal_rows: int = 0
+    """Pool rows that equal a labeled row."""
+    auc: float = float("nan")
+    """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
+    p_value: float = 1.0
+    """Probability that chance alone does as well."""
+    fitting_equal_rows: int = 0
+    """Rows that equal labeled ones in the part of the pool that learners are given."""
+    telling_column: str | None = None
+    """The column by which the test tells the rows apart best; None without a test."""
+
+
+def look_at_pool(
+    pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
+) -> tuple[PoolFacts, SampledRows | None]:
+    """Count rows that equal labeled ones, and make the two-sample test, in one pass.
+
+    Returns what was found, and rows by which later passes see that they read others.
+    """
+    share = min(1.0, SAMPLE_ROWS / pool.n_rows)
+    find_duplicates = duplicate_finder(pool, labeled)
+
+    def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any], list[Any]]:
+        """Return the equal rows of a block, and its part of the sample."""
+        words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
+        drawn = np.flatnonzero(words * 2.0**-53 < share)
+        n_equal = int(find_duplicates(X).sum())
+        if not len(drawn):
+            return n_equal, [], []
+        return n_equal, [rows[drawn]], [X[drawn]]
+
+    n_equal, numbers, rows = pool.reduce(
+        look,
+        lambda earlier, later: tuple(map(add, earlier, later)),
+        client=client,
+        allow_nan=allow_nan,
+    )
+    if not rows:
+        return PoolFacts(n_equal), None
+    sample = concatenate_rows(rows)
+    known = SampledRows.of(pool, np.concatenate(numbers), sample)
+    if min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
+        return PoolFacts(n_equal), known
+    test = two_sample_test(labeled.X, sample, seed=seed)
+    column = test.column_names(labeled.columns)[0]
+    facts = PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
+    return facts, known
+
+
+def count_fitting_rows(
+    fitting: Pool, labeled: LabeledRows, *, allow_nan: bool, client: Any = None
+) -> int:
+    """Return how many pool rows that learners are given equal labeled rows."""
+    find_duplicates = duplicate_finder(fitting, labeled)
+
+    def count(X: Any, rows: NDArray[np.int64]) -> int:
+        return int(find_duplicates(X).sum())
+
+    n_equal: int = fitting.reduce(count, add, client=client, allow_nan=allow_nan)
+    return n_equal
+
+
+def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
+    """Return why models may have seen rows that they are tested on, through the pool.
+
+    Equal rows that are other records would break nothing, but content cannot tell them
+    from the labeled records; only who made the pool knows.
+    """
+    n = facts.fitting_equal_rows
+    if not n or fitting is None or fitting.other_records:
+        return []
+    text = (
+        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
+        f"learners are given equal labeled rows, so a model may have met rows that it "
+        f"is tested on (take the labeled records out of the pool by their index or id, "
+        f"never by their values; or, if these are other records, declare it by "
+        f"open_pool(..., other_records=True))"
+    )
+    return [Caveat(Effect.VOIDS, text)]
+
+
+class TwoSampleTest(NamedTuple):
+    """How well a classifier tells two tables of rows apart."""
+
+    auc: float
+    """Probability that a row of the second table scores higher than one of the first;
+    0.5 by guessing."""
+    p_value: float
+    """Probability that chance alone does as well."""
+    columns: tuple[int, ...]
+    """Columns by how much the classifier uses them, the most used one first."""
+
+    def column_names(self, names: Sequence[str] | None) -> list[str]:
+        """Return the names of the columns, or their numbers where they have none."""
+        return [str(at) if names is None else names[at] for at in self.columns]
+
+
+def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
+    """Compare rows by a classifier; see the head of this module.
+
+    Missing values may stand in all but CSR. The seed is that of the halves, the forest
+    and the permutations.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # takes a while to import
+
+    rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
+    drawn = []
+    for each in map(encode_rows, (labeled, unlabeled)):
+        if each.shape[0] > SAMPLE_ROWS:
+            rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
+            each = each[np.sort(rows)]
+        drawn.append(each)
+    # In float32, since the float32 next to 0.1 is another number, by which trees would
+    # tell equal records of two tables. Of a value its place among those of its column,
+    # which is all that matters to a forest: scikit-learn's takes values that differ by
+    # less than 1e-7 for equal. Zeros of CSR rows stay zeros.
+    with np.errstate(over="ignore"):
+        X = concatenate_rows(drawn).astype(np.float32)
+    if sparse.issparse(X):
+        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
+        X.data = (places[:-1] - places[-1]).astype(np.float64)
+    else:
+        X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
+    is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
+    is_scored = np.zeros(len(is_pool), dtype=bool)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(is_pool == kind))
+        is_scored[rows[: len(rows) // 2]] = True
+    forest = RandomForestClassifier(
+        n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
+    ).fit(X[~is_scored], is_pool[~is_scored])
+    scores = forest.predict_proba(X[is_scored])[:, 1]
+    # The mean rank of one kind, beside what it is in random assignments.
+    ranks, scored = stats.rankdata(scores), is_pool[is_scored]
+    n_pool, n_labeled = int(scored.sum()), int((~scored).sum())
+    shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
+    seen = ranks[scored].sum()
+    as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
+    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
+    # Of equal ones the first, as `argmax` would have it.
+    columns = np.argsort(-forest.feature_importances_, kind="stable")
+    p_value = (1 + as_good) / (1 + N_PERMUTATIONS)
+    return TwoSampleTest(float(auc), p_value, tuple(columns.tolist()))
+
+
+def with_pool_facts(
+    assumptions: Sequence[Assumption], facts: PoolFacts
+) -> tuple[Assumption, ...]:
+    """Return the assumptions with what the pass over the pool showed about A1."""
+    shifted = facts.p_value <= ALARM  # probably the rows are not of one population
+    finding = f"{facts.equal_rows:,} pool rows equal a labeled row"
+    if facts.equal_rows == 1:
+        finding = "1 pool row equals a labeled row"
+    if not facts.equal_rows:
+        finding = "no pool row equals a labeled row"
+    if np.isnan(facts.auc):
+        finding += "; too few rows for a two-sample test"
+    else:
+        finding += (
+            f"; a classifier {'tells' if shifted else 'does not tell'} labeled rows "
+            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}, the alarm "
+            f"is at {ALARM:g})"
+        )
+        if shifted and facts.telling_column is not None:
+            finding += f" by column {facts.telling_column} more than by others"
+    return tuple(
+        Assumption("A1", VIOLATED if shifted else each.state, finding)
+        if each.name == "A1" and (shifted or not each.is_violated)
+        else each
+        for each in assumptions
+    )
+
+
+def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
+    """Return what makes a number doubtful, though it breaks no assumption for sure."""
+    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    found = [_standardised(X), _copies(labeled.X, scheme)]
+    trained, n_classes = [], len(labeled.classes)
+    if n_classes:
+        trained = [
+            len(np.unique(labeled.y[each.train_rows]))
+            for each in scheme.splits or scheme.folds
+        ]
+    if n_lacking := sum(n < n_classes for n in trained):
+        found.append(
+            f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
+            f"never predict"
+        )
+    return make_caveats(Effect.WEAKENS, filter(None, found))
+
+
+def caveats_of_sizes(
+    scheme: CVScheme, pool: Pool | None, certificate: str, unit: str = "row"
+) -> list[Caveat]:
+    """Return why a bound will be large; what is counted in a fold is rows or groups."""
+    found = []
+    if pool is not None and pool.n_rows < SMALL_POOL:
+        found.append(
+            f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
+            f"of the bound that comes from the pool is large"
+        )
+    smallest = min(map(len, (each.test_rows for each in scheme.held_out)))
+    if certificate and smallest < FEW_ROWS:
+        found.append(
+            f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
+            f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
+        )
+    if scheme.is_nested and scheme.n_folds == 2:
+        found.append("of 2 folds, each model has seen half of the labels")
+    return make_caveats(Effect.INFO, found)
+
+
+def _standardised(X: Any) -> str:
+    if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
+        return ""
+    many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
+    if not any(many):
+        return ""
+    columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
+    spread = columns.std(axis=0)
+    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and any(
+        (np.abs(each - 1.0) <= near).all()
+        for each in (spread, columns.std(axis=0, ddof=1))
+    ):
+        return (
+            "every column of the labeled rows has mean 0 and variance 1: if they were "
+            "scaled with the held-out rows, put the scaler into a pipeline (A3)"
+        )
+    return ""
+
+
+def _copies(X: Any, scheme: CVScheme) -> str:
+    """Return a remark where labeled rows have copies in other folds."""
+    hashes = row_hashes(comparable(X, np.dtype(np.float64)))
+    fold_of = pd.Series(-1, np.arange(len(hashes)))
+    for number, split in enumerate(scheme.held_out):
+        rows = split.test_rows
+        if scheme.is_plain_random:  # of groups, a fold has more rows than are counted
+            rows = np.setdiff1d(fold_of.index, split.train_rows)
+        fold_of[rows] = number
+    n_copied = int((fold_of.groupby(hashes).transform("nunique") > 1).sum())
+    if n_copied < max(1, MANY_COPIES * len(hashes)):
+        return ""
+    return (
+        f"{n_copied:,} of {len(hashes):,} labeled rows equal rows of other folds: if "
+        f"they are copies of the same records, rows are not independent (A1), so take "
+        f"each once; to balance classes use class_weight"
+    )

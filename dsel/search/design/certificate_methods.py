@@ -1,0 +1,395 @@
+"""How a bound is made: one object for each certificate, and one for estimates.
+
+A method says what ranks candidates, how some are pruned, which models are trained and
+deployed, and which options it takes. Other files ask the object what it does; a name
+tells only whether a number is of the certificate that a plan declared.
+
+To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
+its name in `dsel.results.certificate.CERTIFICATES`, and an instance here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from typing import Any, Final
+
+from dsel import names
+from dsel.checks import check_choice, check_integer, show
+from dsel.criteria import get_criterion
+from dsel.criteria.base import Criterion
+from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
+from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.search.design.folds import (
+    CVScheme,
+    number_of_folds,
+    scheme_of_folds,
+    scheme_of_halves,
+    scheme_of_pairs,
+    with_leave_one_out,
+)
+
+DEFAULT_FOLDS: Final = 5
+DEFAULT_HALVINGS: Final = 30
+HALVING: Final = "halving"
+EXACT: Final = "exact"
+NO_PRUNING: Final = ""
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The options of `plan_search` that depend on each other through the method."""
+
+    certificate: str | None
+    criterion: str | None
+    deploy: str | None
+    prune: str | bool | None
+    cv: Any
+    n_rows: int
+    """Labeled rows."""
+    groups: RowGroups | None
+    """Groups of the labeled rows, as `groups` has them."""
+    are_passed_on: bool
+    """Whether `fit_params` have groups, of which no folds are made."""
+    has_pool: bool
+    is_regression: bool = False
+    """Whether candidates predict numbers."""
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether folds are drawn at random, not given by a splitter or a list."""
+        # A number is of folds, or of random halvings.
+        is_number = self.cv is None or isinstance(self.cv, Real)
+        return is_number or bool(number_of_folds(self.cv, self.n_rows))
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether what is drawn at random is independent: rows, or whole groups."""
+        return self.is_plain and (self.groups is not None or not self.are_passed_on)
+
+    @property
+    def by_groups(self) -> bool:
+        """Whether random folds are of whole groups."""
+        return self.is_plain and self.groups is not None
+
+
+@dataclass(frozen=True)
+class SchemeOptions:
+    """What decides which models are trained."""
+
+    cv: Any
+    labeled: LabeledRows
+    seed: int
+    groups: RowGroups | None
+    n_candidates: int
+    criterion: Criterion
+
+
+@dataclass(frozen=True)
+class CertificateMethod:
+    """One way to bound the error of a model, or to estimate it."""
+
+    name: str
+    """Value of `certificate=`; "" for an estimate, as the cube has it."""
+    ranks_by: str
+    """Criterion that ranks the candidates."""
+    pruning: str
+    """How candidates are pruned where nothing else is wanted."""
+    deploys: str
+    """Which model is deployed where nothing else is wanted."""
+    make_scheme: Callable[[SchemeOptions], CVScheme]
+    """Returns which models are trained, and on which rows each is tested."""
+    check_options: Callable[["CertificateMethod", MethodOptions], None]
+    """Raises ValueError where the method cannot do what options want."""
+    takes_numbers: bool = False
+    """Whether candidates may be regressors."""
+    is_nested: bool = False
+    """Whether the search is made without each fold, too. Then candidates cost nothing,
+    any loss can be bounded, and there are two models to be deployed."""
+    takes_prior: bool = False
+    """Whether delta may be divided among the candidates by weights."""
+
+    @property
+    def is_guarantee(self) -> bool:
+        """Whether it gives a bound, not an estimate."""
+        return bool(self.name)
+
+    @property
+    def criterion(self) -> Criterion:
+        """What ranks the candidates."""
+        return get_criterion(self.ranks_by)
+
+    @property
+    def needs_pool(self) -> bool:
+        """Whether it has no number without a pool; a nested search has one of two."""
+        return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
+
+
+def choose_method(options: MethodOptions) -> CertificateMethod:
+    """Return the method that options mean; ValueError where they contradict it."""
+    certificate, criterion = options.certificate, options.criterion
+    if certificate is not None:
+        check_choice(certificate, "certificate", CERTIFICATES)
+    if options.deploy is not None:
+        check_choice(options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
+    if certificate is not None:
+        method = METHODS[certificate]
+    elif criterion is None and options.is_covered:
+        method = NESTED
+    else:
+        ranking = "mean_squared_error" if options.is_regression else "cv_error"
+        method = estimate_by(ranking if criterion is None else criterion)
+    if certificate and criterion is not None:
+        raise ValueError(
+            f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
+            f"leave one of them out."
+        )
+    check_kind(method, options)
+    method.check_options(method, options)
+    return method
+
+
+def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
+    """Raise ValueError where a method is for the other kind of candidates."""
+    of_numbers = method.criterion.of_regressors
+    raise_first(
+        (
+            options.is_regression and method.name and not method.takes_numbers,
+            f"`certificate` {method.name!r} is for classifiers; regressors have "
+            f"'nested', and for a hold-out set of your own dsel.certify(model, X, y, "
+            f"cv='prefit').",
+        ),
+        (
+            options.is_regression and not method.name and not of_numbers,
+            f"`criterion` of regressors is 'mean_squared_error', got "
+            f"{show(method.ranks_by)}; leave it out.",
+        ),
+        (
+            of_numbers and not options.is_regression,
+            "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
+        ),
+    )
+
+
+def choose_pruning(prune: object, method: CertificateMethod) -> str:
+    """Return how candidates are pruned, `NO_PRUNING` where none is."""
+    if prune is None or prune is True:
+        return method.pruning
+    if prune is False:
+        return NO_PRUNING
+    if isinstance(prune, str) and prune in (HALVING, EXACT):
+        return prune
+    raise ValueError(
+        f"`prune` must be True, False, 'halving' or 'exact', got {show(prune)}; True "
+        f"takes 'halving' for a nested search, else 'exact'."
+    )
+
+
+def raise_first(*problems: tuple[Any, str]) -> None:
+    """Raise ValueError with the text of the first problem that is one."""
+    for is_wrong, text in problems:
+        if is_wrong:
+            raise ValueError(text)
+
+
+def check_nested(method: CertificateMethod, options: MethodOptions) -> None:
+    """Raise ValueError where folds are not drawn, or a model is not there."""
+    del method  # all texts are about the nested search
+    wants_all_rows = options.deploy == ALL_ROWS
+    raise_first(
+        (
+            not options.is_plain,
+            f"`certificate` 'nested' needs plain random folds, got a "
+            f"{type(options.cv).__name__}; give `cv` as a number, and where rows come "
+            f"in groups `groups`. For estimates by other folds use plan_search without "
+            f"`certificate`.",
+        ),
+        (
+            not options.is_covered,
+            "`certificate` 'nested' makes folds of whole groups where they are passed "
+            "as `groups`, got them in `fit_params`; pass `groups` by itself, and `fit` "
+            "gets those of its rows where it wants them.",
+        ),
+        (
+            options.by_groups and wants_all_rows,
+            "`deploy` 'all_rows' compares two models on rows of the pool, which have "
+            "no `groups`; use deploy='one_fold', or leave `groups` out.",
+        ),
+        (
+            wants_all_rows and not options.has_pool,
+            "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
+            "None; pass the pool, or use deploy='one_fold'.",
+        ),
+    )
+
+
+def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
+    """Raise ValueError where a search that counts all candidates lacks what it reads.
+
+    It has one model, and drops no candidate that could win.
+    """
+    what = "certificate" if method.is_guarantee else "criterion"
+    got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
+    # Whoever asks for an estimate is shown another estimate.
+    without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
+    raise_first(
+        (
+            options.by_groups and method.is_guarantee and method.needs_pool,
+            f"`certificate` {method.name!r} compares models on rows of the pool, which "
+            f"have no `groups`; use 'nested', which reads none, or leave `groups` out.",
+        ),
+        (
+            method.needs_pool and not options.has_pool,
+            f"`{what}` {method.name or method.ranks_by!r} needs unlabeled rows, but "
+            f"`pool` is None; pass the pool, or use {without_pool}, which needs none.",
+        ),
+        (
+            choose_pruning(options.prune, method) == HALVING,
+            "`prune` 'halving' is for certificate='nested'; use 'exact' or False.",
+        ),
+        (
+            options.deploy,
+            f"`deploy` {options.deploy!r} is for certificate='nested', which has two "
+            f"models to hand over, got {got}; leave `deploy` out.",
+        ),
+    )
+
+
+def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
+    """Raise ValueError where a criterion gives no estimate, or lacks what it reads."""
+    raise_first(
+        (
+            method.criterion.of_declared_loss,
+            "`criterion` 'mean_loss' is that of a declared loss; leave it out, and "
+            'write loss=dsel.losses.recall("fraud") or another.',
+        ),
+        (
+            method.criterion.is_guarantee,
+            f"`criterion` is for estimates, got {show(method.ranks_by)}; write "
+            f"certificate={method.ranks_by!r}.",
+        ),
+    )
+    check_exhaustive(method, options)
+
+
+def nested_scheme(options: SchemeOptions) -> CVScheme:
+    """Return the trainings without each pair of folds, then without each fold."""
+    n_rows, cv = options.labeled.n_rows, options.cv
+    k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
+    assert k is not None  # `check_nested` has refused other splitters
+    # Of two folds each is halved, unless there is nothing to choose.
+    needs_halves = k == 2 and options.n_candidates > 1
+    check_groups(options.groups, k, 4 if needs_halves else k)
+    return scheme_of_pairs(
+        k,
+        n_rows,
+        options.seed,
+        n_candidates=options.n_candidates,
+        groups=options.groups,
+    )
+
+
+def certified_folds(options: SchemeOptions) -> CVScheme:
+    """Return the trainings without each fold, of which one row a group is counted."""
+    return plain_folds(options, is_certified=True)
+
+
+def first_fold(options: SchemeOptions) -> CVScheme:
+    """Return the training without the first fold."""
+    scheme = certified_folds(options)
+    return replace(scheme, splits=scheme.splits[:1], n_folds=1)
+
+
+def estimate_scheme(options: SchemeOptions) -> CVScheme:
+    """Return what the criterion of an estimate reads: halves, folds, single rows."""
+    rule, n_rows = options.criterion, options.labeled.n_rows
+    if rule.by_halves:
+        repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
+        repeats = check_integer(repeats, "cv", at_least=1)
+        scheme = scheme_of_halves(n_rows, repeats, options.seed)
+    else:
+        scheme = plain_folds(options, is_certified=False)
+    reads_rows = rule.by_halves or names.LOO_ERRORS in rule.needs
+    if reads_rows and options.groups is not None:
+        raise ValueError(
+            f"`groups` are not kept together by {rule.name!r}, which is counted by "
+            f"random halves or row by row; leave them out, or search without "
+            f"`criterion`."
+        )
+    if names.LOO_ERRORS in rule.needs:
+        scheme = with_leave_one_out(scheme, n_rows)
+    return scheme
+
+
+def plain_folds(options: SchemeOptions, *, is_certified: bool) -> CVScheme:
+    """Return the trainings without each fold and on all rows."""
+    labeled = options.labeled
+    cv = DEFAULT_FOLDS if options.cv is None else options.cv
+    k = number_of_folds(cv, labeled.n_rows)
+    if k is not None:
+        check_groups(options.groups, k, k)
+    return scheme_of_folds(
+        cv,
+        labeled.X,
+        labeled.labels,
+        options.seed,
+        groups=options.groups,
+        is_certified=is_certified,
+    )
+
+
+def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
+    """Raise ValueError where there are fewer groups than folds are made of."""
+    if groups is not None and groups.n_groups < fewest:
+        raise ValueError(
+            f"`groups` must have at least {fewest} groups for cv={n_folds}, got "
+            f"{groups.n_groups}; use fewer folds, or label rows of more groups."
+        )
+
+
+# Halving may drop what the whole grid would choose, and no bound depends on it: the
+# searches without a fold are halved by rows that they may see.
+NESTED: Final = CertificateMethod(
+    "nested",
+    "cv_error",
+    HALVING,
+    ONE_FOLD,
+    nested_scheme,
+    check_nested,
+    takes_numbers=True,
+    is_nested=True,
+)
+CV_BOUND: Final = CertificateMethod(
+    "cv_bound",
+    "cv_bound",
+    EXACT,
+    ALL_ROWS,
+    certified_folds,
+    check_exhaustive,
+    takes_prior=True,
+)
+# Limits of all folds of all candidates hold at once, so the mean of a candidate's
+# limits may rank, and the smallest of the chosen one is its bound.
+BEST_FOLD: Final = replace(CV_BOUND, name="best_fold")
+# The first fold and no other: the smallest limit of several would have to be paid for.
+HOLDOUT: Final = CertificateMethod(
+    "holdout",
+    "holdout",
+    EXACT,
+    ONE_FOLD,
+    first_fold,
+    check_exhaustive,
+)
+METHODS: Final[Mapping[str, CertificateMethod]] = {
+    each.name: each for each in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
+}
+"""The methods that give a guarantee, by name."""
+
+
+def estimate_by(criterion: str) -> CertificateMethod:
+    """Return the method that ranks by an estimate, and certifies nothing."""
+    get_criterion(criterion)  # raises where there is none
+    return CertificateMethod(
+        "", criterion, EXACT, ALL_ROWS, estimate_scheme, check_estimate
+    )

@@ -1,0 +1,255 @@
+"""Which models answer a row of the pool, and where their disagreements are counted.
+
+A comparison names the splits whose models predict each row, two by two, and the bin of
+the cube in which a disagreement is counted. (*Queries* are labels of pool rows that a
+person is asked for: rows that `count_and_draw` draws.)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.data.equal_rows import FindDuplicates
+from dsel.data.pool import Block
+from dsel.data.row_random import (
+    RANDOM_FOLD_STREAM,
+    row_random,
+    row_random_at,
+    uniform_integers,
+)
+from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
+from dsel.search.design.drawn_rows import DrawnRows
+
+Codes = NDArray[np.int64]
+
+
+class Comparison:
+    """Pairs of answers to every pool row, and the bins of their differences."""
+
+    variable: str
+    """Name of the cube's variable that the counts become."""
+    n_bins: int
+    """Bins of a candidate; unless a comparison says otherwise, one for each pair."""
+    n_queries: int = 0
+    """Rows that are drawn to be labeled."""
+
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return split numbers, as `FittedGroup.predict` takes them, two by two.
+
+        An item is one split for all rows and candidates, (), or one for each row,
+        (n_rows,), or for each candidate, (n_candidates, 1).
+        """
+        raise NotImplementedError
+
+    def count(self, codes: Codes, block: Block) -> Codes:
+        """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
+        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
+
+    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+        """Return what `count` does, and rows drawn to be labeled."""
+        return self.count(codes, block), DrawnRows()
+
+    def rows_by_bin(self, rows: Codes) -> Codes:
+        """Count the rows that belong to each bin, shape (n_bins,)."""
+        return np.full(self.n_bins, len(rows))
+
+    def at_best_folds(self, folds: Codes) -> "Comparison":
+        """Return the comparison as it is where these folds have the fewest errors."""
+        return self
+
+
+@dataclass(frozen=True)
+class RandomFold(Comparison):
+    """The full model against a fold's model drawn for each row: f against f_rand."""
+
+    seed: int
+    n_bins: int
+    """Folds, by which is counted; split k is the full one."""
+    variable: str = names.DISAGREEMENTS
+
+    def drawn(self, rows: Codes) -> Codes:
+        """Return the fold that is drawn for each row: a function of its number."""
+        first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        if stop - first == len(rows):
+            return _drawn_folds(self.seed, self.n_bins, first, stop)
+        words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
+        return uniform_integers(words, self.n_bins)
+
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return the full split, and the fold that is drawn for each row."""
+        del candidates  # the same draws for all
+        return [np.array(self.n_bins), self.drawn(rows)]
+
+    def count(self, codes: Codes, block: Block) -> Codes:
+        """Count by the drawn fold."""
+        drawn, n = self.drawn(block.rows), self.n_bins
+        differs = codes[0] != codes[1]
+        return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
+
+    def rows_by_bin(self, rows: Codes) -> Codes:
+        """Count the rows that each fold is drawn for."""
+        return np.bincount(self.drawn(rows), minlength=self.n_bins)
+
+
+@lru_cache(maxsize=8)
+def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> Codes:
+    """Draw for consecutive rows; cached, since a block needs them several times."""
+    drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
+    drawn.setflags(write=False)
+    return drawn
+
+
+@dataclass(frozen=True)
+class BestFold(Comparison):
+    """The full model against that of the fold with the smallest error rate."""
+
+    n_folds: int
+    """Folds; split k is the full one."""
+    folds: Codes
+    """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
+    variable: str = names.BEST_FOLD_DISAGREEMENTS
+    n_bins: int = 1
+
+    def at_best_folds(self, folds: Codes) -> "BestFold":
+        """Return it for these folds."""
+        return replace(self, folds=folds)
+
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return the full split, and the best fold of each candidate."""
+        del rows
+        return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
+
+
+@dataclass(frozen=True)
+class Halves(Comparison):
+    """The two models of each random halving, splits 2r and 2r + 1."""
+
+    n_bins: int
+    """Halvings, by which is counted."""
+    variable: str = names.DISAGREEMENTS
+
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return all halves."""
+        del rows, candidates
+        return [np.array(number) for number in range(2 * self.n_bins)]
+
+
+@dataclass(frozen=True)
+class EachFold(Comparison):
+    """The model of all rows against that of each fold, by the statistics of a plan."""
+
+    folds: Mapping[Statistic, FoldCounts]
+    """What was counted on the folds."""
+    shapes: tuple[tuple[int, ...], ...]
+    """By statistic, that of what it counts of two models."""
+    find_duplicates: FindDuplicates | None
+    """Which rows of a block equal labeled ones; None where the pool has none."""
+    variable: str = "chosen"
+    n_queries: int = 0
+    best_fold: int = 0
+    """Fold whose model is deployed: rows are drawn where it and the full one differ."""
+    seed: int = 0
+    """Of the draw."""
+
+    @property
+    def n_folds(self) -> int:
+        """Folds, k; split k is the full one."""
+        return len(next(iter(self.folds.values())).n_rows)
+
+    @property
+    def n_bins(self) -> int:  # type: ignore[override]
+        """Counts of all rows, then of duplicates, by fold; statistic by statistic."""
+        return sum(2 * self.n_folds * prod(shape) for shape in self.shapes)
+
+    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+        """Return all splits, the full one last."""
+        return [np.array(split) for split in range(self.n_folds + 1)]
+
+    def count(self, codes: Codes, block: Block) -> Codes:
+        """Count by each statistic, of the only candidate there is."""
+        return self.count_and_draw(codes, block)[0]
+
+    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+        """Count by each statistic; draw rows that are no duplicates of labeled rows."""
+        predicted = codes[:, 0]
+        # Of most blocks no row equals a labeled one, and nothing of it is copied.
+        stale = np.empty(0, np.int64)
+        if self.find_duplicates is not None:
+            # Hashing rows costs as much as six linear models do: where only rows count
+            # on which models differ, others are not looked at.
+            stale = np.arange(len(block.rows))
+            if all(each.counts_differences for each in self.folds):
+                stale = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
+            if len(stale):
+                stale = stale[self.find_duplicates(block.X[stale])]
+        parts = (
+            (Rows(block.X), predicted),
+            (Rows(block.X[stale]), predicted[:, stale]),
+        )
+        found = [
+            statistic.count_pair(rows, given[fold], given[-1], counted)
+            for statistic, folds in self.folds.items()
+            for rows, given in parts
+            for fold, counted in enumerate(folds.counts)
+        ]
+        counts = np.concatenate([np.ravel(each) for each in found])[np.newaxis]
+        if not self.n_queries:
+            return counts, DrawnRows()
+        one_fold, all_rows = predicted[self.best_fold], predicted[-1]
+        # Rows that equal a labeled one may be a record that a model was trained on.
+        fresh = np.setdiff1d(
+            np.flatnonzero(one_fold != all_rows), stale, assume_unique=True
+        )
+        return counts, DrawnRows.draw(
+            self.seed,
+            block.rows[fresh],
+            one_fold[fresh],
+            all_rows[fresh],
+            self.n_queries,
+        )
+
+    def rows_by_bin(self, rows: Codes) -> Codes:
+        """Count the rows, which are the same for all bins, shape (1,)."""
+        return np.array([len(rows)])
+
+    def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
+        """Return what was counted by statistic, on a pool with so many duplicates."""
+        found, at = {}, 0
+        for statistic, shape in zip(self.folds, self.shapes, strict=True):
+            size = 2 * self.n_folds * prod(shape)
+            both = bins[at : at + size].reshape(2, self.n_folds, *shape)
+            found[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)
+            at += size
+        return found
+
+
+def count_differences(
+    comparisons: Sequence[Comparison],
+    codes_of: Callable[[list[Codes]], Codes],
+    block: Block,
+    members: Sequence[int],
+) -> list[tuple[Codes, DrawnRows]]:
+    """Count every comparison, and draw; models of one split predict once for all.
+
+    `codes_of` takes what `compared_splits` returns, and returns codes, (its length,
+    n_candidates, n_rows).
+    """
+    wanted = [each.compared_splits(block.rows, members) for each in comparisons]
+    distinct = {_key(splits): splits for items in wanted for splits in items}
+    places = {key: place for place, key in enumerate(distinct)}
+    codes = codes_of(list(distinct.values()))
+    return [
+        comparison.count_and_draw(codes[[places[_key(each)] for each in items]], block)
+        for comparison, items in zip(comparisons, wanted, strict=True)
+    ]
+
+
+def _key(splits: Codes) -> Any:
+    """Return the number of a split that predicts all rows; others are never shared."""
+    return splits.item() if splits.ndim == 0 else f"splits {id(splits)}"

@@ -1,0 +1,286 @@
+"""The fits of a run: which are submitted next, tried again, and where models are.
+
+If counts decide what is needed, candidates of smallest lower bound are fitted first;
+else as many groups as there are slots side by side, one after another. Models are kept
+where tasks made them, until no row of the pool is left to predict with them. Those that
+are lost with a worker, or a run, are fitted again.
+"""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from statistics import fmean
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.families.family import FittedGroup
+from dsel.runtime.submission import Executor
+from dsel.runtime.tasks import Finished, Task
+from dsel.search.engine.counts import CountTable, fit_key
+from dsel.search.engine.jobs import FitBatch, FitJob, FitStatus, Keep, Kept
+from dsel.search.engine.retries import Retries
+
+logger = logging.getLogger("dsel.search")
+
+TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
+PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
+
+
+@dataclass
+class BatchSize:
+    """How many jobs make a task, by how long recent jobs took.
+
+    Examples
+    --------
+    >>> size = BatchSize()
+    >>> size.seconds.append(0.1)
+    >>> size.jobs_per_task(n_left=100, n_slots=2), size.jobs_per_task(3, 2)
+    (2, 1)
+    """
+
+    task_seconds: float = TASK_SECONDS
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
+
+    def jobs_per_task(self, n_left: int, n_slots: int) -> int:
+        """Return how many of `n_left` jobs to submit as one task, at least one.
+
+        Tasks get smaller towards the end, so that all slots end at about the same time.
+        """
+        if not self.seconds:
+            return 1
+        wanted = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
+        return max(1, min(wanted, n_left // (2 * n_slots)))
+
+
+@dataclass
+class Fitting:
+    """Tasks that fit, and the models that they keep where they were made."""
+
+    table: CountTable
+    executor: Executor
+    store: Any
+    """Where finished fits are written, or None."""
+    best_first: bool
+    """Whether counts decide what is fitted next, so that the order matters."""
+    raise_failures: bool = False
+    """Whether a fit that raises ends the run."""
+    keep: Keep = Keep.NOWHERE
+    """Where models go."""
+
+    def __post_init__(self) -> None:
+        # By candidate and split: the task that keeps a model.
+        self.model_keys: dict[tuple[int, int], str] = {}
+        self.keeping: set[str] = set()  # tasks that keep models
+        # Bytes of all models that were ever fitted of a candidate.
+        self.model_nbytes: Counter[int] = Counter()
+        self.batch_size = BatchSize(
+            PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
+        )
+        # Lower bounds of all candidates before anything was counted.
+        self.floor: NDArray[np.float64] | None = None
+        self.running: dict[str, list[FitJob]] = {}  # jobs by task
+        # To be submitted before anything else: what failed once, and lost models.
+        self.again: deque[list[FitJob]] = deque()
+        self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
+        # To which place each task was sent, and where those of each group went.
+        self.places: dict[str, int] = {}
+        self.warm: dict[int, list[int]] = {}
+        self.serial = count(1)
+        self.members = [
+            np.array([candidate.number for candidate in group.candidates])
+            for group in self.table.candidate_groups
+        ]
+        self.group_of = np.empty(self.table.n_candidates, np.int64)
+        for group, numbers in enumerate(self.members):
+            self.group_of[numbers] = group
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no fit is running and none is needed."""
+        return not (self.running or self.again or self.table.open_fits.any())
+
+    def next_task(self, lower: NDArray[np.float64]) -> Task | None:
+        """Return the next task, of the best open fits; None where there is none."""
+        if self.again:
+            return self._task(self.again.popleft())
+        open_fits, n_slots = self.table.open_fits, self.executor.n_slots
+        n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
+        left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
+        size = self.batch_size.jobs_per_task(max(1, left), n_slots)
+        jobs: list[FitJob] = []
+        for group, split in self._in_order(open_fits, lower, n_slots):
+            # They may be in a job of another candidate of the group already.
+            wanted = self.table.fit_status[:, split] == FitStatus.OPEN
+            wanted &= open_fits[:, split]
+            jobs += self._jobs_of_group(group, split, wanted)
+            if len(jobs) >= size:
+                break
+        return self._task(jobs, self._place(jobs[0].group, n_slots)) if jobs else None
+
+    def _jobs_of_group(
+        self, group: int, split: int, wanted: NDArray[np.bool_]
+    ) -> list[FitJob]:
+        """Return the job of a group's wanted candidates; none where it has none."""
+        members, status = self.members[group], self.table.fit_status
+        mine = members[wanted[members]]
+        # Of models that were lost the counts are known, and stay so.
+        status[mine[status[mine, split] == FitStatus.OPEN], split] = FitStatus.SUBMITTED
+        return [FitJob(group, tuple(mine.tolist()), split)] if len(mine) else []
+
+    def _in_order(
+        self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64], n_slots: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield group and split of the open fits, in the order of submission."""
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        unknown = ~self.table.ended
+        waiting = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
+        if not self.best_first:
+            groups = list(dict.fromkeys(self.group_of[numbers].tolist()))
+            # Slots work at different groups: none waits for what another one makes.
+            groups[:n_slots] = sorted(
+                groups[:n_slots], key=lambda group: waiting[self.members[group]].sum()
+            )
+            for group in groups:
+                mine = open_fits[self.members[group]].any(axis=0)
+                yield from ((group, int(split)) for split in np.flatnonzero(mine))
+            return
+        if self.floor is None:
+            self.floor = lower.copy()
+        # Each fold that is not back yet is expected to add what each known one added.
+        # Of those of which nothing is known, who waits for fewer folds comes first.
+        n_known = np.maximum((~unknown).sum(axis=1), 1)
+        # Of failed ones the limit is infinite, and nothing is waited for.
+        growth = np.subtract(
+            lower, self.floor, out=np.zeros_like(lower), where=np.isfinite(lower)
+        )
+        likely = lower + waiting * growth / n_known
+        order = np.lexsort((numbers, waiting[numbers], likely[numbers]))
+        full, k = self.table.scheme.full, self.table.scheme.n_folds
+        for number in numbers[order]:
+            split = int(np.argmax(open_fits[number]))
+            # Before all folds have ended they may still prune the full fit.
+            if split != full or not unknown[number, :k].any():
+                yield int(self.group_of[number]), split
+
+    def _place(self, group: int, n_slots: int) -> int:
+        """Return where a task goes: where its group's tasks went, unless that is busy.
+
+        What a group shares, such as its kernel matrix, is there already.
+        """
+        load = Counter(dict.fromkeys(range(n_slots), 0))
+        load.update(self.places[key] for key in self.running if key in self.places)
+        best = min(range(n_slots), key=load.__getitem__)
+        warm = self.warm.setdefault(group, [best])
+        nearest = min(warm, key=load.__getitem__)
+        if load[nearest] > load[best] + 1:
+            warm.append(best)
+            nearest = best
+        return nearest
+
+    def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
+        """Return jobs as one task, and count them as running."""
+        first, scheme = jobs[0], self.table.scheme
+        label = self.table.candidate_groups[first.group].label
+        name = scheme.splits[first.split].label
+        key = f"fit-{label}-{name}-{next(self.serial)}"
+        self.running[key] = jobs
+        if place is not None:
+            self.places[key] = place
+        still_open = set(self.group_of[self.table.open_fits.any(axis=1)].tolist())
+        ending = frozenset({job.group for job in jobs} - still_open)
+        batch = FitBatch(tuple(jobs), self.keep, ending)
+        is_kept = self.keep is Keep.ON_WORKER
+        return Task(key, batch, keeps_output=is_kept, place=place)
+
+    def restore_models(self, members: Iterable[int]) -> bool:
+        """Fit missing models of some candidates again; return whether none is missing.
+
+        Models are lost with the worker that kept them, or with the run.
+        """
+        lost = np.zeros(self.table.fit_status.shape, bool)
+        for split in self.table.scheme.with_models:
+            for number in members:
+                lost[number, split] = (number, split) not in self.model_keys
+        none_missing = not lost.any()
+        for jobs in (*self.running.values(), *self.again):
+            for job in jobs:
+                lost[list(job.candidates), job.split] = False
+        for split in np.flatnonzero(lost.any(axis=0)).tolist():
+            for group in np.unique(self.group_of[lost[:, split]]).tolist():
+                self.again.append(self._jobs_of_group(group, split, lost[:, split]))
+        return none_missing
+
+    def fetch(self, candidate: int, split: int) -> FittedGroup | None:
+        """Return the group that holds a kept model, brought to this process.
+
+        None where it was made again on the way, and is another one than was counted.
+        """
+        of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
+        token = self.table.tokens.get((candidate, split), "")
+        for kept in of_task.values():
+            if kept.tokens.get((candidate, split)) == token:
+                return kept.models
+        return None
+
+    def forget(self, number: int) -> None:
+        """Fit a candidate again: its models are lost, or were others than counted."""
+        kept = self.model_keys.items()
+        self.model_keys = {at: key for at, key in kept if at[0] != number}
+
+    def release(self, needed: Collection[int]) -> None:
+        """Drop the tasks that keep no model of some candidates."""
+        wanted = {
+            key for (number, _), key in self.model_keys.items() if number in needed
+        }
+        for key in self.keeping - wanted:
+            self.executor.forget(key)
+        self.keeping &= wanted
+        kept = self.model_keys.items()
+        self.model_keys = {at: key for at, key in kept if key in wanted}
+
+    def take(self, finished: Finished) -> None:
+        """Write the counts of a task to the table, or submit its jobs again."""
+        jobs, table = self.running.pop(finished.key), self.table
+        self.places.pop(finished.key, None)
+        if finished.error is not None:
+            any_done = bool((table.fit_status == FitStatus.DONE).any())
+            again, given_up = self.retries.sort_out(
+                jobs, finished.error, any_done=any_done
+            )
+            self.again.extend([job] for job in again)
+            for job in given_up:
+                message = f"{type(finished.error).__name__}: {finished.error}"
+                logger.warning("fit given up: %s: %s", job, message)
+                for number in job.candidates:
+                    table.fail(number, job.split, message)
+            return
+        for fitted in finished.result:
+            job, results = fitted.job, fitted.results
+            seconds = float(np.nansum([each.seconds for each in results]))
+            failed = [r.message for r in results if r.status is FitStatus.FAILED]
+            self.batch_size.seconds.append(seconds)
+            logger.info(
+                "fit candidates=%s split=%s seconds=%.6f failed=%d",
+                job.candidates,
+                table.scheme.splits[job.split].name,
+                seconds,
+                len(failed),
+            )
+            if self.raise_failures and failed:
+                raise RuntimeError(failed[0])
+            for number, result in zip(job.candidates, results, strict=True):
+                # Why a fit failed may be gone when the run goes on.
+                if self.store is not None and result.status is FitStatus.DONE:
+                    key = fit_key(table, number, job.split)
+                    self.store.append(key, result.to_record())
+                table.add_fit(number, job.split, result)
+            if self.keep is Keep.ON_WORKER:
+                self.keeping.add(finished.key)
+                for number in job.candidates:
+                    self.model_keys[number, job.split] = finished.key
+                    share = fitted.nbytes // len(job.candidates)
+                    self.model_nbytes[number] += share

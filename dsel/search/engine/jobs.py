@@ -1,0 +1,635 @@
+"""All that runs on a worker: fits, their losses, and counts over slices of the pool.
+
+A job is a value that says what is done, and a batch runs the jobs of one task; the
+context, which is sent once, has what all jobs need. Results are what the table takes
+and the store writes. Models stay where they were fitted, but for those of the last step
+of a nested search: there a model comes back in one message with its counts, so that
+what is deployed is the object that was counted.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final, cast
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.cache import LastUse, process_cache, spare_memory
+from dsel.data.frames import Frame
+from dsel.data.pool import Block, read_blocks
+from dsel.data.sampled_rows import SampledRows
+from dsel.data.splits import Split, SplitKind
+from dsel.families.batches import has_function, refuse_batches
+from dsel.families.family import (
+    FIT_DONE,
+    Cache,
+    Candidate,
+    Family,
+    FitCounts,
+    FittedGroup,
+)
+from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.losses.base import Rows, no_predictions
+from dsel.losses.declared import DeclaredLosses
+from dsel.results.records import from_record, to_record
+from dsel.runtime.tasks import Inputs, Output
+from dsel.search.design.comparisons import Comparison, count_differences
+from dsel.search.design.drawn_rows import DrawnRows
+
+BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
+BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
+FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
+FRAME_ROWS: Final = 2**16
+NO_ROWS: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CandidateGroup:
+    """Candidates that share work, and the family that fits them."""
+
+    number: int
+    family: Family
+    candidates: tuple[Candidate, ...]
+    """In the order of their numbers."""
+    keys: tuple[str, ...]
+    """For each candidate a hash of all that its fit depends on besides the rows."""
+    label: str
+    """What the candidates have in common, for names of tasks: ``gamma=0.01``."""
+
+    def members(self, numbers: Collection[int]) -> list[Candidate]:
+        """Return the candidates of these numbers."""
+        return [each for each in self.candidates if each.number in numbers]
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """What every job of a run needs; sent to a cluster once."""
+
+    X: Any
+    """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
+    y: NDArray[Any]
+    """Class codes, or numbers."""
+    schemes: tuple[tuple[Split, ...], ...]
+    """Splits of the search, and of the last step of a nested one."""
+    candidate_groups: tuple[CandidateGroup, ...]
+    fitting_pool: Any = None
+    """Part of the pool that semi-supervised learners are fitted on, or None."""
+    allow_nan: bool = False
+    """Whether every estimator takes missing values."""
+    losses: DeclaredLosses = field(default_factory=DeclaredLosses)
+    """What ranks the candidates, and what is counted of those that are chosen."""
+    chosen: "ChosenModels | None" = None
+    """The models of the last step, for its pass over the pool."""
+    comparisons: tuple[Comparison, ...] = ()
+    """What that pass counts; each job of an ordinary pass says it by itself."""
+    sampled_rows: SampledRows | None = None
+    """Rows of the pool as an earlier pass has read them."""
+
+    def group_of(self, candidate: int) -> CandidateGroup:
+        """Return a candidate's group."""
+        groups = self.candidate_groups
+        return next(group for group in groups if group.members((candidate,)))
+
+
+class FitStatus(IntEnum):
+    """How far a fit is; the table has one for each candidate and split."""
+
+    HELD = 0
+    """Not to be made, unless a later round asks for it."""
+    OPEN = 1
+    """Needed, and not submitted."""
+    SUBMITTED = 2
+    DONE = 3
+    FAILED = 4
+
+
+class Keep(Enum):
+    """Where the models of a fit go."""
+
+    NOWHERE = 0
+    ON_WORKER = 1
+    """For passes over the pool, which are sent to where they are."""
+    IN_RESULT = 2
+    """To the driver, in one message with the counts."""
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """Candidates of a group on one split."""
+
+    group: int
+    candidates: tuple[int, ...]
+    """Candidate numbers, ascending."""
+    split: int
+    """Its number in the scheme."""
+    scheme: int = 0
+    """Number of the scheme in `JobContext.schemes`."""
+
+    def alone(self) -> list["FitJob"]:
+        """Return the jobs of each candidate."""
+        return [
+            FitJob(self.group, (number,), self.split, self.scheme)
+            for number in self.candidates
+        ]
+
+
+@dataclass(frozen=True)
+class CountJob:
+    """Models to be compared on some consecutive rows of the pool."""
+
+    start: int
+    """First global row number."""
+    stop: int
+    """One past the last."""
+    members: tuple[int, ...]
+    """Rows of the table whose models are compared: candidates, or what was chosen."""
+
+    def alone(self) -> list["CountJob"]:
+        """Return the job itself: models that are compared answer together."""
+        return [self]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What one fit of one candidate counted."""
+
+    status: FitStatus
+    """`DONE` or `FAILED`."""
+    seconds: float
+    errors: tuple[int, ...] = ()
+    """Two numbers: errors on the split's test rows, and on its second rows or, where
+    these are counted, its training rows; -1 where it has no such part. None of a fit
+    that failed."""
+    scores: tuple[float, ...] = ()
+    """The loss of the plan on each part that the split has, one number or two."""
+    message: str = ""
+    """Why it failed, or what a reader should know of it."""
+    token: str = ""
+    """Tells the model from that of another fit; "" where fits repeat exactly, or nobody
+    will ask for the model."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what the store keeps."""
+        return cast(dict[str, Any], to_record(self))
+
+    @classmethod
+    def from_record(cls, record: object) -> "FitResult":
+        """Return what `to_record` gave; TypeError or ValueError for anything else."""
+        return from_record(cls, record)
+
+    @classmethod
+    def failed(cls, message: str) -> "FitResult":
+        """Return that of a fit that was given up."""
+        return cls(FitStatus.FAILED, float("nan"), message=message)
+
+
+@dataclass(frozen=True)
+class CountResult:
+    """What was counted of one member in one slice of the pool."""
+
+    start: int
+    stop: int
+    seconds: float
+    token: str
+    """Of the models that were compared."""
+    rows: Mapping[str, tuple[int, ...]]
+    """By variable: rows of each bin."""
+    counts: Mapping[str, tuple[int, ...]]
+    """By variable: what was counted in each bin."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Rows of the slice that may be queried, of the last step of a search with
+    queries."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what the store keeps."""
+        return cast(dict[str, Any], to_record(self))
+
+    @classmethod
+    def from_record(cls, record: object) -> "CountResult":
+        """Return what `to_record` gave; TypeError or ValueError for anything else."""
+        return from_record(cls, record)
+
+
+@dataclass(frozen=True)
+class KeptModels:
+    """Fitted models, and what tells each from that of another fit."""
+
+    models: FittedGroup
+    tokens: Mapping[tuple[int, int], str]
+    """By candidate and split; made where the model was, since a model that has moved
+    may be written otherwise."""
+
+
+Kept = dict[FitJob, KeptModels]
+"""Kept models by the first job of the call that fitted them."""
+
+
+@dataclass(frozen=True)
+class FittedJob:
+    """What comes back of a `FitJob`."""
+
+    job: FitJob
+    results: tuple[FitResult, ...]
+    """Of each candidate."""
+    nbytes: int = 0
+    """Size of the models, where they are kept."""
+    models: FittedGroup | None = None
+    """The models themselves, with `Keep.IN_RESULT`."""
+    counts: tuple[NDArray[np.int64], ...] = ()
+    """With them, what the statistics of the plan count on the held-out rows."""
+
+
+@dataclass(frozen=True)
+class CountedJob:
+    """What comes back of a `CountJob`."""
+
+    job: CountJob
+    results: tuple[CountResult, ...]
+    """Of each member."""
+
+
+@dataclass(frozen=True)
+class FitBatch:
+    """Fits that are one task."""
+
+    jobs: tuple[FitJob, ...]
+    keep: Keep = Keep.NOWHERE
+    last_of: frozenset[int] = frozenset()
+    """Groups of which no other task will follow, unless one is tried again."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output:
+        """Fit; the result is a `FittedJob` for each job."""
+        cache = process_cache()
+        ending = LastUse(cache)
+        fitted: list[FittedJob] = []
+        kept: Kept = {}
+        calls: dict[Any, list[FitJob]] = {}  # splits of one group share work
+        for job in self.jobs:
+            # Leave-one-out makes a model for each row in one call of its own.
+            is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
+            key = job if is_alone else (job.group, job.candidates, job.scheme)
+            calls.setdefault(key, []).append(job)
+        for together in calls.values():
+            first = together[0]
+            if _split_of(context, first).kind is SplitKind.LEAVE_ONE_OUT:
+                fitted.append(_leave_one_out(context, first))
+                continue
+            # What no other task will read must not push out of the cache what others
+            # share.
+            budget = ending if first.group in self.last_of else cache
+            models = fit_splits(
+                context,
+                context.candidate_groups[first.group],
+                first.candidates,
+                [_split_of(context, job) for job in together],
+                budget,
+            )
+            tokens: dict[tuple[int, int], str] = {}
+            if self.keep is not Keep.NOWHERE:
+                keys = [(n, job.split) for job in together for n in job.candidates]
+                tokens = {key: model_token(models, *key) for key in keys}
+            # Models of one call are kept together: each of its jobs counts its share.
+            nbytes = models.nbytes // len(together) * (self.keep is Keep.ON_WORKER)
+            for job in together:
+                results = fit_results(context, job, models, tokens)
+                fitted.append(
+                    FittedJob(job, results, nbytes)
+                    if self.keep is not Keep.IN_RESULT
+                    else FittedJob(
+                        job, results, 0, models, count_held_out(context, job, models)
+                    )
+                )
+            kept[first] = KeptModels(models, tokens)
+        cache.forget(ending.own_keys)
+        return Output(fitted, kept if self.keep is Keep.ON_WORKER else None)
+
+
+def _split_of(context: JobContext, job: FitJob) -> Split:
+    return context.schemes[job.scheme][job.split]
+
+
+def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
+    group, split = context.candidate_groups[job.group], _split_of(context, job)
+    counts = leave_one_out_counts(
+        group.family,
+        group.members(job.candidates),
+        context.X,
+        context.y,
+        split,
+        pool=context.fitting_pool,
+    )
+    results = (
+        fit_result(counts, (row, 0), (number, job.split))
+        for row, number in enumerate(job.candidates)
+    )
+    return FittedJob(job, tuple(results))
+
+
+def fit_results(
+    context: JobContext,
+    job: FitJob,
+    fitted: FittedGroup,
+    tokens: Mapping[tuple[int, int], str],
+) -> tuple[FitResult, ...]:
+    """Return what the fits of a job counted, with the losses of their models."""
+    split, column = _split_of(context, job), fitted.splits.index(job.split)
+    scores = zip(
+        *(
+            score_models(context, fitted, split, side)
+            for side in range(len(split.tests))
+        ),
+        strict=True,
+    )
+    keys = [(number, job.split) for number in job.candidates]
+    return tuple(
+        fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), each)
+        for row, (key, each) in enumerate(zip(keys, scores, strict=True))
+    )
+
+
+def fit_result(
+    counts: FitCounts,
+    place: tuple[int, int],
+    key: tuple[int, int],
+    token: str = "",
+    scores: Sequence[float] = (),
+) -> FitResult:
+    """Return the result of one fit: `place` in the arrays, `key` as in messages."""
+    seconds = round(float(counts.seconds[place]), 6)
+    message = counts.messages.get(key, "")
+    if counts.status[place] != FIT_DONE:
+        return FitResult(FitStatus.FAILED, seconds, message=message)
+    errors = int(counts.test_errors[place]), int(counts.train_errors[place])
+    return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
+
+
+def fit_splits(
+    context: JobContext,
+    group: CandidateGroup,
+    candidates: Collection[int],
+    splits: Sequence[Split],
+    budget: Cache | None = None,
+) -> FittedGroup:
+    """Fit candidates of a group on some splits, and count their errors."""
+    fitted = group.family.fit(
+        group.members(candidates),
+        context.X,
+        context.y,
+        splits,
+        pool=context.fitting_pool,
+        budget=budget or process_cache(),
+    )
+    if any(has_function(each.estimator) for each in group.members(candidates)):
+        for split in splits:
+            refuse_batches(fitted, split, context.X)
+    return fitted
+
+
+def score_models(
+    context: JobContext, fitted: FittedGroup, split: Split, side: int
+) -> list[float]:
+    """Return the loss of each candidate on one part of a split's test rows."""
+    loss, rows = context.losses.main, split.tests[side]
+    counts, column = fitted.counts, fitted.splits.index(split.number)
+    errors = (counts.test_errors, counts.train_errors)[side][:, column]
+    known = [loss.score_errors(int(n), len(rows)) for n in errors]
+    if None not in known:
+        return cast(list[float], known)  # no row is predicted twice
+    predictions = predict_rows(context, fitted, split.number, rows)
+    labeled = Rows(context.X[rows], context.y[rows])
+    return [loss.score(labeled, each) for each in predictions]
+
+
+def count_held_out(
+    context: JobContext, job: FitJob, fitted: FittedGroup
+) -> tuple[NDArray[np.int64], ...]:
+    """Return what each statistic of the plan counts of the only candidate of a job."""
+    split, column = _split_of(context, job), fitted.splits.index(job.split)
+    rows = split.test_rows
+    n_errors = int(fitted.counts.test_errors[0, column])
+    counts = []
+    for statistic in context.losses.statistics:
+        # Errors were counted when the model was fitted; one that failed has none.
+        known = statistic.count_errors(n_errors) if n_errors >= 0 else None
+        if known is None:
+            labeled = Rows(context.X[rows], context.y[rows])
+            [predictions] = predict_rows(context, fitted, job.split, rows)
+            known = statistic.count(labeled, predictions)
+        counts.append(known)
+    return tuple(counts)
+
+
+def predict_rows(
+    context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return what each candidate predicts for labeled rows, (n_candidates, n_rows).
+
+    Where `predict` raises, or there is no model, that is what `no_predictions` gives.
+    """
+    codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
+    if len(rows):
+        with suppress(Exception):  # what it raised is in the counts
+            codes = fitted.predict(context.X[rows], [np.array(split)])[0]
+    return codes
+
+
+def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
+    """Return what tells a model from those of other fits; "" where fits repeat exactly.
+
+    Families of ours give the same model for the same rows and seed. What any other
+    learner draws without a seed shows in its pickle.
+    """
+    models = getattr(fitted, "models", None)
+    if models is None or (candidate, split) not in models:
+        return ""
+    try:
+        content = cloudpickle.dumps(models[candidate, split])
+    except Exception:  # what cannot be pickled stays in this process
+        return f"object-{id(models[candidate, split])}"
+    return blake2b(content, digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChosenModels(FittedGroup):
+    """The models of what was chosen, which on each split may be another candidate.
+
+    They predict together as those of one candidate, number 0. A split without a model
+    predicts nothing.
+    """
+
+    parts: tuple[tuple[tuple[int, ...], FittedGroup], ...]
+    """Splits, and the group that has their models; each has one candidate."""
+    splits: tuple[int, ...]
+    token: str
+    """Of all models."""
+    counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
+    candidates: tuple[int, ...] = (0,)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all models."""
+        return sum(group.nbytes for _, group in self.parts)
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory for one row."""
+        return max(group.row_nbytes for _, group in self.parts)
+
+    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+        """Return predictions, (len(which), 1, n_rows); each item is of one split."""
+        wanted = [int(each) for each in which]
+        predicted: dict[int, NDArray[Any]] = {}
+        for splits, group in self.parts:
+            places = [place for place, split in enumerate(wanted) if split in splits]
+            parts = group.predict(X, [which[place] for place in places])
+            predicted |= dict(zip(places, parts, strict=True))
+        kind = next(iter(predicted.values())).dtype
+        nothing = no_predictions((1, X.shape[0]), kind)
+        return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
+
+
+@dataclass(frozen=True)
+class CountBatch:
+    """Slices of the pool that are one task; all jobs have the same members."""
+
+    jobs: tuple[CountJob, ...]
+    comparisons: tuple[Comparison, ...]
+    """What is counted; none where that stands in the context."""
+    key: str
+    """Under which joined models stay in the cache, for other tasks of the pass."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output:
+        """Count; the result is a `CountedJob` for each job.
+
+        Models are those of the context, or what the fits have kept.
+        """
+        members = self.jobs[0].members
+        parts, tokens = (
+            process_cache().get(
+                f"joined-{self.key}", lambda: _join_kept(context, inputs.kept, members)
+            )
+            if context.chosen is None
+            else ([context.chosen], (context.chosen.token,))
+        )
+        comparisons = self.comparisons or context.comparisons
+        return Output(
+            [
+                _count_slice(context, job, sources, parts, tokens, comparisons)
+                for job, sources in zip(self.jobs, inputs.sources, strict=True)
+            ]
+        )
+
+
+def _count_slice(
+    context: JobContext,
+    job: CountJob,
+    sources: list[Any],
+    parts: Sequence[FittedGroup],
+    tokens: Sequence[str],
+    comparisons: Sequence[Comparison],
+) -> CountedJob:
+    started, members = time.perf_counter(), job.members
+    n_predictions = sum(
+        len(each.compared_splits(NO_ROWS, members)) for each in comparisons
+    )
+    row_nbytes = max(p.row_nbytes for p in parts) + 16 * n_predictions * len(members)
+    bins = {each.variable: each.n_bins for each in comparisons}
+    counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
+    rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
+    drawn = DrawnRows()
+    for block in _blocks(
+        sources,
+        row_nbytes,
+        are_frames=isinstance(context.X, Frame),
+        allow_nan=context.allow_nan,
+    ):
+        if context.sampled_rows is not None:
+            context.sampled_rows.check(block)
+        for part in parts:
+            places = [members.index(number) for number in part.candidates]
+            with _naming_rows(block):
+                found = count_differences(
+                    comparisons, partial(part.predict, block.X), block, part.candidates
+                )
+            for comparison, (more, rows_drawn) in zip(comparisons, found, strict=True):
+                counts[comparison.variable][places] += more
+                drawn = drawn.merge(rows_drawn, comparison.n_queries)
+        for comparison in comparisons:
+            rows[comparison.variable] += comparison.rows_by_bin(block.rows)
+        del block  # else it would be in memory beside the next one
+    seconds = round((time.perf_counter() - started) / len(members), 6)
+    told = {name: tuple(each.tolist()) for name, each in rows.items()}
+    return CountedJob(
+        job,
+        tuple(
+            CountResult(
+                job.start,
+                job.stop,
+                seconds,
+                token,
+                told,
+                {name: tuple(each[place].tolist()) for name, each in counts.items()},
+                drawn,
+            )
+            for place, token in enumerate(tokens)
+        ),
+    )
+
+
+def _join_kept(
+    context: JobContext, kept: Sequence[Kept], members: Sequence[int]
+) -> tuple[list[FittedGroup], tuple[str, ...]]:
+    """Return the models of the members joined, one group a family, and their tokens."""
+    families: dict[int, tuple[Family, list[FittedGroup]]] = {}
+    tokens: dict[int, dict[int, str]] = {number: {} for number in members}
+    for job, each in (item for fits in kept for item in fits.items()):
+        family = context.candidate_groups[job.group].family
+        if any(number in tokens for number in each.models.candidates):
+            families.setdefault(id(family), (family, []))[1].append(each.models)
+        for (number, split), token in each.tokens.items():
+            if number in tokens:
+                tokens[number][split] = token
+    parts = []
+    for family, fitted in families.values():
+        there = {number for models in fitted for number in models.candidates}
+        parts.append(family.join(fitted, sorted(there & set(members))))
+    return parts, tuple(join_tokens(tokens[number]) for number in members)
+
+
+def join_tokens(tokens: dict[int, str]) -> str:
+    """Return one text of the tokens of a candidate's models, by split."""
+    if not any(tokens.values()):
+        return ""
+    text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _blocks(
+    sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
+) -> Iterator[Block]:
+    """Yield the rows of a slice: fewer at once where the process has little memory."""
+    fewest, most = BLOCK_ROWS
+    nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
+    most = FRAME_ROWS if are_frames else most
+    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+    return read_blocks(sources, n_rows, allow_nan=allow_nan)
+
+
+@contextmanager
+def _naming_rows(block: Block) -> Iterator[None]:
+    """Say which rows of the pool models cannot predict."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
+            f"{error}. All rows of `pool` must be such as `predict` takes; where "
+            f"it has categories of its own, encoders must take unknown ones, as "
+            f'OneHotEncoder(handle_unknown="ignore") does.'
+        ) from error

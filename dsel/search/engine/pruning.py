@@ -1,0 +1,322 @@
+"""Which candidates can still win: exact decisions, and halving in nested searches.
+
+An exact run drops a candidate as soon as its counts prove that it cannot win. How much
+of it was counted by then depends on the order in which tasks end. The cube therefore
+shows of each dropped candidate only the first fits that suffice to prove it worse than
+the final winner. Every run has counted these, because no estimate that candidates were
+compared with during the run is smaller than the winner's. So runs that were killed and
+resumed end with the same cube as others.
+
+Halving drops candidates of an inner search by what that search may read, and is no less
+valid: the bounds hold whichever candidate is chosen. It may choose another candidate
+than the exhaustive search.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats
+from dsel.criteria import Settings
+from dsel.criteria.base import Criterion
+from dsel.errors import AllFitsFailedError
+from dsel.search.design.folds import CVScheme
+from dsel.search.engine.counts import CountTable
+from dsel.search.engine.jobs import FitStatus
+
+ROUNDING: Final = 1e-9
+"""A lower bound must exceed the best estimate by more than this to prune; where that is
+above 1, as mean squares are, by so many times of it."""
+
+TIE: Final = 1e-12
+"""Scores that differ by less are equal, relative to the larger one: they are means of
+the same rates, or squares, summed in another order. Rates of n and n + 1 rows differ by
+1 / n^2 or more."""
+
+Flags = NDArray[np.bool_]
+
+
+def margin_above(best: Any) -> Any:
+    """Return what a lower bound must exceed, where this is the best estimate."""
+    return best + ROUNDING * np.maximum(best, 1.0)
+
+
+def n_kept(n_candidates: int) -> int:
+    """Return how many candidates a search keeps after the first round of halving."""
+    return max(1, round(n_candidates / 3))
+
+
+@dataclass(frozen=True)
+class ExactPruner:
+    """Drops candidates that cannot win by one criterion."""
+
+    criterion: Criterion
+    settings: Settings
+    """Its shares of delta."""
+    fixed: dict[str, NDArray[Any]]
+    """Evidence that no task counts, such as the number of pool rows."""
+    may_prune: bool
+    """False for the exhaustive search."""
+
+    @property
+    def best_first(self) -> bool:
+        """Whether any candidate is ever dropped."""
+        return self.may_prune and self.criterion.can_prune
+
+    def prune(self, table: CountTable) -> Floats:
+        """Drop the candidates that cannot win whatever is counted from now on.
+
+        While counts come in, lower bounds only grow and the best estimate only falls,
+        so a candidate that is dropped would never win later. Returns the lower bounds.
+        """
+        evidence = table.evidence() | self.fixed
+        lower = self.criterion.lower_bound(evidence, self.settings)
+        if self.best_first:
+            table.pruned |= table.active & (lower > margin_above(self._best(evidence)))
+        return np.asarray(lower)
+
+    def _best(self, evidence: dict[str, NDArray[Any]]) -> float:
+        """Return the smallest estimate of a complete candidate, or infinity."""
+        found = self.criterion.evaluate(evidence, self.settings).estimate
+        return float(np.min(found[~np.isnan(found)], initial=np.inf))
+
+    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return the evidence of a finished run, as the cube shows it."""
+        shown, scored, status = table.in_order, table.scored, table.status
+        if self.best_first:
+            best = self._best(table.evidence() | self.fixed)
+            undecided = np.ones(table.n_candidates, bool)
+            failed = (table.fit_status == FitStatus.FAILED) & shown
+            for n_splits in range(table.scheme.n_folds + 1):
+                first = np.arange(shown.shape[1]) < n_splits
+                evidence = table.evidence(shown & first, np.zeros_like(undecided))
+                evidence |= self.fixed | {names.STATUS: np.zeros_like(status)}
+                lower = self.criterion.lower_bound(evidence, self.settings)
+                undecided &= ~failed[:, :n_splits].any(axis=1)
+                beaten = undecided & (lower > margin_above(best))
+                shown[beaten] &= first
+                scored[beaten] = False
+                status[beaten] = names.STATUS_PRUNED
+                undecided &= ~beaten
+        return (
+            table.evidence(shown, scored)
+            | self.fixed
+            | {names.STATUS: status, names.MESSAGE: table.texts(shown)}
+        )
+
+
+def tie_ranks(scores: Floats) -> NDArray[np.intp]:
+    """Return the rank of each score along the last axis; equal scores share one.
+
+    Examples
+    --------
+    >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
+    [[1, 0, 0, 2]]
+    """
+    order = np.argsort(scores, axis=-1, kind="stable")
+    ascending = np.take_along_axis(scores, order, -1)
+    with np.errstate(invalid="ignore"):  # of two infinite ones
+        differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
+        is_larger = (differences > TIE * ascending) | (differences == np.inf)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
+    return ranks
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The candidates that a nested search has chosen."""
+
+    all_rows: int
+    """By all folds."""
+    by_fold: tuple[int, ...]
+    """Without each fold, (n_folds,)."""
+
+    @property
+    def by_split(self) -> tuple[int, ...]:
+        """In the order of the splits of the last step: that of all rows comes last."""
+        return (*self.by_fold, self.all_rows)
+
+
+@dataclass(frozen=True)
+class NestedPruner:
+    """Decides which fits inner searches still need: exactly, by halving, or all.
+
+    The winner of the search without fold i is a function of the fits without i and one
+    other fold that succeeded and of their errors on that other fold. Nothing else may
+    drop a candidate there: not its errors on fold i, nor what other fits did. An error
+    of `fit` fails the candidate in both searches that would read it; an error of
+    `predict` counts all rows as errors in the search that reads them.
+    """
+
+    scheme: CVScheme
+    prune_by: str
+    """``"halving"``, ``"exact"``, or ``""`` for the exhaustive search."""
+
+    @property
+    def best_first(self) -> bool:
+        """Whether counts decide what is fitted next."""
+        return self.prune_by == "exact"
+
+    def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
+        """Return scores with missing losses at 0, and where none is missing.
+
+        Both (n_searches, n_candidates): the searches without each fold, then that by
+        all folds. A score is the mean of the losses over the tests of the search;
+        infinity where a fit failed.
+        """
+        everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
+        found = np.zeros((by_all + 1, table.n_candidates))
+        complete = np.ones(found.shape, bool)
+        for search, (score, is_complete) in enumerate(
+            zip(found, complete, strict=True)
+        ):
+            tests = [t for t in everything if search in (by_all, t.search)]
+            if not tests:  # a single candidate is chosen unseen
+                continue
+            splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
+            there = shown[:, splits]
+            losses = table.scores[:, splits, sides]
+            score[:] = np.where(there, losses, 0.0).mean(axis=1)
+            status = np.where(there, table.fit_status[:, splits], FitStatus.OPEN)
+            score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
+            is_complete[:] = (status == FitStatus.DONE).all(axis=1)
+        return found, complete
+
+    def prune(self, table: CountTable) -> Floats:
+        """Prune candidates, or begin the second round; return the smallest scores."""
+        if self.prune_by == "halving":
+            self.open_second_round(table)
+            return np.zeros(table.n_candidates)
+        return self.drop_losers(table)
+
+    def open_second_round(self, table: CountTable) -> None:
+        """Hold all fits but those of the first round; open what survivors need then.
+
+        A fit of the second round is made where a search that reads it has kept its
+        candidate.
+        """
+        first = list(self.scheme.first)
+        status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
+        is_first[:, first] = True
+        status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
+        if not table.ended[:, first].all():
+            return
+        kept, tests = self.survivors(table), self.scheme.inner_tests
+        for split in range(len(first), len(self.scheme.splits)):
+            readers = [test.search for test in tests if test.split == split]
+            is_needed = kept[readers].any(axis=0)
+            is_held = status[:, split] == FitStatus.HELD
+            status[is_needed & is_held, split] = FitStatus.OPEN
+
+    def drop_losers(self, table: CountTable) -> Floats:
+        """Drop the candidates that can win no search; return the smallest scores.
+
+        Of an exhaustive search it drops none.
+        """
+        lower, complete = self.scores(table, table.in_order)
+        if self.prune_by == "exact":
+            best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
+            table.pruned |= table.active & (lower > margin_above(best)).all(axis=0)
+        return np.asarray(lower.min(axis=0))
+
+    def survivors(self, table: CountTable) -> Flags:
+        """Return which candidates each search keeps, (n_searches, n_candidates).
+
+        That by all folds, the last one, drops none, and needs no fits of its own.
+        """
+        shown = np.zeros(table.fit_status.shape, bool)
+        shown[:, list(self.scheme.first)] = True
+        scores, _ = self.scores(table, shown)
+        if self.prune_by != "halving" or not self.scheme.inner_tests:
+            return np.ones(scores.shape, bool)
+        order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
+        kept = np.zeros(scores.shape, bool)
+        np.put_along_axis(kept, order[:, : n_kept(table.n_candidates)], True, 1)
+        kept[-1] = True
+        return kept
+
+    def finalists(self, table: CountTable, shown: Flags) -> Flags:
+        """Return the candidates that the search of all folds chooses from.
+
+        They have every fit; of halving most fits, as most searches kept them.
+        """
+        failed = (table.fit_status == FitStatus.FAILED) & shown
+        done = (table.fit_status == FitStatus.DONE) & shown
+        n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
+        n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
+        return np.asarray(n_fits == n_all)
+
+    def choices(self, table: CountTable) -> Choices:
+        """Return which candidates are chosen, by all folds and without each.
+
+        Raises AllFitsFailedError where a search has no candidate left.
+        """
+        shown = table.ended
+        scores, complete = self.scores(table, shown)
+        # Any function of the labeled rows may choose here.
+        complete[-1] = self.finalists(table, shown)
+        found = np.where(complete & self.survivors(table), scores, np.inf)
+        is_empty = np.asarray(np.isinf(found).all(axis=1))
+        if is_empty.any():
+            which = f"without fold {is_empty.argmax()}"
+            if is_empty[-1]:
+                which = "by all folds"
+            some = next(filter(None, table.messages.values()), "no message")
+            raise AllFitsFailedError(
+                f"no candidate can be chosen {which}: a fit of each has failed, such "
+                f"as {some}"
+            )
+        *by_fold, all_rows = np.argmin(tie_ranks(found), axis=1).tolist()
+        return Choices(all_rows, tuple(by_fold))
+
+    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return errors on each fold of the models that have not seen it, and status.
+
+        Each row of a fold is answered once by every model without this fold and one
+        other that was fitted.
+        """
+        scheme, n = self.scheme, table.n_candidates
+        # Only fits that every run of this plan has made.
+        shown = table.ended
+        if self.prune_by == "exact":
+            shown = table.in_order
+            found, complete = self.scores(table, shown)
+            best = np.where(complete, found, np.inf).min(axis=1, keepdims=True)
+            undecided = np.ones(n, bool)
+            for n_splits in range(shown.shape[1] + 1):
+                first = np.arange(shown.shape[1]) < n_splits
+                lower, _ = self.scores(table, shown & first)
+                beaten = undecided & (lower > margin_above(best)).all(axis=0)
+                shown[beaten] &= first
+                undecided &= ~beaten
+        status = np.full(n, names.STATUS_PRUNED, np.int8)
+        done = self.finalists(table, shown)
+        if self.prune_by == "halving":  # others are dropped: no search has kept them
+            done |= self.survivors(table)[:-1].any(axis=0)
+        status[done] = names.STATUS_DONE
+        failed = (table.fit_status == FitStatus.FAILED) & shown
+        status[failed.any(axis=1)] = names.STATUS_FAILED
+        errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
+        losses, models = np.zeros((2, n, scheme.n_folds))
+        for test in scheme.inner_tests:
+            there = shown[:, test.split] & (
+                table.fit_status[:, test.split] == FitStatus.DONE
+            )
+            errors[there, test.fold] += table.errors[there, test.split, test.side]
+            answers[there, test.fold] += test.n_rows
+            losses[there, test.fold] += table.scores[there, test.split, test.side]
+            models[there, test.fold] += 1
+        means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
+        return {
+            names.FOLD_LOSS_MEAN: means,
+            names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
+            names.FOLD_ANSWERS: answers,
+            names.FOLD_ROWS: scheme.fold_rows,
+            names.TRAIN_ROWS: np.array([len(s.train_rows) for s in scheme.held_out]),
+            names.STATUS: status,
+            names.MESSAGE: table.texts(shown),
+        }

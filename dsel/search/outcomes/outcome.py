@@ -1,0 +1,533 @@
+"""The result of a search: its cube, what was chosen, certificates and models."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from dsel.arrays import check_rows, validate_data
+from dsel.checks import as_array, check_choice
+from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
+from dsel.data.labeled import LabeledRows
+from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results.by_value import ReportByValue
+from dsel.results.certificate import (
+    ALL_ROWS,
+    CHOICE,
+    NO_QUERIES,
+    ONE_FOLD,
+    CertifiedReport,
+)
+from dsel.results.monitoring import MonitorReport
+from dsel.results.tolerances import ToleranceReport
+from dsel.runtime.progress import check_verbose, row_progress
+from dsel.search.outcomes.intervals import Tolerance, predict_interval
+from dsel.search.outcomes.monitor import (
+    LEVEL,
+    NewLabels,
+    Promises,
+    checked_labels,
+    disagreement_limit,
+    monitor_table,
+)
+from dsel.search.outcomes.predict_table import (
+    Deployed,
+    InputFormat,
+    PredictedTable,
+    predict_table,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def rows_for_models(
+    estimator: BaseEstimator, X: Any, schema: FrameSchema | None
+) -> Any:
+    """Return rows as the models get them; ValueError where columns are others.
+
+    They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
+    """
+    if len(getattr(X, "shape", (0, 0))) == 1:
+        return X  # the model raises an error that says what is wrong
+    if isinstance(X, Sequence):
+        as_array(X, "X")  # raises where rows have several lengths
+    rows = validate_data(estimator, X, reset=False, skip_check_array=True)
+    # As the models saw them; the names of columns were checked above.
+    if has_named_columns(rows):
+        if schema is not None:
+            return frame_like(frame_of(rows).given, schema).native
+        return frame_of(rows).numbers
+    return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+
+class LabeledColumns(BaseEstimator):
+    """Columns of the labeled rows, which scikit-learn compares with those of others."""
+
+    def __init__(self, n_columns: int, names: Sequence[str] | None) -> None:
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """The result of a search."""
+
+    results: xr.Dataset
+    """The cube over the grid, ``fold`` and ``criterion``."""
+    choice: Choice
+    """The chosen candidate; printed, it says how wrong its model can be."""
+    pair_results: xr.Dataset | None = None
+    """What inner searches counted, pair of folds by pair; None of other searches."""
+    make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
+    pool_rows: pd.DataFrame | None = field(default=None, compare=False)
+    """The queried rows with all columns of the pool; see `query_rows`."""
+    input_format: InputFormat = field(default_factory=InputFormat, compare=False)
+    """How the models get their rows."""
+    labeled: LabeledRows | None = field(default=None, compare=False)
+    """The labeled rows of the plan, with which `monitor` compares new ones."""
+
+    @cached_property
+    def deployed(self) -> Mapping[str, DeployedModel]:
+        """The models of the search, ``one_fold`` and ``all_rows``, with all about them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> made = outcome.deployed["one_fold"]
+        >>> made.certificate.certified, made.params, made.model.C
+        (True, {'C': 10}, 10)
+        """
+        return {
+            name: replace(each, load_model=partial(self._load_model, name))
+            for name, each in self.choice.deployed.items()
+        }
+
+    def _load_model(self, name: str) -> Any:
+        return self.models[name]
+
+    @property
+    def certificates(self) -> Mapping[str, Certificate]:
+        """The bound of each deployed model: ``one_fold``, ``all_rows``."""
+        return self.choice.certificates
+
+    @property
+    def certificate(self) -> Certificate:
+        """That of the model that is handed over."""
+        return self.choice.certificate
+
+    @cached_property
+    def models(self) -> Mapping[str, Any]:
+        """The fitted models that the certificates are about, by deployment.
+
+        Of a run that had ended before, without kept models, they are fitted anew and
+        counted again.
+
+        Raises
+        ------
+        RuntimeError
+            Where a model that was fitted anew is not the one that was counted.
+        """
+        return self.make_models()
+
+    @property
+    def model(self) -> Any:
+        """The model that is handed over."""
+        return self.models[self.choice.deploy]
+
+    def query_rows(self) -> pd.DataFrame:
+        """Return the pool rows to be labeled, without any prediction.
+
+        They were drawn among the rows on which both deployed models differ. Whoever
+        labels them must not know what the models predict.
+
+        Returns
+        -------
+        pandas.DataFrame
+            All columns of the pool, one row for each query; the index, named
+            ``pool_row``, holds global row numbers.
+
+        Raises
+        ------
+        ValueError
+            If no queries were planned, or the models differ on no pool row.
+        """
+        if self.choice.queries is None:
+            raise ValueError(NO_QUERIES)
+        if self.pool_rows is None:
+            raise ValueError(self.choice.queries.why_no_rows)
+        return self.pool_rows
+
+    def certify_with_labels(self, labels: ArrayLike) -> "Outcome":
+        """Return the outcome with the labels of the queried rows.
+
+        The bound of the model of all rows becomes the smaller one of that from the
+        pool alone and that from these labels: both hold at once. Every row that was
+        handed out counts: one without a label, or with one that is no class of the
+        search, counts as an error of the model of all rows.
+
+        Parameters
+        ----------
+        labels
+            A Series by pool row number, in which rows may be missing or in any order;
+            or an array in the order of `query_rows`, None or NaN where there is none.
+
+        Returns
+        -------
+        Outcome
+            A new one; this one stays as it is. ``certificates["all_rows"]`` has the
+            new bound, ``choice.queries`` has both.
+
+        Raises
+        ------
+        ValueError
+            If no row was queried, rows were not queried or have two labels, the length
+            differs, or labels are known already.
+        TypeError
+            If labels are of another type than those of the search.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from dsel import plan_search
+        >>> X, y = load_digits(return_X_y=True)
+        >>> plan = plan_search(
+        ...     LogisticRegression(max_iter=50), {"C": [1e-4, 1e-3]}, X[:300], y[:300],
+        ...     X[300:], n_queries=50, random_state=0)
+        >>> outcome = plan.run()
+        >>> rows = outcome.query_rows()  # to be labeled; here the labels are known
+        >>> labeled = outcome.certify_with_labels(y[300:][rows.index])
+        >>> before, after = (
+        ...     round(each.certificates["all_rows"].bound, 3)
+        ...     for each in (outcome, labeled))
+        >>> before > after
+        True
+        """
+        choice = self.choice.certify_with_labels(labels)
+        results = self.results.assign_attrs({CHOICE: choice.to_json()})
+        return replace(self, results=results, choice=choice)
+
+    def certified_report(
+        self, deploy: str | None = None
+    ) -> CertifiedReport | ToleranceReport:
+        """Return recall and precision of every class with limits, and the error.
+
+        Of regressors tolerances: how far off given shares of the predictions are.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is handed over.
+
+        Raises
+        ------
+        ValueError
+            Where the plan had no ``report``: what is read out is declared before.
+        """
+        return self.choice.report(deploy)
+
+    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
+        """Return the error for each value of the column that the plan reports by.
+
+        Parameters
+        ----------
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ReportByValue
+            Printed, it is a table; `to_dataframe` has ``error``, ``error_at_most`` and
+            ``rows`` by value. All limits hold at once.
+
+        Raises
+        ------
+        ValueError
+            Where the plan had no ``report_by``: what is read out is declared before.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_digits(return_X_y=True, as_frame=True)
+        >>> X["ward"] = [1, 2, 2] * 599
+        >>> outcome = plan_search(
+        ...     SVC(), {"C": [1]}, X, y, report_by="ward", random_state=0).run()
+        >>> outcome.report_by_value().to_dataframe().error_at_most.round(2).tolist()
+        [0.09, 0.04]
+        """
+        return self.choice.report_by_value(deploy)
+
+    def predict_table(
+        self,
+        source: object,
+        *,
+        out: str | os.PathLike[str],
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable:
+        """Predict every row of a table of any size, and write a file in its order.
+
+        Parameters
+        ----------
+        source
+            The path of a table in any format of `read_table`, or what `open_pool`
+            takes. Columns are found by their names, those that the model does not use
+            are left out, and texts become what the labeled rows hold.
+        out
+            A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
+            name when all rows are in it.
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+        id
+            Columns of the table that are carried into the file. None takes those that
+            `dsel select` was told; without any, ``row`` has the numbers of the rows.
+        client
+            Dask client; None is the current one, else local threads.
+        verbose
+            Whether progress is shown; None shows it in terminals and notebooks.
+
+        Returns
+        -------
+        PredictedTable
+            What was written: ``label``, and ``probability_`` of each class where the
+            model has it. Of a regressor ``prediction``, with ``lower`` and ``upper``
+            end as `predict_interval` gives them; ``value`` where no tolerance is
+            certified.
+
+        Raises
+        ------
+        FileExistsError
+            If something is at `out`.
+        TypeError
+            If a column holds something else than that of the labeled rows.
+        ValueError
+            If a column is missing, a value is of another kind than its column (the
+            message has column, row and value), or `out` has another ending.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> with TemporaryDirectory() as folder:
+        ...     made = outcome.predict_table(X, out=f"{folder}/p.csv")
+        ...     pd.read_csv(made.path).columns.to_list()
+        ['row', 'label']
+        """
+        wanted = check_choice(
+            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
+        )
+        certificate, tolerance = self.certificates[wanted], None
+        if certificate.is_tolerance and certificate.certified:
+            other = self.models[ONE_FOLD] if wanted == ALL_ROWS else None
+            tolerance = Tolerance(self.certificates[ONE_FOLD].bound, other)
+        deployed = Deployed(
+            self.models[wanted], certificate, self.input_format, tolerance
+        )
+        with row_progress(check_verbose(verbose), "Predicting") as report:
+            return predict_table(
+                deployed, source, out, id=id, client=client, on_progress=report
+            )
+
+    def monitor(
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        y: Any = None,
+        level: float = LEVEL,
+        client: Any = None,
+        verbose: bool | None = None,
+    ) -> MonitorReport:
+        """Test whether what was certified is still about the rows of a new table.
+
+        Three kinds of tests, each a statement of its own at one level: the new rows
+        against the labeled ones, with the columns that differ most; how often both
+        deployed models differ, against the limit from the pool; and, where new rows
+        have labels, whether the errors exceed the bounds. A promise that is not refuted
+        is not proved. One that is refuted was right for other rows, or was one of the
+        few that fail: label new rows and search again.
+
+        Parameters
+        ----------
+        source
+            A table of any size, as `predict_table` takes it.
+        target
+            Column of `source` with the labels. Rows without one are left out of the
+            tests of errors; a label that is no class is an error of every model.
+        y
+            The labels of all rows in order, in the place of `target`.
+        level
+            Probability with which each test refutes a promise that holds, in
+            [0.001, 0.5].
+        client
+            Dask client; None is the current one, else local threads.
+        verbose
+            Whether progress is shown; None shows it in terminals and notebooks.
+
+        Returns
+        -------
+        MonitorReport
+            Printed, it has a line for each test; `is_refuted` says whether any refutes.
+
+        Raises
+        ------
+        TypeError
+            If a column holds something else than that of the labeled rows.
+        ValueError
+            If a column is missing, no label is a class of the search, or `level` is
+            outside of its range.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from dsel import plan_search
+        >>> X, y = make_classification(3000, random_state=0)
+        >>> plan = plan_search(
+        ...     LogisticRegression(), {"C": [0.1, 1.0]}, X[:500], y[:500], X[500:2000],
+        ...     random_state=0)
+        >>> outcome = plan.run()
+        >>> outcome.monitor(X[2000:], y=y[2000:]).is_refuted
+        False
+        >>> print(outcome.monitor(X[2000:] + 1.0).tests[0].result)
+        refuted
+        """
+        if target is not None and y is not None:
+            raise ValueError(
+                "`target` names a column of labels, and `y` holds labels, too; leave "
+                "one of them out."
+            )
+        labels = NewLabels(target, None if y is None else checked_labels(y))
+        promises = Promises(
+            self.models, self.choice, self.input_format,
+            disagreement_limit(self.results, self.choice), self.labeled,
+            "the outcome does not know them",
+        )  # fmt: skip
+        with row_progress(check_verbose(verbose), "Testing new rows") as report:
+            return monitor_table(
+                promises, source, labels, level=level, client=client, on_progress=report
+            )
+
+    def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
+        """Predict labels, or numbers of a regressor.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns of the labeled rows, shape (n_rows, n_columns).
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ndarray
+            One prediction for each row, shape (n_rows,).
+
+        Raises
+        ------
+        TypeError
+            If `X` is no table of rows.
+        ValueError
+            If `deploy` is no model of this outcome, or `X` has other columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> outcome.predict(X[:3]).tolist()
+        [0, 0, 0]
+        """
+        wanted = check_choice(
+            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
+        )
+        return np.asarray(self.models[wanted].predict(self._rows(X)))
+
+    def _rows(self, X: ArrayLike) -> Any:
+        """Return rows as the models get them."""
+        check_rows(X)
+        if self.labeled is None:
+            return X
+        columns = LabeledColumns(self.labeled.n_columns, self.labeled.columns)
+        return rows_for_models(columns, X, getattr(self.labeled.X, "schema", None))
+
+    def predict_interval(
+        self, X: ArrayLike, *, deploy: str | None = None
+    ) -> NDArray[np.float64]:
+        """Predict numbers with the ends between which targets are.
+
+        Of the model of ``one_fold`` all intervals are as wide: prediction minus and
+        plus the certified tolerance. Of that of ``all_rows`` the width of each row
+        follows how far both models are apart there.
+
+        Parameters
+        ----------
+        X
+            Rows as the models get them, shape (n_rows, n_columns).
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        ndarray
+            Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite where the
+            labeled rows were too few for a tolerance.
+
+        Raises
+        ------
+        ValueError
+            Where no tolerance is certified, as of classifiers.
+
+        Notes
+        -----
+        Guarantee: with probability at least ``1 - delta`` over labeled rows, the share
+        of new rows whose target lies between the ends is at least that of the loss,
+        0.9 by default; for both models at once, and with the bounds of the search.
+        Assumes: what the certificate lists.
+        Source: :func:`dsel.bounds.tolerance_limit`; for the model of all rows the
+        triangle inequality, row by row, which needs no pool.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> from dsel import plan_search
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> plan = plan_search(Ridge(), {"alpha": [0.1, 1]}, X, y, random_state=0)
+        >>> low, high = plan.run().predict_interval(X).T
+        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
+        True
+        """
+        if deploy is not None:
+            check_choice(deploy, "deploy", tuple(self.certificates))
+        return predict_interval(self.choice, self.models, self._rows(X), deploy)
+
+    def __repr__(self) -> str:
+        return str(self.choice)
+
+    def _repr_html_(self) -> str:
+        return self.choice._repr_html_()

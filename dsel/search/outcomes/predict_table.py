@@ -1,0 +1,548 @@
+"""Predictions of a deployed model for every row of a table, in the table's order.
+
+Rows are read as `dsel select` reads a pool: text files here, in order, by the schema of
+the labeled table, and all else by tasks, block by block. Labels are those of `predict`,
+which the certificate is about.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier as Boosting
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from dsel.candidates import takes_nan
+from dsel.checks import listed
+from dsel.data.frames import (
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Frame,
+    check_finite,
+    frame_of,
+    read_only_rows,
+    take_rows,
+)
+from dsel.data.labeled import LabeledRows, with_columns
+from dsel.data.like import convert_pool
+from dsel.data.open import open_pool
+from dsel.data.pool import Block, Pool, read_blocks
+from dsel.data.schema import TableSchema, schema_of
+from dsel.data.tables import is_text, iter_frames, text_source
+from dsel.families.answers import predict_numbers
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
+from dsel.results.choice import Choice
+from dsel.results.models import open_model
+from dsel.results.place import Place, check_kept, read_outcome
+from dsel.results.predictions import ROW, check_new_file, predictions_file
+from dsel.results.query_files import read_labeled_choice
+from dsel.results.store import load_schema
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Job, Output, Task
+from dsel.search.outcomes.intervals import Tolerance
+
+LABEL: Final = "label"
+VALUE: Final = "value"
+PREDICTION: Final = "prediction"
+ENDS: Final = ("lower", "upper")
+"""Of the interval of a regressor whose tolerance is certified."""
+PROBABILITY: Final = "probability_"
+"""Beginning of the names of columns of probabilities; the class follows."""
+BLOCK_ROWS: Final = 2**16
+"""Rows of a task, which a model predicts at once, at most."""
+BLOCK_CELLS: Final = 2**22
+"""Values of a task, about."""
+NEAR: Final = 1e-9
+"""Distance below which two probabilities may be in another order than two scores."""
+BY_LARGEST: Final = (Boosting, ExtraTreesClassifier, RandomForestClassifier)
+"""Classifiers whose label is the class of the largest probability, which takes nearly
+all of the time; two near ones are left to `predict`."""
+
+Report = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """How a model gets its rows."""
+
+    columns: tuple[str, ...] | None = None
+    """Names of the features in their order; None where they had none."""
+    library: str | None = None
+    """Library of its data frames, such as ``pandas``; None where it gets arrays."""
+    schema: str | None = None
+    """Kinds of the columns, JSON of a `TableSchema`; None of arrays without names."""
+
+    @classmethod
+    def of(cls, labeled: LabeledRows) -> "InputFormat":
+        """Return the format of labeled rows."""
+        X, names = labeled.X, labeled.columns
+        if names is None:
+            return cls()
+        library, frame = None, pd.DataFrame(columns=list(names), dtype=np.float64)
+        if isinstance(X, Frame):
+            frame = X.given
+            library = type(X.schema.empty).__module__.partition(".")[0]
+        return cls(names, library, schema_of(frame).to_json())
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "InputFormat":
+        """Return the format that `vars` was kept of."""
+        names = record["columns"]
+        columns = None if names is None else tuple(names)
+        return cls(columns, record["library"], record["schema"])
+
+    @property
+    def table_schema(self) -> TableSchema | None:
+        """Kinds of the columns; None where they have no names."""
+        return None if self.schema is None else TableSchema.from_json(self.schema)
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A model that a run kept, what is known of it, and how it gets its rows."""
+
+    model: Any
+    certificate: Certificate | None
+    """None of a model that `save_model` kept."""
+    input_format: InputFormat
+    tolerance: Tolerance | None = None
+    """How far off numbers may be; None where nothing is certified of them."""
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """A file of predictions."""
+
+    path: Path
+    n_rows: int
+    columns: tuple[str, ...]
+    """What stands in it."""
+    unused: tuple[str, ...]
+    """Columns of the table that neither the model nor the file has."""
+
+
+def open_deployed(
+    place: str | os.PathLike[str],
+    *,
+    deploy: str | None = None,
+    trusted: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+) -> Deployed:
+    """Open a model of results, its certificate, and how its rows are read.
+
+    Parameters are those of `open_model`, whose `name` is `deploy` here.
+    """
+    options = {"storage_options": storage_options}
+    model = open_model(place, name=deploy, trusted=trusted, **options)
+    where = Place(place, storage_options=storage_options, name="place")
+    check_kept(where)
+    outcome = read_outcome(where) or {"said": {}}
+    said, certificate, tolerance = outcome["said"], None, None
+    if "choice" in said:
+        # Bounds that labels of queried rows have made smaller are final, too.
+        choice = read_labeled_choice(where) or Choice.from_json(said["choice"])
+        wanted = deploy or choice.deploy
+        certificate = choice.certificates[wanted]
+        if certificate.is_tolerance and certificate.certified:
+            other = None
+            if wanted == ALL_ROWS:
+                other = open_model(place, name=ONE_FOLD, trusted=trusted, **options)
+            tolerance = Tolerance(choice.certificates[ONE_FOLD].bound, other)
+    if "input_format" in said:
+        input_format = InputFormat.from_record(said["input_format"])
+    else:  # of dsel 0.2, or of `save_model`
+        names = getattr(model, "feature_names_in_", None)
+        columns = None if names is None else tuple(map(str, names))
+        input_format = InputFormat(columns, None if names is None else "pandas")
+    # That of a file knows its words for gaps, too.
+    schema = load_schema(place, **options)
+    if schema is not None:
+        input_format = replace(input_format, schema=schema)
+    return Deployed(model, certificate, input_format, tolerance)
+
+
+def predict_table(
+    deployed: Deployed,
+    source: Any,
+    out: Any,
+    *,
+    id: Sequence[str] | None = None,
+    client: Any = None,
+    on_progress: Report | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> PredictedTable:
+    """Predict every row of a table and write a file; see `Outcome.predict_table`."""
+    path, model = check_new_file(out), deployed.model
+    check_is_fitted(model)
+    ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
+    report = on_progress or (lambda done, total: None)
+    table = open_table(
+        deployed.input_format,
+        source,
+        ids,
+        model=model,
+        separator=separator,
+        encoding=encoding,
+    )
+    rows = ModelRows.of([model], deployed.input_format, table.where)
+    context = _Context(model, rows, table.ids, deployed.tolerance)
+    client, done = resolve_client(client), 0
+    records = results_in_order(context, table.tasks(PredictJob), client)
+    # What is wrong with all rows fails in the first part, before a file is begun.
+    first = next(records, None)
+    head = context.head() if first is None else first.iloc[:0]
+    with predictions_file(path, head) as append:
+        while first is not None:
+            append(first)
+            done += len(first)
+            report(done, table.n_rows)
+            first = next(records, None)
+    return PredictedTable(path, done, tuple(head.columns), table.unused)
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """How blocks of a table become the rows that models get."""
+
+    input_format: InputFormat
+    where: str
+    """How messages call the table."""
+    allow_nan: bool
+
+    @classmethod
+    def of(
+        cls, models: Sequence[Any], input_format: InputFormat, where: str
+    ) -> "ModelRows":
+        """Return those of some models that were fitted to the same rows."""
+        inner = [getattr(model, "best_estimator_", model) for model in models]
+        return cls(input_format, where, takes_nan(inner))
+
+    def prepare(self, X: Any, rows: NDArray[np.int64]) -> Any:
+        """Return a block with these row numbers as models get it: read-only.
+
+        Raises ValueError where a number is infinite, or missing and not taken.
+        """
+        names = self.input_format.columns
+        if isinstance(X, Frame):
+            X = X.given if names is None else X.given[list(names)]
+        X = self._given(X)
+        checked = frame_of(X) if hasattr(X, "columns") else X
+        check_finite(checked, self.where, rows, names, self.allow_nan)
+        return read_only_rows(X)
+
+    def numbers(self, X: Any) -> Any:
+        """Return a block of numbers as an array, or CSR, of the models' columns."""
+        if isinstance(X, Frame):
+            names = self.input_format.columns
+            X = X.given if names is None else X.given[list(names)]
+        if not isinstance(X, pd.DataFrame):
+            return X
+        return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def _given(self, X: Any) -> Any:
+        """Return rows as the model gets them: an array, or a frame of its library."""
+        library, names = self.input_format.library, self.input_format.columns
+        if library is None:
+            return self.numbers(X)
+        if not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(X, columns=list(names or ()), copy=False)
+        if library == "pandas":
+            return X
+        frame = nw.from_native(X.reset_index(drop=True), eager_only=True)
+        return frame.to_polars() if library == "polars" else frame.to_arrow()
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What every task needs."""
+
+    model: Any
+    rows: ModelRows
+    ids: tuple[str, ...]
+    tolerance: Tolerance | None = None
+    """How far off numbers may be; None where nothing is certified of them."""
+
+    def predict(self, X: Any, rows: NDArray[np.int64]) -> pd.DataFrame:
+        """Return predictions for a block of rows with these numbers."""
+        carried: dict[str, Any] = {ROW: rows}
+        if isinstance(X, Frame) and self.ids:
+            carried = {name: X.given[name].array for name in self.ids}
+        prepared = self.rows.prepare(X, rows)
+        if self.tolerance is None:
+            predicted = _predictions(self.model, prepared)
+        else:
+            values = predict_numbers(self.model, prepared)
+            ends = self.tolerance.interval(prepared, values)
+            predicted = {PREDICTION: values} | dict(zip(ENDS, ends.T, strict=True))
+        if clashing := [name for name in carried if name in predicted]:
+            raise ValueError(
+                f"`id` names {clashing[0]!r}, as a column of predictions is called; "
+                f"rename it in the table."
+            )
+        return pd.DataFrame({**carried, **predicted})
+
+    def head(self) -> pd.DataFrame:
+        """Return the columns of a table without rows."""
+        carried: dict[str, Any] = {name: [] for name in self.ids or (ROW,)}
+        classes = _classes_of(self.model)
+        own = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
+        if self.tolerance is not None:
+            own = {name: np.empty(0) for name in (PREDICTION, *ENDS)}
+        return pd.DataFrame({**carried, **own})
+
+
+def _predictions(model: Any, X: Any) -> dict[str, NDArray[Any]]:
+    """Return label and probabilities by the names of their columns."""
+    # Both need what the steps before the last one make of the rows.
+    if type(model) is Pipeline and len(model) > 1:
+        X, model = model[:-1].transform(X), model[-1]
+    classes = _classes_of(model)
+    if classes is None:
+        return {VALUE: _one_each(model.predict(X), X.shape[0])}
+    probabilities = None
+    if callable(getattr(model, "predict_proba", None)):
+        probabilities = np.asarray(model.predict_proba(X))
+    by_largest = type(model) in BY_LARGEST and len(classes) > 1
+    if probabilities is None or not by_largest:
+        labels = _one_each(model.predict(X), X.shape[0])
+    else:
+        labels = classes[np.argmax(probabilities, axis=1)]
+        last, first = np.sort(probabilities, axis=1)[:, -2:].T
+        near = np.flatnonzero(first - last < NEAR)
+        if len(near):
+            labels[near] = model.predict(take_rows(X, near))
+    found = {LABEL: labels}
+    if probabilities is not None:
+        columns = zip(classes.tolist(), probabilities.T, strict=True)
+        found |= {f"{PROBABILITY}{name}": values for name, values in columns}
+    return found
+
+
+def _one_each(predicted: Any, n_rows: int) -> NDArray[Any]:
+    values = np.asarray(predicted)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"`predict` must return a label for each row, got the shape {values.shape} "
+            f"for {n_rows} rows; predict by the model itself."
+        )
+    return values
+
+
+def _classes_of(model: Any) -> NDArray[Any] | None:
+    """Return the classes of a classifier; None of other models."""
+    classes = getattr(model, "classes_", None)
+    return None if classes is None or not is_classifier(model) else np.asarray(classes)
+
+
+def open_table(
+    input_format: InputFormat,
+    source: Any,
+    ids: tuple[str, ...] | None,
+    *,
+    model: Any,
+    option: str = "id",
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> "TextTable | PoolTable":
+    """Open a table that `model` is to predict, or more models of the same rows.
+
+    `ids` are columns that no model uses; errors call their argument `option`.
+    """
+    is_file = isinstance(source, (str, os.PathLike))
+    if is_file and "://" not in str(source) and not os.path.exists(source):
+        raise FileNotFoundError(
+            f"`source` must be a table that exists, but nothing is at {str(source)!r}."
+        )
+    if is_file and is_text(os.fspath(source)):
+        return TextTable(input_format, os.fspath(source), ids, separator, encoding)
+    return PoolTable(input_format, model, source, ids, option)
+
+
+class TextTable:
+    """A text file, read here, in order, by the schema of the labeled table."""
+
+    n_rows = None
+
+    def __init__(
+        self,
+        input_format: InputFormat,
+        path: str,
+        ids: tuple[str, ...] | None,
+        separator: str | None,
+        encoding: str | None,
+    ) -> None:
+        schema = input_format.table_schema
+        if schema is None:
+            raise ValueError(
+                f"{path!r} is a text file, but the results do not say how its columns "
+                f"are read: their labeled rows had no names of columns, or were "
+                f"searched by dsel 0.2; pass an array, or run `dsel select` again."
+            )
+        self.where = repr(path)
+        names = text_source(path, separator=separator, encoding=encoding).names
+        self.ids = ids = _ids_of(schema, ids, names)
+        _check_names(names, (*schema.names, *ids), self.where)
+        own = tuple(name for name in ids if name not in schema.names)
+        self.unused = tuple(n for n in names if n not in {*schema.names, *own})
+        n_rows = _block_rows(len(schema.names))
+        like = replace(schema, ids=own)
+        self._frames = partial(
+            iter_frames,
+            path,
+            like,
+            n_rows=n_rows,
+            separator=separator,
+            encoding=encoding,
+        )
+
+    @property
+    def like(self) -> Pool:
+        """The first rows, in the types of all of them."""
+        return _as_frames(open_pool(next(self._frames())))
+
+    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
+        """Read the file from its beginning; yield a task for each part.
+
+        `job` takes the number of its first row.
+        """
+        for frame in self._frames():
+            pool = _as_frames(open_pool(frame))
+            [pool_slice] = pool.slices(len(frame))
+            start = int(frame.index[0])
+            sources = partial(pool.sources, pool_slice)
+            yield Task(f"predict-{start}", job(start), sources)
+
+
+class PoolTable:
+    """Rows that tasks read by themselves: whatever `open_pool` takes."""
+
+    def __init__(
+        self,
+        input_format: InputFormat,
+        model: Any,
+        source: Any,
+        ids: tuple[str, ...] | None,
+        option: str = "id",
+    ) -> None:
+        pool, names = open_pool(source), input_format.columns
+        self.where = pool.where.replace("`pool`", "`source`")
+        columns, schema = pool.columns or (), input_format.table_schema
+        self.ids = ids = _ids_of(schema, ids, columns)
+        if names is not None and columns:
+            wanted = dict.fromkeys((*names, *ids))
+            _check_names(columns, wanted, self.where)
+            pool = pool.with_columns(wanted)
+            if pool.frames is not None and schema is not None:
+                _check_kinds(pool, schema, self.where)
+                location = source if isinstance(source, (str, os.PathLike)) else ""
+                like = replace(schema, ids=ids)
+                pool = convert_pool(pool, like, os.fspath(location), where=self.where)
+        elif ids:
+            raise ValueError(
+                f"`{option}` names {ids[0]!r}, but columns are found by names where "
+                f"both the labeled rows and {self.where} have some; leave it out."
+            )
+        else:
+            n_columns = getattr(model, "n_features_in_", len(names or columns))
+            pool = with_columns(pool, n_columns, None)
+        self.unused = tuple(
+            each for each in columns if each not in (pool.columns or ())
+        )
+        self._pool, self.n_rows = _as_frames(pool), pool.n_rows
+
+    @property
+    def like(self) -> Pool:
+        """All rows, in their types."""
+        return self._pool
+
+    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
+        """Yield a task for each part of the pool; its rows know their numbers."""
+        for pool_slice in self._pool.slices(_block_rows(self._pool.n_columns)):
+            sources = partial(self._pool.sources, pool_slice)
+            yield Task(f"predict-{pool_slice.start}", job(0), sources)
+
+
+def _ids_of(
+    schema: TableSchema | None, ids: tuple[str, ...] | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns to carry: by default those that `dsel select` was told."""
+    if ids is not None:
+        return tuple(dict.fromkeys(ids))
+    known = () if schema is None else schema.ids
+    return tuple(name for name in known if name in names)
+
+
+def _block_rows(n_columns: int) -> int:
+    return min(BLOCK_ROWS, max(BLOCK_CELLS // max(n_columns, 1), 1))
+
+
+def _as_frames(pool: Pool) -> Pool:
+    """Return a pool of which data frames stay such, also where all are numbers."""
+    return pool.with_schema(pool.frames)
+
+
+def read_table_part(inputs: Inputs) -> Iterator[Block]:
+    """Yield the rows of one of the tasks of a table, block by block."""
+    n_rows = _block_rows(inputs.sources[0].n_columns)
+    yield from read_blocks(inputs.sources, n_rows, allow_nan=True)
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """A part of a table, whose rows begin at a number."""
+
+    start: int
+
+    def run(self, context: "_Context", inputs: Inputs) -> Output:
+        """Return predictions of all rows in their order."""
+        parts = [
+            context.predict(block.X, block.rows + self.start)
+            for block in read_table_part(inputs)
+        ]
+        return Output(pd.concat(parts) if len(parts) > 1 else parts[0])
+
+
+def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> None:
+    """Raise ValueError that names every column that a table lacks."""
+    names = list(names)
+    if lacking := [name for name in wanted if name not in {*names}]:
+        shown = listed([repr(name) for name in lacking], 10)
+        raise ValueError(
+            f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "
+            f"{listed(names, 20)}."
+        )
+
+
+def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:
+    """Raise TypeError where a column holds something else than the labeled rows."""
+    assert pool.frames is not None
+    found = {column.name: column for column in pool.frames.columns}
+    for column in schema.columns:
+        kind, known = found[column.name].kind, column.kind
+        is_right = kind in (TEXT, NOTHING) or (
+            (known.is_number and kind in (NUMBER, TRUTH))
+            # Which numbers are text is known where the file was written from text.
+            or known is known.TEXT
+            or (known is known.TRUTH and kind == TRUTH)
+            or (known.is_time and kind.startswith(("date", "time")))
+            or known in (known.OTHER, known.GAPS)
+        )
+        if not is_right:
+            raise TypeError(
+                f"{where} holds {kind} ({found[column.name].dtype}) in column "
+                f"{column.name!r}, where the labeled rows hold {known}; convert it."
+            )

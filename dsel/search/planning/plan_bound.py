@@ -1,0 +1,450 @@
+"""What bound each certificate is expected to give, before a label is used.
+
+Errors of folds and disagreements are taken for binomial with the rates assumed, folds
+for independent, and limits are averaged over them. Limits of the expected counts would
+miss that a certificate which takes the smallest of several limits gains from their
+spread.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.arrays import Floats
+from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.bounds.holdout import expected_holdout_bound, likely_counts
+from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.tolerance import allowed_exceedances, minimum_rows
+from dsel.checks import (
+    check_counts,
+    check_delta,
+    check_integer,
+    check_probability,
+    show,
+)
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.search.design.certificate_methods import BEST_FOLD, CV_BOUND, HOLDOUT
+
+MOST_ROWS: Final = 10**9
+"""Most rows that are tried in the search for needed rows."""
+
+DISAGREEMENT_OF_ERROR: Final = 1 / 3
+"""How often models that have not seen a fifth of the rows differ from that of all rows,
+for each error, where nothing is declared: .3 to .5 on letter, magic, optdigits,
+pendigits, satimage and spambase with 300 to 2,000 labels."""
+
+GROWTH: Final = 0.6
+"""Power of its growth with the rows unseen over the rows seen. Weights differ with a
+standard deviation that grows like the square root of it; kernel machines had .5 to .8
+on nine data sets, measured before 0.2."""
+
+
+def plan_bound(
+    n_labeled: int,
+    n_unlabeled: int,
+    *,
+    n_candidates: int,
+    error: float | None = None,
+    disagreement: float | None = None,
+    class_share: float | None = None,
+    cv: int | Sequence[int] = 5,
+    delta: float = 0.05,
+    wanted: float | None = None,
+    error_quantile: float | None = None,
+) -> xr.Dataset:
+    """Return what each certificate, and a held-out fifth, would give on average.
+
+    Parameters
+    ----------
+    n_labeled
+        Labeled rows, at least 2; where rows come in groups, the groups.
+    n_unlabeled
+        Pool rows; with 0 certificates that read the pool have no number.
+    n_candidates
+        Candidates that are compared, at least 1.
+    error
+        Error rate that the chosen model is assumed to have, in ``(0, 1)``.
+    disagreement
+        Rate at which the model of all rows is assumed to differ from one that has not
+        seen a fifth of them, in ``(0, 1)``; it is larger with fewer folds, and smaller
+        with more. None takes a third of `error`. Either is a guess: only the run tells.
+    class_share
+        For ``loss=dsel.losses.recall(label)``: the share of the class, in ``(0, 1)``.
+        `error` is then the share of its rows that is missed, `disagreement` is among
+        these, and limits are read from the rows of the class alone.
+    cv
+        Number of folds, at least 2, or several to compare.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``.
+    wanted
+        If given, the labeled rows and the pool rows that this bound needs are searched.
+    error_quantile
+        For regressors, in the place of `error`: the share of the predictions that keep
+        the tolerance, such as 0.9. See the last paragraph of what is returned.
+
+    Returns
+    -------
+    xarray.Dataset
+        `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
+        averages, not clipped at 1; NaN where there are more folds than rows, or no
+        pool. `seen` is the share of the labeled rows that the model in question has
+        seen, and `disagreement` over `n_folds` what is assumed. Certificates are
+        ``one_fold`` and ``all_rows``, the two numbers of a nested search;
+        ``cv_bound``, ``best_fold`` and ``holdout``; and ``held_out_fifth``, which is
+        what a search on four fifths of the labels and a test on the rest would give.
+        With `wanted` also `labels_needed` and `pool_rows_needed`, exact to 1 %, each
+        with all else the same; -1 where no number up to 1e9 is enough. The attribute
+        `remarks` says in words what is guessed, and why a wanted bound cannot be had.
+
+        With `error_quantile`, over the same dimensions for ``one_fold`` and
+        ``held_out_fifth``: `labels_needed`, the labeled rows from which on a tolerance
+        is finite, and `residual_quantile`, which quantile of the held-out residuals of
+        the first fold, or of the fifth, it is; NaN where it is infinite.
+
+    Raises
+    ------
+    TypeError
+        Where a number of rows, candidates or folds is no integer.
+    ValueError
+        Where one is too small, or a probability lies outside ``(0, 1)``.
+
+    See Also
+    --------
+    plan_search : The search that is planned for.
+
+    Examples
+    --------
+    >>> plan = plan_bound(600, 100_000, n_candidates=25, error=0.1)
+    >>> plan.bound.sel(n_folds=5).round(3).to_series().to_dict()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'one_fold': 0.144, 'all_rows': 0.179, 'cv_bound': 0.257, 'best_fold': 0.216,
+     'holdout': 0.202, 'held_out_fifth': 0.156}
+    """
+    folds = list(dict.fromkeys(np.atleast_1d(check_counts(cv, "cv")).ravel().tolist()))
+    if not folds or min(folds) < 2:
+        raise ValueError(
+            f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
+        )
+    if error_quantile is not None:
+        if error is not None:
+            raise ValueError(
+                "`error` is of classifiers and `error_quantile` of regressors; leave "
+                "one of them out."
+            )
+        n = check_integer(n_labeled, "n_labeled", at_least=2)
+        has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
+        share = check_probability(error_quantile, "error_quantile")
+        return _plan_tolerance(n, folds, share, check_delta(delta), has_pool=has_pool)
+    if error is None:
+        raise TypeError(
+            "`error` must be the error rate that the model is assumed to have, got "
+            "None; for regressors pass `error_quantile`, such as 0.9."
+        )
+    assumed_error = check_probability(error, "error")
+    rate = DISAGREEMENT_OF_ERROR * assumed_error
+    if disagreement is not None:
+        rate = check_probability(disagreement, "disagreement")
+    case = Case(
+        check_integer(n_labeled, "n_labeled", at_least=2),
+        check_integer(n_unlabeled, "n_unlabeled", at_least=0),
+        check_integer(n_candidates, "n_candidates", at_least=1),
+        check_delta(delta),
+        assumed_error,
+        rate,
+        1.0 if class_share is None else check_probability(class_share, "class_share"),
+    )
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    rows = ROWS.values()
+    terms = np.array([[expected_terms(case, row, k) for k in folds] for row in rows])
+    seen = [[row.share_seen(k) for k in folds] for row in rows]
+    plan = xr.Dataset(
+        {
+            names.BOUND: (table, terms.sum(axis=2)),
+            names.LABEL_TERM: (table, terms[..., 0]),
+            names.DISAGREEMENT_TERM: (table, terms[..., 1]),
+            "seen": (table, seen),
+            "disagreement": (names.N_FOLDS, [case.disagreement(k) for k in folds]),
+            "error": case.error,
+            names.N_LABELED: case.n_labeled,
+            names.N_UNLABELED: case.n_unlabeled,
+            names.N_CANDIDATES: case.n_candidates,
+            names.DELTA: case.delta,
+        },
+        coords={names.CERTIFICATE: list(ROWS), names.N_FOLDS: folds},
+    )
+    rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
+    how = "as declared of five" if disagreement else "a third of the error in five"
+    remarks = [
+        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
+        f"rows{'' if class_share is None else ' of the class'} ({how}, more in fewer)."
+    ]
+    is_fifth = np.array([row is FIFTH for row in rows])
+    of_dsel = plan[names.BOUND][~is_fifth].min()
+    if plan[names.BOUND][is_fifth].min() <= of_dsel:
+        remarks.append("A held-out fifth would give the smallest of these bounds.")
+    if wanted is not None:
+        limit = check_probability(wanted, "wanted")
+        least = min(case.disagreement(k) for k in folds)
+        if limit <= case.error:
+            remarks.append(
+                f"No certificate gives {limit:g}: the model is assumed to err on "
+                f"{case.error:g} of the rows, and no bound lies below the error."
+            )
+        elif limit <= case.error + least:
+            remarks.append(
+                f"No number of labels gives {limit:g} for a model of all rows: its "
+                f"error ({case.error:g}) and disagreement ({least:.2g}) are both paid "
+                f"in full."
+            )
+        needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
+        for name, field in needed.items():
+            needs = [
+                [_count_rows_needed(case, field, row, k, limit) for k in folds]
+                for row in rows
+            ]
+            plan[name] = (table, np.array(needs))
+    return plan.assign_attrs(remarks=remarks)
+
+
+def _plan_tolerance(
+    n_labeled: int, folds: Sequence[int], share: float, delta: float, *, has_pool: bool
+) -> xr.Dataset:
+    """Return what a tolerance of regressors needs; see `plan_bound`."""
+    label_share = LABEL_SHARE if has_pool else 1.0
+    level, needed, quantiles = 1.0 - share, [], []
+    for k in folds:
+        of_fold = label_share * delta * float(fold_shares(k)[0])
+        # Rows of the first fold, which is one of the largest; and of the fifth.
+        sizes = -(-n_labeled // k), n_labeled // 5
+        deltas = of_fold, delta
+        rows = [minimum_rows(level=level, delta=each) for each in deltas]
+        needed.append([k * (rows[0] - 1) + 1, 5 * rows[1]])
+        allowed = [
+            int(allowed_exceedances(n, level=level, delta=each))
+            for n, each in zip(sizes, deltas, strict=True)
+        ]
+        quantiles.append([
+            (n - count) / n if count >= 0 else np.nan
+            for n, count in zip(sizes, allowed, strict=True)
+        ])  # fmt: skip
+    table = (names.N_FOLDS, names.CERTIFICATE)
+    plan = xr.Dataset(
+        {"labels_needed": (table, needed), "residual_quantile": (table, quantiles)},
+        coords={
+            names.N_FOLDS: list(folds),
+            names.CERTIFICATE: [ONE_FOLD, "held_out_fifth"],
+        },
+    )
+    text = (
+        f"How far off predictions are depends on the model: where {100 * share:.6g}% "
+        f"shall keep it, a tolerance is about this quantile of held-out residuals."
+    )
+    return plan.transpose(names.CERTIFICATE, names.N_FOLDS).assign_attrs(remarks=[text])
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known or assumed before labels are used."""
+
+    n_labeled: int
+    n_unlabeled: int
+    n_candidates: int
+    delta: float
+    error: float
+    """Error rate of the chosen model."""
+    of_fifth: float
+    """How often the model of all rows differs from one without a fifth of them."""
+    class_share: float = 1.0
+    """Share of the rows that limits are read from; 1 where they are about the error."""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether limits are about the error, not about the misses of a class."""
+        return self.class_share == 1.0
+
+    @property
+    def candidate_delta(self) -> float:
+        """Share of delta of one candidate, where all of them are bounded."""
+        return self.delta / self.n_candidates
+
+    @property
+    def n_counted(self) -> int:
+        """Labeled rows that limits are read from."""
+        return round(self.n_labeled * self.class_share)
+
+    def disagreement(self, n_folds: int) -> float:
+        """Return how often the model of all rows differs from one without a fold."""
+        unseen = 4.0 / (n_folds - 1)  # for each row seen, in multiples of five folds
+        return float(min(self.of_fifth * unseen**GROWTH, 1.0))
+
+    def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
+        """Return (rows, number of folds of that size), the larger folds first."""
+        rows, larger = divmod(self.n_counted, n_folds)
+        sizes = [(rows + 1, larger), (rows, n_folds - larger)]
+        return [(size, number) for size, number in sizes if number]
+
+
+@lru_cache(maxsize=4096)
+def mean_limit(n_rows: int, rate: float, share: float) -> float:
+    """Return the average upper limit of a rate, from so many rows."""
+    return expected_holdout_bound(rate, n_rows, delta=share)
+
+
+def _smallest_limit(case: Case, shares: Floats) -> float:
+    """Return the average of the smallest of the folds' limits, fold by fold at a share.
+
+    Folds of one size and one share have the same distribution.
+    """
+    sizes = case.fold_sizes(len(shares))
+    fold_rows = [rows for rows, number in sizes for _ in range(number)]
+    alike = Counter(zip(fold_rows, shares.tolist(), strict=True))
+    tables = []
+    for (rows, share), number in alike.items():
+        counts, chances = likely_counts(rows, case.error)
+        limits = np.asarray(upper_limits(counts, rows, share))
+        tables.append((limits, chances, number))
+    return mean_of_smallest(tables)
+
+
+def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
+    """Return the average of the smallest of independent values.
+
+    Of each kind: values in increasing order, their probabilities, how many draws of
+    them.
+    """
+    points = np.unique(np.concatenate([values for values, _, _ in tables]))
+    survival = np.ones(points.size)
+    for values, chances, number in tables:
+        below = np.searchsorted(values, points, side="right")
+        cumulative = np.concatenate([[0.0], np.cumsum(chances)])
+        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
+    before = np.concatenate([[1.0], survival[:-1]])
+    return float(points @ (before - survival))
+
+
+def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
+    """Return the average label term and disagreement term of one row of the table.
+
+    NaN where it has none: more folds than rows, no pool, or a loss that it cannot
+    bound.
+    """
+    is_there = case.n_unlabeled > 0 or not row.needs_pool
+    bounds_it = case.is_error or row.bounds_losses
+    if n_folds > case.n_counted or not (is_there and bounds_it):
+        return np.nan, np.nan
+    return row.terms(case, n_folds)
+
+
+def _held_out_fifth(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a test on a fifth of the labels, whatever the folds are."""
+    del n_folds
+    return mean_limit(max(1, case.n_counted // 5), case.error, case.delta), 0.0
+
+
+def _first_fold(case: Case, n_folds: int) -> tuple[float, float]:
+    n_rows = -(-case.n_counted // n_folds)
+    return mean_limit(n_rows, case.error, case.candidate_delta), 0.0
+
+
+def _one_fold(case: Case, n_folds: int) -> tuple[float, float]:
+    # Where there is a pool, the number for the model of all rows holds beside it.
+    share = LABEL_SHARE if case.n_unlabeled else 1.0
+    return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
+
+
+def _all_rows(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a nested search, whose delta is divided among folds."""
+    limit = _smallest_limit(case, LABEL_SHARE * case.delta * fold_shares(n_folds))
+    share = (1.0 - LABEL_SHARE) * case.delta / n_folds
+    differ = case.disagreement(n_folds) * case.class_share
+    if case.is_error:
+        return limit, mean_limit(case.n_unlabeled, differ, share)
+    # Half of delta's part is for how many labeled rows are of the class, in all folds.
+    of_class, rows = np.array(case.n_counted), np.array(case.n_labeled)
+    least = float(lower_limits(of_class, rows, np.array(n_folds * share / 2)))
+    return limit, mean_limit(case.n_unlabeled, differ, share / 2) / least
+
+
+def _mean_of_folds(case: Case, n_folds: int) -> tuple[float, float]:
+    share = LABEL_SHARE * case.candidate_delta / n_folds
+    sizes = case.fold_sizes(n_folds)
+    limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
+    return sum(limits) / n_folds, _pool_term(case, n_folds)
+
+
+def _best_fold(case: Case, n_folds: int) -> tuple[float, float]:
+    shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
+    return _smallest_limit(case, shares), _pool_term(case, n_folds)
+
+
+def _pool_term(case: Case, n_folds: int) -> float:
+    """Return the disagreement term where delta is divided among candidates."""
+    share = (1.0 - LABEL_SHARE) * case.candidate_delta
+    return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
+
+
+def _all_labels(n_folds: int) -> float:
+    del n_folds
+    return 1.0
+
+
+def _without_a_fold(n_folds: int) -> float:
+    return 1.0 - 1 / n_folds
+
+
+def _four_fifths(n_folds: int) -> float:
+    del n_folds
+    return 0.8
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: a model whose bound is expected."""
+
+    terms: Callable[[Case, int], tuple[float, float]]
+    """Returns label term and disagreement term for a number of folds."""
+    share_seen: Callable[[int], float]
+    """Returns the share of the labeled rows that the model has seen."""
+    needs_pool: bool = False
+    """Whether it has no number without a pool."""
+    bounds_losses: bool = False
+    """Whether it bounds the recall of a class, too; else the error alone."""
+
+
+FIFTH: Final = Row(_held_out_fifth, _four_fifths, bounds_losses=True)
+ROWS: Final[Mapping[str, Row]] = {
+    ONE_FOLD: Row(_one_fold, _without_a_fold, bounds_losses=True),
+    ALL_ROWS: Row(_all_rows, _all_labels, needs_pool=True, bounds_losses=True),
+    CV_BOUND.name: Row(_mean_of_folds, _all_labels, needs_pool=True),
+    BEST_FOLD.name: Row(_best_fold, _all_labels, needs_pool=True),
+    HOLDOUT.name: Row(_first_fold, _without_a_fold),
+    "held_out_fifth": FIFTH,
+}
+"""Rows of the table: both numbers of a nested search, the other certificates, and what
+holding out a fifth of the labels gives without dsel."""
+
+
+def _count_rows_needed(
+    case: Case, field: str, row: Row, n_folds: int, wanted: float
+) -> int:
+    """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
+
+    def is_enough(rows: int) -> bool:
+        changed = replace(case, **{field: rows})
+        return sum(expected_terms(changed, row, n_folds)) <= wanted
+
+    low, high = (n_folds, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
+    if is_enough(low):
+        return low
+    if not is_enough(high):
+        return -1
+    while high > low * 1.01 + 1:
+        middle = max(low + 1, int(np.sqrt(low * high)))
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high

@@ -1,0 +1,65 @@
+"""What the counts of a plan depend on besides rows; by it a store knows its plan."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from sklearn import get_config
+
+from dsel.data.groups import RowGroups
+from dsel.data.identity import exact_text
+from dsel.search.design.folds import CVScheme
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+
+def plan_identity(
+    plan: "Plan",
+    estimator: Any,
+    fit_params: Mapping[str, Any],
+    max_pool_rows: int | None,
+    groups: RowGroups | None,
+) -> dict[str, str]:
+    """Return the identity of a plan: texts and hashes by name.
+
+    Names and texts are in the stores of users, so none of them may change.
+    """
+    losses, fitting = plan.context.losses, plan.context.fitting_pool
+    keys = [group.keys for group in plan.context.candidate_groups]
+    certificate = plan.certificate or "none"
+    identity = {
+        "estimator": short_hash(exact_text(estimator)),
+        "candidates": short_hash(keys),
+        "certificate": f"{certificate}, {plan.criterion.name}, delta={plan.delta:g}",
+        "splits": splits_text(plan.scheme),
+        "prune": plan.prune or "no",
+        "deploy": plan.deploy,
+        "loss": repr(losses.main),
+        "report": repr(losses.tolerances or losses.reported or None),
+        "max_pool_rows": str(max_pool_rows),
+        "fit_params": short_hash(exact_text(fit_params)),
+        "transform_output": str(get_config()["transform_output"]),
+        "seed": str(plan.seed),
+    }
+    if fitting is not None and fitting.other_records:
+        identity["other_records"] = "declared"
+    if losses.by_value is not None:
+        identity["report_by"] = losses.by_value.column.name
+    if plan.prior is not None:
+        identity["prior"] = short_hash(plan.prior.tolist())
+    if plan.n_queries:
+        identity["n_queries"] = str(plan.n_queries)
+    if groups is not None:
+        identity["groups"] = groups.token
+    return identity
+
+
+def splits_text(scheme: CVScheme) -> str:
+    """Return what tells the splits of a scheme from others."""
+    return f"{scheme.n_folds}, {scheme.token}"
+
+
+def short_hash(value: Any) -> str:
+    """Return a hash of a value's text."""
+    return blake2b(str(value).encode(), digest_size=12).hexdigest()

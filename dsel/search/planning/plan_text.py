@@ -1,0 +1,130 @@
+"""What a plan says of itself: rows, folds, fits, memory, certificate, caveats."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from dask.utils import format_bytes
+
+from dsel.bounds.queries import QUERY_SHARES
+from dsel.cards import Fact
+from dsel.data.cache import nbytes_of
+from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR
+from dsel.results.caveats import Effect, collect_caveats, make_caveats
+from dsel.results.certificate import ONE_FOLD
+from dsel.results.texts import shorten_text
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+
+def plan_facts(plan: "Plan") -> list[Fact]:
+    """Return what is planned: a title, names and texts, and caveats."""
+    n, d = plan.labeled.X.shape
+    pool = "none"
+    if plan.pool is not None:
+        n_tasks, size = len(plan.slices), format_bytes(plan.pool.nbytes)
+        tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
+        pool = f"{plan.pool.n_rows:,} rows, {size}, {tasks}"
+    folds, fits = _folds_and_fits(plan)
+    what = f"{len(plan.classes)} classes"
+    if plan.is_regression:
+        least, most = plan.labeled.y.min(), plan.labeled.y.max()
+        what = f"targets from {least:.4g} to {most:.4g}"
+    labeled = f"{n:,} x {d}, {what}"
+    if plan.groups is not None:
+        labeled += f"; {plan.groups.n_groups:,} groups, one row of each is counted"
+    facts = {
+        "labeled rows": labeled,
+        "pool": pool,
+        "folds": folds,
+        "fits": fits,
+        "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
+        "certificate": _certificate(plan),
+        "seed": str(plan.seed),
+    }
+    violated = [each.reason for each in plan.assumptions if each.is_violated]
+    caveats = collect_caveats(plan.caveats, make_caveats(Effect.VOIDS, violated))
+    candidates = f"{plan.n_candidates} candidate{'s' * (plan.n_candidates != 1)}"
+    return [
+        ("", f"Plan of {candidates} over ({', '.join(plan.axes.sizes)})"),
+        *facts.items(),
+        *(
+            ("", f"{'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}")
+            for each in caveats
+        ),
+    ]
+
+
+def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
+    scheme = plan.scheme
+    k, splits = scheme.n_folds, len(scheme.splits)
+    name = f"{k}{' of whole groups' * (plan.groups is not None)}"
+    if scheme.n_halvings:
+        folds = f"{scheme.n_halvings} random halvings"
+    elif scheme.is_nested:
+        every = f"every candidate without {splits} pairs of them, " * bool(splits)
+        folds = f"{name}; {every}what is chosen without each, and on all rows"
+    else:
+        folds = f"{name}{' and all rows' * (scheme.full is not None)}"
+    least, most = plan.fits_range()
+    if plan.is_halved:
+        return folds, (
+            f"{least:,} to {most:,}: each search keeps its best third after a "
+            f"first round, so it may choose another candidate than the exhaustive "
+            f"one"
+        )
+    at_most = " at most: candidates that cannot win are dropped"
+    return folds, f"{most:,}{at_most * (plan.prune == 'exact')}"
+
+
+def _memory(plan: "Plan") -> int:
+    """Return the bytes of a process that has imported everything."""
+    read, groups = 0, plan.context.candidate_groups
+    n_groups = Counter(id(group.family) for group in groups)
+    families = {id(group.family): group.family for group in groups}
+    shared = sum(
+        families[key].shared_nbytes(n, len(plan.labeled.y))
+        for key, n in n_groups.items()
+    )
+    if plan.pool is not None:  # a chunk as it is stored, decoded, and as rows
+        longest = int(np.diff(plan.pool.boundaries).max(initial=0))
+        read = 3 * longest * plan.pool.row_nbytes
+    # Rows, those of a fit, and models.
+    return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared + read
+
+
+def _certificate(plan: "Plan") -> str:
+    if not plan.certificate:
+        return f"none: {plan.criterion.name} is an estimate"
+    text, k = f"{plan.certificate} at delta={plan.delta:g}", plan.scheme.n_folds
+    text += ", divided by `prior`" * (plan.prior is not None)
+    losses = plan.context.losses
+    if plan.is_regression:
+        text += f"; of {shorten_text(repr(losses.main))}"
+        n = len(losses.tolerances)
+        text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
+    elif losses != DeclaredLosses():
+        is_error = losses.main == ERROR
+        text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
+        n = len(losses.reported)
+        text += f" and a report of {n} classes" * (n > 0)
+    if losses.by_value is not None:
+        column, n = losses.by_value.column, len(losses.by_value.column.values)
+        what = "limits" if plan.is_regression else "errors"
+        text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
+    if not plan.method.is_nested:
+        return text
+    model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
+    if plan.pool is None:
+        return f"{text}; the model {model}"
+    model = model if plan.deploy == ONE_FOLD else "of all labels"
+    text += f"; both models are certified, and handed over is that {model}"
+    if plan.n_queries:
+        n = plan.n_queries
+        text += (
+            f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
+            f"be queried, which get {QUERY_SHARES.queries:.0%} of delta"
+        )
+    return text

@@ -1,0 +1,178 @@
+"""From a plan to an outcome: on a cluster or on local threads, with or without a store.
+
+A certificate that was written is final: the same plan in the same place reads it.
+"""
+
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+
+from dsel.checks import check_choice, check_options
+from dsel.errors import NewerRecordError, PoolChangedError
+from dsel.results import Choice
+from dsel.results.place import CUBE, PAIRS, Place, check_claim
+from dsel.results.store import Store, read_query_rows
+from dsel.runtime.clients import count_threads, resolve_client
+from dsel.runtime.progress import check_verbose, run_progress
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.exhaustive import remake_chosen, search_all
+from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
+from dsel.search.running.nested import remake_nested, search_nested
+from dsel.search.running.run import Run
+from dsel.stores import BAD_HEADER
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+CHANGED_POOL: Final = "pool/changed"
+"""Key of a record that says that no count in the store is to be used."""
+
+
+def execute(
+    plan: "Plan",
+    client: Any,
+    *,
+    out: Any,
+    storage_options: Any,
+    on_failure: str,
+    on_progress: Any,
+    verbose: Any,
+    n_jobs: int | None,
+) -> Outcome:
+    """Run a plan; see `Plan.run`."""
+    check_choice(on_failure, "on_failure", ("record", "raise"))
+    # Refused before the pool is read.
+    count_threads(n_jobs)
+    verbose = check_verbose(verbose)
+    if on_progress is not None and not callable(on_progress):
+        raise TypeError(
+            f"`on_progress` must be a function that takes a Progress, got "
+            f"{on_progress!r}; verbose=True shows progress without one."
+        )
+    check_options(storage_options)
+    client = resolve_client(client)
+    run = Run(plan, client, n_jobs, raise_failures=on_failure == "raise")
+    with ExitStack() as stack:
+        store = None
+        if out is not None:
+            identity = {**plan.identity, **run.tokens_of_rows()}
+            store = stack.enter_context(
+                Store(
+                    out, kind="search", plan=identity, storage_options=storage_options
+                )
+            )
+            if CHANGED_POOL in store.records:
+                raise ValueError(
+                    f"`out` {store.place} holds counts of a pool that was written "
+                    f"while a run read it; delete it, or choose another `out`."
+                )
+            cube = store.dataset(CUBE)
+            if store.outcome is not None and cube is not None:
+                return replace(
+                    open_finished(run, store, cube),
+                    input_format=run.input_format,
+                    labeled=plan.labeled,
+                )
+            run.not_kept = check_estimators(run.estimators, store.place)
+        run.store = store
+        run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
+        try:
+            search = search_nested if plan.scheme.is_nested else search_all
+            outcome = search(run)
+            if plan.pool is not None:  # also where learners read it last
+                plan.pool.check_unchanged()
+        except PoolChangedError:
+            if store is not None:  # what was counted may be of other rows
+                store.append(CHANGED_POOL, {})
+            raise
+        if store is not None:
+            outcome = keep_outcome(run, outcome, store)
+    return replace(outcome, input_format=run.input_format, labeled=plan.labeled)
+
+
+def check_out(plan: "Plan", out: Any) -> None:
+    """Raise where a run of the plan would refuse `out`, before anything is shown.
+
+    StoreMismatchError of another plan's place. Nothing is written, no pool is read.
+    """
+    tokens = Run(plan, None, None).tokens_of_rows(may_read=False)
+    check_claim(Place(out), "search", {**plan.identity, **tokens})
+
+
+def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
+    """Write what was found, make it final, and return what is final."""
+    store.save(CUBE, outcome.results)
+    if outcome.pair_results is not None:
+        store.save(PAIRS, outcome.pair_results)
+    if outcome.pool_rows is not None:
+        store.save_rows(outcome.pool_rows)
+    # A model that cannot be kept is fitted again when it is asked for.
+    reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
+    said = store.save_outcome(
+        {
+            "choice": outcome.choice.to_json(),
+            "deploy": outcome.choice.deploy,
+            "not_kept": reasons,
+            "input_format": vars(run.input_format),
+        }
+    )
+    final = Choice.from_json(said["choice"])
+    if final.certificates == outcome.choice.certificates:
+        return outcome
+    # Another run of this plan was first: its certificate is the one that holds.
+    alone = replace(run, store=None, on_progress=None)
+    return open_finished(alone, store, store.dataset(CUBE) or outcome.results)
+
+
+def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
+    """Return the outcome of a run that had ended; models are loaded, or made again."""
+    try:
+        choice = Choice.from_json(store.outcome["choice"])
+        candidates = run.plan.axes.candidates
+        # Of a procedure the grid sets nothing: what it chose stands in the record.
+        deployed = {
+            name: replace(each, params=candidates[each.candidate] or each.params)
+            for name, each in choice.deployed.items()
+        }
+    except NewerRecordError:
+        raise  # it says its number
+    except BAD_HEADER as error:
+        raise ValueError(
+            f"the outcome at {store.place} is not what dsel wrote there; bring it back "
+            f"from a copy, or choose another place."
+        ) from error
+    choice = replace(choice, deployed=deployed)
+    make_models: Any = partial(remake_models, run, cube, choice)
+    # Some are not kept, damaged, or of a type that nobody trusts.
+    with suppress(KeyError, ValueError):
+        trusted = trusted_types(run.estimators)
+        kept = {name: store.load_model(name, trusted) for name in choice.certificates}
+        make_models = partial(dict, kept)
+    rows = None
+    if choice.queries is not None and choice.queries.rows:
+        rows = read_query_rows(store.place)
+        rows = run.read_query_rows(choice) if rows is None else rows
+    return Outcome(cube, choice, store.dataset(PAIRS), make_models, rows)
+
+
+def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
+    """Fit the models of a choice anew, and make all their counts again.
+
+    Raises RuntimeError where one differs: then it is another model.
+    """
+    remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
+    remade = remake(run, cube, choice)
+    # Residuals of a fold with fewer rows than others end with NaN.
+    pairs = remade.counts.values()
+    if not all(np.array_equal(*each, equal_nan=True) for each in pairs):
+        raise RuntimeError(
+            "the models were fitted anew and are others than those that were counted, "
+            "so no certificate is about them: the learner draws without a seed, or "
+            "another kind of processor has worked. Give it a `random_state`, and "
+            "search in another `out`."
+        )
+    return remade.models

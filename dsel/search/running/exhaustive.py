@@ -1,0 +1,82 @@
+"""A search that counts every candidate: bounds of all at once, or estimates."""
+
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.criteria import Settings
+from dsel.results import Choice
+from dsel.results.certificate import CHOICE
+from dsel.results.cube import evidence as read_evidence
+from dsel.runtime.progress import CHECKING, COUNTING, FITTING, Progress
+from dsel.search.design.assumptions import PoolFacts
+from dsel.search.engine.engine import Search
+from dsel.search.engine.jobs import Keep
+from dsel.search.engine.pruning import ExactPruner
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.run import Remade, Run
+from dsel.search.running.select import choose
+
+
+def search_all(run: Run) -> Outcome:
+    """Count every candidate that can win, choose, and bring the chosen model."""
+    plan = run.plan
+    # What the pool shows is part of the bounds by which candidates are pruned.
+    if plan.pool is not None:
+        run.report(Progress(), CHECKING)
+    facts = run.check_pool()
+
+    def report(progress: Progress) -> None:
+        is_counting = progress.slices_done < progress.slices_total
+        run.report(progress, COUNTING if is_counting else FITTING)
+
+    with closing(run.open_executor()) as executor:
+        run.check_memory(executor)
+        pruner = exact_pruner(run, facts, may_prune=bool(plan.prune))
+        search = run.search(executor, pruner, Keep.ON_WORKER, report)
+        search.run()
+        evidence = pruner.evidence(search.table)
+        run.check_failures(evidence, search.table.unpredicting)
+        cube = run.make_cube(evidence, facts)
+        choice = choose(cube, plan.criterion.name)
+        models = deployed_models(run, search, choice)
+    cube = cube.assign_attrs({CHOICE: choice.to_json()})
+    return Outcome(cube, choice, None, partial(dict, models))
+
+
+def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
+    """Return what prunes candidates that cannot win by the plan's criterion."""
+    plan, fixed = run.plan, run.fixed_evidence(facts)
+    settings = Settings(plan.delta_shares)
+    return ExactPruner(plan.criterion, settings, fixed, may_prune)
+
+
+def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
+    """Return the model that is deployed, by its deployment."""
+    split, number = run.plan.scheme.full or 0, choice.candidate
+    if split and choice.fold is not None:
+        split = choice.fold
+    return {choice.deploy: search.model(number, split).model(number, split)}
+
+
+def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+    """Fit what a run has chosen anew, and make all its counts again."""
+    pruner = exact_pruner(run, PoolFacts(), may_prune=False)
+    number, counts = choice.candidate, read_evidence(cube)
+    with closing(run.open_executor()) as executor:
+        search = run.search(executor, pruner, Keep.ON_WORKER, None)
+        search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
+        search.run()
+        again = search.table.evidence()
+        models = deployed_models(run, search, choice)
+    counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
+    there = {
+        name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
+        for name in counted
+        if name in counts
+    }
+    return Remade(models, there)

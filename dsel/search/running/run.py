@@ -1,0 +1,303 @@
+"""One run of a plan: what its steps share, whatever the scheme is."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.data.query_rows import read_pool_rows
+from dsel.data.sampled_rows import SampledRows
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.results import Choice
+from dsel.results.caveats import Effect, collect_caveats
+from dsel.results.certificate import params_text
+from dsel.results.cube import make_cube
+from dsel.results.records import to_record
+from dsel.runtime.progress import FITTING, Progress
+from dsel.runtime.submission import Executor, make_executor
+from dsel.runtime.versions import installed_versions
+from dsel.search.design.assumptions import (
+    PoolFacts,
+    caveats_of_fitting_rows,
+    count_fitting_rows,
+    look_at_pool,
+    with_pool_facts,
+)
+from dsel.search.engine.counts import CountTable, replay
+from dsel.search.engine.engine import Engine, Search
+from dsel.search.engine.fits import Fitting
+from dsel.search.engine.jobs import Keep
+from dsel.search.engine.pruning import ExactPruner, NestedPruner
+from dsel.search.outcomes.predict_table import InputFormat
+from dsel.search.running.select import with_terms
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+FACTS: Final = "pool/facts"
+"""Key of the record of the pass that looks at the pool."""
+
+
+@dataclass
+class Run:
+    """A plan that is carried out: by whom, and where results are kept."""
+
+    plan: "Plan"
+    client: Any
+    n_jobs: int | None
+    raise_failures: bool = False
+    store: Any = None
+    """Where results are written, or None."""
+    on_progress: Callable[[Progress], None] | None = None
+    not_kept: str = ""
+    """Why models cannot be kept, where this was known before the first fit."""
+    sampled_rows: SampledRows | None = None
+    """Rows of the pool as its first pass has read them."""
+
+    @cached_property
+    def input_format(self) -> InputFormat:
+        """How the models get their rows."""
+        return InputFormat.of(self.plan.labeled)
+
+    @property
+    def estimators(self) -> list[Any]:
+        """The candidates, unfitted."""
+        groups = self.plan.context.candidate_groups
+        return [each.estimator for group in groups for each in group.candidates]
+
+    def report(self, progress: Progress, phase: str) -> None:
+        """Report what is done, what is done now, and what there is at most."""
+        if self.on_progress is not None:
+            most = self.plan.fits_range()[1]
+            self.on_progress(replace(progress, phase=phase, fits_most=most))
+
+    def fitting_phase(self, table: CountTable) -> str:
+        """Return the name of the round of fits that a table is in."""
+        if not self.plan.is_halved:
+            return FITTING
+        is_second = table.ended[:, list(self.plan.scheme.first)].all()
+        return f"{FITTING}, round {1 + int(is_second)} of 2"
+
+    def open_executor(self) -> Executor:
+        """Return what runs tasks, with the context of all jobs.
+
+        Where fits hold the interpreter, processes take over from threads.
+        """
+        context = replace(self.plan.context, sampled_rows=self.sampled_rows)
+        holds = any(each.family.holds_interpreter for each in context.candidate_groups)
+        began = time.monotonic() if holds else None
+        return make_executor(context, self.client, self.n_jobs, began)
+
+    def check_memory(self, executor: Executor) -> None:
+        """Raise MemoryError where a task has not enough memory for any fit."""
+        # The other half is for what a family does not count, such as pool blocks.
+        limit, n_rows = executor.slot_memory // 2, self.plan.labeled.n_rows
+        for group in self.plan.context.candidate_groups:
+            group.family.check_budget(n_rows, limit)
+
+    def tokens_of_rows(self, *, may_read: bool = True) -> dict[str, str]:
+        """Return what changes with the rows, which are read if they must be.
+
+        Where they may not be read, tokens that need it are left out.
+        """
+        plan, versions = self.plan, installed_versions()
+        pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
+        return {
+            "labeled": plan.labeled.token,
+            **{
+                name: "none" if pool is None else pool.fingerprint(self.client)
+                for name, pool in pools.items()
+                if may_read or pool is None or pool.origin.is_content
+            },
+            **{f"version of {name}": str(found) for name, found in versions.items()},
+        }
+
+    def check_pool(self) -> PoolFacts:
+        """Compare the pool with the labeled rows, unless an earlier run has."""
+        plan = self.plan
+        fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
+        if plan.pool is None or not (plan.certificate or fitting):
+            return PoolFacts()
+        known = self.store.records.get(FACTS) if self.store is not None else None
+        if known is not None and known.keys() == vars(PoolFacts()).keys():
+            return PoolFacts(**known)
+        facts = PoolFacts()
+        if plan.certificate:
+            facts, self.sampled_rows = look_at_pool(
+                plan.pool,
+                plan.labeled,
+                seed=plan.seed,
+                allow_nan=allow_nan,
+                client=self.client,
+            )
+        if fitting is not None and fitting.n_rows:
+            n_equal = count_fitting_rows(
+                fitting, plan.labeled, allow_nan=allow_nan, client=self.client
+            )
+            facts = replace(facts, fitting_equal_rows=n_equal)
+        if self.store is not None:
+            self.store.append(FACTS, vars(facts))
+        return facts
+
+    def read_query_rows(self, choice: Choice) -> pd.DataFrame | None:
+        """Read the pool rows that are to be labeled again; None where there are none.
+
+        They have all columns: a person may need some that no model reads.
+        """
+        source = self.plan.source
+        if choice.queries is None or not choice.queries.rows or source is None:
+            return None
+        with source.unchanged():
+            rows = read_pool_rows(source, choice.queries.rows, client=self.client)
+        # The index has this name.
+        return rows.drop(columns=rows.index.name, errors="ignore")
+
+    def search(
+        self,
+        executor: Executor,
+        pruner: ExactPruner | NestedPruner,
+        keep: Keep,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Search:
+        """Return a search that begins with the counts of earlier runs."""
+        plan, comparisons = self.plan, self.plan.comparisons
+        table = CountTable(
+            plan.scheme,
+            plan.context.candidate_groups,
+            comparisons,
+            plan.slices if comparisons else (),
+            plan.n_candidates,
+            of_numbers=plan.is_regression,
+        )
+        self.replay(table)
+        engine = Engine(executor, self.store, table, plan.pool)
+        fitting = Fitting(
+            table, executor, self.store, pruner.best_first, self.raise_failures, keep
+        )
+        return Search(engine, pruner, fitting, on_progress)
+
+    def replay(self, table: CountTable) -> None:
+        """Write what earlier runs have counted into a table."""
+        if self.store is None:
+            return
+        try:
+            replay(table, self.store.records)
+        except (TypeError, ValueError, KeyError) as error:
+            raise ValueError(
+                f"`out` {self.store.place} holds a record that no run of this plan has "
+                f"written ({error}); choose another place."
+            ) from error
+
+    def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
+        """Return what no task counts."""
+        plan = self.plan
+        given = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
+        if plan.groups is not None:
+            given[names.N_GROUPS] = np.array(plan.groups.n_groups)
+        return given | {
+            names.N_LABELED: np.array(plan.labeled.n_rows),
+            names.N_UNLABELED: np.array(0 if plan.pool is None else plan.pool.n_rows),
+            names.N_CLASSES: np.array(len(plan.classes)),
+            names.EQUAL_ROWS: np.array(facts.equal_rows),
+        }
+
+    def make_cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
+        """Return the cube of a finished search."""
+        plan, scheme = self.plan, self.plan.scheme
+        assumptions = plan.assumptions
+        if plan.pool is not None and plan.certificate:
+            assumptions = with_pool_facts(assumptions, facts)
+        # What is good to know of a plan was said by the plan.
+        caveats = collect_caveats(
+            (each for each in plan.caveats if each.effect is not Effect.INFO),
+            caveats_of_fitting_rows(facts, plan.context.fitting_pool),
+        )
+        splits = {names.FOLD: scheme.n_folds}
+        if scheme.n_halvings:
+            splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
+        versions = installed_versions().items()
+        # Ready, since errors of a nested search are of more answers than rows.
+        if plan.is_regression:  # of numbers none is wrong
+            left_out = names.FOLD_ERRORS, names.TRAIN_ERRORS
+            evidence = {k: v for k, v in evidence.items() if k not in left_out}
+        else:
+            errors = evidence[names.FOLD_ERRORS]
+            answers = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
+            is_known = (errors >= 0) & (answers > 0)
+            rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
+            evidence = {**evidence, names.ERROR: rates}
+        cube = make_cube(
+            plan.axes,
+            splits,
+            evidence,
+            assumptions=assumptions,
+            attributes={
+                "certificate": plan.certificate,
+                "deploy": plan.deploy,
+                "delta": plan.delta,
+                names.CAVEATS: [to_record(each) for each in caveats],
+                "seed": str(plan.seed),
+                "classes": [str(label) for label in plan.classes.tolist()],
+                **class_rows(plan),
+                "estimators": [plan.context.candidate_groups[0].family.name],
+                names.FOLD_ERROR_KIND: (
+                    "models without this fold and one other"
+                    if scheme.is_nested
+                    else "the model without this fold"
+                ),
+                **{f"version_{name}": found or "none" for name, found in versions},
+            },
+        )
+        return with_terms(cube, plan.criterion, plan.delta)
+
+    def check_failures(
+        self, evidence: Mapping[str, Any], unpredicting: NDArray[np.bool_]
+    ) -> None:
+        """Warn of failed candidates; raise AllFitsFailedError where none is left."""
+        plan = self.plan
+        has_failed = evidence[names.STATUS] == names.STATUS_FAILED
+        failed = np.flatnonzero(has_failed)
+        if unpredicting.any() and (has_failed | unpredicting).all():
+            number = int(np.argmax(unpredicting))
+            raise AllFitsFailedError(
+                f"no candidate can predict; `predict` of candidate {number} "
+                f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
+                f"{evidence[names.MESSAGE][number]}"
+            )
+        if not len(failed):
+            return
+        number = int(failed[0])
+        message = str(evidence[names.MESSAGE][number]).rstrip(".")
+        first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
+        if len(failed) == plan.n_candidates:
+            several = f"all {len(failed)} candidates failed; the first was {first}"
+            alone = f"the only candidate failed: {message}"
+            raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
+        warn(
+            f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be "
+            f"chosen; the first was {first}. `results.message` has all.",
+            FitFailedWarning,
+        )
+
+
+def class_rows(plan: "Plan") -> dict[str, list[int]]:
+    """Return the labeled rows of each class, for the report; nothing of numbers."""
+    if not len(plan.classes):
+        return {}
+    counts = np.bincount(plan.labeled.y, minlength=len(plan.classes))
+    return {"class_rows": counts.tolist()}
+
+
+class Remade(NamedTuple):
+    """Models that were fitted anew, since they were not kept."""
+
+    models: dict[str, Any]
+    counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
+    """By variable, what the run has counted, and what was counted now."""

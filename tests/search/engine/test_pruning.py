@@ -1,0 +1,104 @@
+"""Which candidates the inner searches keep, on a table that is filled by hand."""
+
+import numpy as np
+import pytest
+
+from dsel.errors import AllFitsFailedError
+from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
+from dsel.search.engine.counts import CountTable
+from dsel.search.engine.jobs import FitStatus
+from dsel.search.engine.pruning import NestedPruner
+
+N_FOLDS, N_CANDIDATES = 5, 3
+SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
+PAIRS = pairs_of_folds(N_FOLDS)
+
+
+def table_of(losses, done=True):
+    """Return a table of these losses on both folds of each pair, (3, 10, 2)."""
+    table = CountTable(SCHEME, (), (), (), N_CANDIDATES)
+    table.scores[:] = losses
+    table.errors[:] = 0
+    table.fit_status[:, :] = np.where(done, FitStatus.DONE, FitStatus.OPEN)
+    return table
+
+
+def flat(*losses):
+    """Return losses that are the same for all pairs of folds."""
+    return np.array(losses)[:, np.newaxis, np.newaxis] * np.ones((N_CANDIDATES, 10, 2))
+
+
+@pytest.fixture
+def halving():
+    return NestedPruner(SCHEME, "halving")
+
+
+def test_survivors__each_search_keeps_its_best_and_that_by_all_folds_all(halving):
+    losses = flat(0.2, 0.3, 0.4)
+    for split, pair in enumerate(PAIRS):
+        if 2 in pair:  # the search without fold 2 reads the errors on the other fold
+            losses[2, split, 1 - pair.index(2)] = 0.0
+    kept = halving.survivors(table_of(losses))
+    assert kept.shape == (N_FOLDS + 1, N_CANDIDATES)
+    assert kept[-1].all()
+    best = [row.nonzero()[0].tolist() for row in kept[:-1]]
+    assert best == [[0], [0], [2], [0], [0]]
+
+
+def test_survivors__are_read_from_the_first_round_alone(halving):
+    losses = flat(0.2, 0.3, 0.4)
+    losses[:, list(range(len(SCHEME.first), 10))] = flat(0.9, 0.0, 0.0)[:, 5:]
+    kept = halving.survivors(table_of(losses))
+    np.testing.assert_array_equal(kept[:-1], [[True, False, False]] * N_FOLDS)
+
+
+def test_survivors__a_search_drops_whose_fit_failed_where_it_reads(halving):
+    table = table_of(flat(0.2, 0.3, 0.4))
+    table.fit_status[0, 0] = FitStatus.FAILED  # the pair of folds 0 and 1
+    best = halving.survivors(table)[:-1].argmax(axis=1)
+    assert best.tolist() == [1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("prune_by", ["exact", ""])
+def test_survivors__without_halving_are_all(prune_by):
+    kept = NestedPruner(SCHEME, prune_by).survivors(table_of(flat(0.2, 0.3, 0.4)))
+    assert kept.all()
+
+
+def test_finalists__have_every_fit_or_of_halving_the_most(halving):
+    done = np.ones((N_CANDIDATES, 10), bool)
+    done[1:, 8:] = False  # the first round is complete
+    done[2, 7] = False
+    table = table_of(flat(0.2, 0.3, 0.4), done)
+    for pruner in (halving, NestedPruner(SCHEME, "")):
+        assert pruner.finalists(table, table.ended).tolist() == [True, False, False]
+    table.fit_status[0, 9] = FitStatus.FAILED  # then the second has the most fits
+    assert halving.finalists(table, table.ended).tolist() == [False, True, False]
+    assert not NestedPruner(SCHEME, "").finalists(table, table.ended).any()
+
+
+def test_open_second_round__waits_for_the_first_and_opens_what_is_read(halving):
+    n_first = len(SCHEME.first)
+    table = table_of(flat(0.2, 0.3, 0.4), done=False)
+    halving.open_second_round(table)
+    assert (table.fit_status[:, :n_first] == FitStatus.OPEN).all()
+    assert (table.fit_status[:, n_first:] == FitStatus.HELD).all()
+    table.fit_status[:, :n_first] = FitStatus.DONE
+    halving.open_second_round(table)
+    assert (table.fit_status[0, n_first:] == FitStatus.OPEN).all()
+    assert (table.fit_status[1:, n_first:] == FitStatus.HELD).all()
+
+
+def test_choices__are_one_without_each_fold_and_one_by_all(halving):
+    table = table_of(flat(0.2, 0.3, 0.4))
+    table.fit_status[0, 0] = FitStatus.FAILED
+    choices = halving.choices(table)
+    assert (choices.by_fold, choices.all_rows) == ((1, 1, 0, 0, 0), 1)
+    assert choices.by_split == (1, 1, 0, 0, 0, 1)
+
+
+def test_choices__say_which_search_has_no_candidate(halving):
+    table = table_of(flat(0.2, 0.3, 0.4))
+    table.fit_status[:, 0] = FitStatus.FAILED
+    with pytest.raises(AllFitsFailedError, match="chosen by all folds"):
+        halving.choices(table)

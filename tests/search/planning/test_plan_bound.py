@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+
+from dsel.bounds import nested_all_rows, nested_one_fold
+from dsel.bounds.cross_validation import best_fold, cv_bound
+from dsel.search.planning.plan_bound import plan_bound
+
+GIVEN = {"n_candidates": 20, "error": 0.1}
+
+
+def planned(n_labeled, n_unlabeled, **options):
+    return plan_bound(n_labeled, n_unlabeled, **{**GIVEN, **options})
+
+
+def bound(plan, certificate, n_folds=5):
+    return float(plan.bound.sel(certificate=certificate, n_folds=n_folds))
+
+
+def test_plan_bound__averages_what_the_bounds_give_on_draws(rng):
+    n, m, k, error, d = 203, 2000, 4, 0.15, 0.05
+    rows = np.array([51, 51, 51, 50])
+    errors, differing = rng.binomial(rows, error, (4000, k)), rng.binomial(m, d, 4000)
+    case = {"n_candidates": 30, "error": error, "disagreement": d / (4 / 3) ** 0.6}
+    plan = planned(n, m, cv=k, **case)
+    assert float(plan.disagreement.sel(n_folds=k)) == pytest.approx(d)
+    simulated = {
+        "one_fold": nested_one_fold(errors, rows, delta=0.95 * 0.05)[1],
+        "cv_bound": cv_bound(errors, rows, differing, m, delta=0.05 / 30).bound,
+        "best_fold": best_fold(errors, rows, differing, m, delta=0.05 / 30).bound,
+    }
+    for name, bounds in simulated.items():
+        assert bound(plan, name, k) == pytest.approx(bounds.mean(), rel=0.01)
+
+
+def test_plan_bound__of_all_rows_is_hardly_above_the_smallest_sum(rng):
+    rows = np.full(5, 120)
+    errors = rng.binomial(rows, 0.1, (2000, 5))
+    differing = rng.binomial(100_000, 0.03, (2000, 5))
+    plan = planned(600, 100_000, disagreement=0.03)
+    _, terms = nested_all_rows(errors, rows, differing, 100_000, delta=0.05)
+    assert bound(plan, "all_rows") == pytest.approx(terms.bound.mean(), rel=0.01)
+
+
+def test_plan_bound__without_a_pool_gives_held_out_rows_all_of_delta():
+    alone, beside = planned(500, 0), planned(500, 1000)
+    known = alone.certificate[alone.bound.sel(n_folds=5).notnull().values].values
+    assert set(known) == {"one_fold", "holdout", "held_out_fifth"}
+    assert bound(alone, "one_fold") < bound(beside, "one_fold")
+
+
+def test_plan_bound__lets_disagreement_grow_with_the_rows_unseen():
+    plan = planned(600, 1000, cv=(3, 5, 10))
+    d = plan.disagreement
+    assert float(d.sel(n_folds=5)) == pytest.approx(0.1 / 3)
+    assert float(d.sel(n_folds=3) / d.sel(n_folds=5)) == pytest.approx(2**0.6)
+    assert "Guessed" in plan.attrs["remarks"][0]
+    expected = [0.9, 1.0, 1.0, 1.0, 0.9, 0.8]
+    assert plan.seen.sel(n_folds=10).values.tolist() == pytest.approx(expected)
+
+
+def test_plan_bound__has_a_row_for_each_number_of_folds_that_can_be():
+    assert planned(500, 1000).identical(planned(500, 1000, cv=(5, 5)))
+    found = planned(4, 100, cv=(2, 10)).bound.sel(certificate="cv_bound")
+    assert found.isnull().values.tolist() == [False, True]
+
+
+def test_plan_bound__says_where_a_fifth_is_smaller():
+    many = planned(600, 1000, cv=20).attrs["remarks"]
+    assert "held-out fifth would give the smallest" in many[1]
+    assert len(planned(600, 1000).attrs["remarks"]) == 1
+
+
+@pytest.mark.parametrize("certificate", ["one_fold", "all_rows", "cv_bound"])
+def test_plan_bound__finds_the_labels_that_a_wanted_bound_needs(certificate):
+    plan = planned(500, 20_000, wanted=0.2)
+    needed = int(plan.labels_needed.sel(certificate=certificate, n_folds=5))
+    enough, fewer = planned(needed, 20_000), planned(int(needed * 0.97), 20_000)
+    assert bound(enough, certificate) <= 0.2 < bound(fewer, certificate)
+
+
+def test_plan_bound__finds_that_few_rows_are_enough():
+    plan = planned(500, 1000, n_candidates=225, cv=2, wanted=0.9)
+    needed = plan.labels_needed.sel(certificate=["one_fold", "all_rows"])
+    assert needed.values.ravel().tolist() == [3, 5]
+
+
+def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
+    needs = planned(2000, 100, wanted=0.17).pool_rows_needed.sel(n_folds=5)
+    needed = int(needs.sel(certificate="all_rows"))
+    assert int(needs.sel(certificate="one_fold")) == 0
+    assert int(needs.sel(certificate="cv_bound")) == -1
+    enough, fewer = planned(2000, needed), planned(2000, int(0.97 * needed))
+    assert bound(enough, "all_rows") <= 0.17 < bound(fewer, "all_rows")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [(0.1, "no bound lies below the error"), (0.12, "are both paid in full")],
+)
+def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
+    plan = planned(500, 100_000, wanted=wanted)
+    assert words in plan.attrs["remarks"][-1]
+    assert (plan.labels_needed.sel(certificate=["all_rows", "cv_bound"]) == -1).all()
+
+
+def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
+    given = {"n_candidates": 1, "error": 0.2}
+    whole = planned(100, 10_000, **given).bound
+    part = planned(2_000, 10_000, class_share=0.05, **given).bound
+    for name in ("one_fold", "held_out_fifth"):
+        same = part.sel(certificate=name) == whole.sel(certificate=name)
+        assert bool(same.all())
+    assert bool((part > whole).sel(certificate="all_rows").all())
+    assert part.sel(certificate="cv_bound").isnull().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"n_labeled": 1}, ValueError, "`n_labeled` must be >= 2"),
+        ({"n_labeled": 10.5}, TypeError, "`n_labeled` must be an integer"),
+        ({"n_unlabeled": -1}, ValueError, "`n_unlabeled` must be >= 0"),
+        ({"n_candidates": 0}, ValueError, "`n_candidates` must be >= 1"),
+        ({"delta": 1.0}, ValueError, "`delta` must be strictly between"),
+        ({"delta": 0.99}, ValueError, "did you mean 0.01"),
+        ({"error": 0}, ValueError, "`error` must be strictly"),
+        ({"cv": (1,)}, ValueError, "`cv` must be a number of folds >= 2"),
+        ({"cv": ()}, (TypeError, ValueError), "`cv` must"),
+        ({"disagreement": 0}, ValueError, "`disagreement` must be strictly"),
+        ({"wanted": 2.0}, ValueError, "`wanted` must be strictly"),
+        ({"class_share": 2.0}, ValueError, "`class_share`"),
+    ],
+)
+def test_plan_bound__refuses(change, error, words):
+    with pytest.raises(error, match=words):
+        planned(**{"n_labeled": 100, "n_unlabeled": 100, **change})
+
+
+def test_plan_bound__says_how_many_rows_a_tolerance_needs():
+    plan = plan_bound(600, 0, n_candidates=4, error_quantile=0.9, cv=[2, 5]).sel(
+        n_folds=5
+    )
+    needed = int(plan.labels_needed.sel(certificate="one_fold"))
+    fifth = int(plan.labels_needed.sel(certificate="held_out_fifth"))
+    assert (needed, fifth) == (5 * 35 + 1, 145)  # 36 and 29 rows without an exceedance
+    for certificate, n_rows in (("one_fold", needed), ("held_out_fifth", fifth)):
+        finite = [
+            plan_bound(n, 0, n_candidates=4, error_quantile=0.9)
+            .residual_quantile.sel(certificate=certificate, n_folds=5).notnull().item()
+            for n in (n_rows - 1, n_rows)
+        ]  # fmt: skip
+        assert finite == [False, True]
+    assert 0.9 < float(plan.residual_quantile.sel(certificate="one_fold")) < 1
+
+
+def test_plan_bound__refuses_to_plan_both_kinds():
+    with pytest.raises(ValueError, match="leave one of them out"):
+        plan_bound(600, 0, n_candidates=4, error=0.1, error_quantile=0.9)
+    with pytest.raises(TypeError, match="`error_quantile`"):
+        plan_bound(600, 0, n_candidates=4)

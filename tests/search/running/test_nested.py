@@ -1,0 +1,363 @@
+"""Nested searches: the rule of inner searches, halving, and what is handed over."""
+
+import json
+import pickle
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from distributed import Client
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.search.engine.counts import CountTable
+from dsel.search.engine.jobs import CountResult, FitResult, FitStatus, join_tokens
+from tests.estimators import Drawn
+from tests.executors import faulty_threads
+
+X, Y = make_classification(
+    900, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=0
+)
+POOL, X, Y = X[300:], X[:300], Y[:300]
+GRID = {"max_depth": [1, 2, 3, 4, 6, 8, 12]}
+
+
+def plan(estimator=None, grid=None, pool=POOL, **options):
+    learner = DecisionTreeClassifier(random_state=0) if estimator is None else estimator
+    options = {"random_state": 7, **options}
+    return dsel.plan_search(learner, grid or GRID, X, Y, pool, **options)
+
+
+class FailsOnRows(ClassifierMixin, BaseEstimator):
+    """Predicts by a tree; at depth 3 it raises where one of some rows is asked."""
+
+    def __init__(self, rows=None, depth=3):
+        self.rows = rows
+        self.depth = depth
+
+    def fit(self, X, y):
+        tree = DecisionTreeClassifier(max_depth=self.depth, random_state=0)
+        self.tree_, self.classes_ = tree.fit(X, y), np.unique(y)
+        return self
+
+    def predict(self, X):
+        if self.depth == 3 and np.isin(np.asarray(X)[:, 0], self.rows).any():
+            raise ValueError("a category that only one fold holds")
+        return self.tree_.predict(X)
+
+
+def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
+    folds = plan().scheme.folds
+    grid = {"depth": [3, 4]}
+    learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
+    failing = plan(learner, grid, pool=None, prune=False).run()
+    clean = plan(FailsOnRows(rows=np.empty(0)), grid, pool=None, prune=False).run()
+    errors, expected = (run.pair_results["fold_errors"] for run in (failing, clean))
+    on_fold = errors["fold"] == 2
+    assert (errors.where(~on_fold, 0) == expected.where(~on_fold, 0)).all()
+    rows = failing.pair_results["fold_rows"]
+    assert int((errors.sel(depth=3).where(on_fold) == rows).sum()) == 4
+    assert int(failing.results["outer_candidate"][2]) == int(
+        clean.results["outer_candidate"][2]
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ((X - X.mean(axis=0)) / X.std(axis=0), "mean 0 and variance 1"),
+        (np.tile(X[:100], (3, 1)), "288 of 300 labeled rows equal rows of other folds"),
+        (X[:, :1].round(), "labeled rows equal rows of other folds"),
+    ],
+)
+def test_plan__remarks_on_rows_that_weaken_a_search(rows, words):
+    made = dsel.plan_search(SVC(), {"C": [1, 10]}, rows, Y, random_state=7)
+    assert words in " ".join(str(made).split())
+    assert words in str(made.run().choice)
+    assert words not in " ".join(str(plan(pool=None)).split())
+
+
+def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
+    halved, whole = plan().run(), plan(prune=False).run()
+    counts = halved.pair_results["fold_errors"]
+    same = whole.pair_results["fold_errors"]
+    assert (counts.isnull() | (counts == same)).all()
+    n_fits = int(halved.pair_results["fit_seconds"].notnull().sum())
+    assert 7 * 5 + 2 * 5 <= n_fits <= 7 * 5 + 2 * 2 * 5 < 70
+    status = halved.results["status"].values
+    for number in halved.results["outer_candidate"].values.astype(int):
+        assert status[number] in (0, 1)
+    assert (status == 1).any()
+    with pytest.raises(ValueError, match="were pruned and might win"):
+        dsel.select(halved.results, "cv_error")
+
+
+def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it():
+    outcome = plan(grid={"max_depth": [4, 6, 8]}, random_state=1).run()
+    counts = outcome.pair_results["fold_errors"]
+    row = outcome.results.isel(max_depth=outcome.choice.candidate)
+    assert counts.isel(max_depth=outcome.choice.candidate).isnull().any()
+    assert row["status"] == 0
+    rate = float((row["fold_errors"] / row["fold_answers"]).mean())
+    assert outcome.choice.estimate == float(row["estimate"].squeeze()) == rate
+
+
+class FailsWithoutTheFirst(DecisionTreeClassifier):
+    """Fits no four fifths of the rows that lack the first one; each pair is fitted."""
+
+    def fit(self, X_train, y):
+        if len(X_train) == 240 and not (X_train == X[0]).all(axis=1).any():
+            raise ValueError("the first row is missing")
+        return super().fit(X_train, y)
+
+
+def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
+    outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
+    cube, folds = outcome.results, plan().scheme.folds
+    fold = next(n for n in range(5) if 0 in folds[n].test_rows)
+    assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
+    assert int(cube["outer_disagreements"][fold]) == len(POOL)
+    assert (cube["outer_errors"] < 60).sum() == 4
+    assert f"fold-{fold}: " in str(outcome.choice)
+
+
+@pytest.mark.parametrize(
+    "options", [{"loss": dsel.losses.recall(1)}, {"certificate": "cv_bound"}], ids=str
+)
+def test_counts__of_a_slice_are_those_of_its_blocks(options, monkeypatch):
+    whole = plan(prune=False, **options).run().results
+    monkeypatch.setattr("dsel.search.engine.jobs.BLOCK_ROWS", (70, 70))
+    found = plan(prune=False, **options).run().results
+    names = [n for n in whole if "disagreements" in n or n.endswith("answers")]
+    assert found[names].equals(whole[names])
+    assert len(names) >= 2
+
+
+def test_duplicates__are_counted_among_the_rows_on_which_models_differ(tmp_path):
+    pool, n = np.vstack([POOL, X, X]), len(POOL)
+    made = plan(pool=pool, loss=dsel.losses.recall(1), prune=False)
+
+    def stop(progress):
+        if progress.slices_done == progress.slices_total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.run(out=tmp_path, on_progress=stop)
+    for outcome in (made.run(), made.run(out=tmp_path)):
+        cube = outcome.results
+        assert int(cube["equal_rows"]) == 2 * len(X)
+        fold = outcome.certificates["one_fold"].fold
+        one, full = (outcome.models[name].predict(pool) for name in outcome.models)
+        for name, rows in (("", slice(None)), ("duplicate_", slice(n, None))):
+            differ = (one != full)[rows]
+            table = cube[f"outer_{name}answers"].isel(fold=fold)
+            table = table.sel(predicted_class="1", other_class="others")
+            assert int(cube[f"outer_{name}disagreements"][fold]) == differ.sum()
+            assert int(table) == (differ & (one == 1)[rows]).sum()
+    without = plan().run().results  # no row of this pool equals a labeled one
+    assert (without["outer_duplicate_disagreements"] == 0).all()
+
+
+def test_outcome__unseeded_models_are_those_that_were_counted():
+    outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
+    assert all(each.certified for each in outcome.certificates.values())
+    fold = outcome.certificates["one_fold"].fold
+    rows = outcome.choice and plan().scheme.folds[fold].test_rows
+    wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
+    assert wrong == int(outcome.results["outer_errors"][fold])
+    one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
+    differ = (one != full).sum()
+    assert differ == int(outcome.results["outer_disagreements"][fold])
+
+
+def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
+    made = plan(SVC(gamma=0.1), {"C": [0.1, 1, 10], "class_weight": [{0: 2.0}]})
+    first, again = (made.run(out=tmp_path) for _ in range(2))
+    assert again.certificates == first.certificates
+    assert again.choice.params_of == first.choice.params_of
+    assert again.results.identical(first.results)
+    for name, model in first.models.items():
+        assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
+
+
+class Unwritable(Drawn):
+    """Holds what no file can, once it is fitted."""
+
+    def fit(self, X, y):
+        self.iterator_ = iter(y)
+        return super().fit(X, y)
+
+
+def overtaken(made, out):
+    """Return the outcomes of a run that another one overtook, and of the other."""
+    first = []
+
+    def overtake(_):
+        if not first:
+            first.append(None)
+            first[0] = made.run(out=out)
+
+    return made.run(out=out, on_progress=overtake), first[0]
+
+
+def test_out__a_run_that_came_later_has_the_unseeded_models_that_were_counted(tmp_path):
+    made = plan(Drawn(), {"scale": [1.0, 2.0]})
+    late, first = overtaken(made, tmp_path)
+    for again in (late, made.run(out=tmp_path)):
+        assert again.certificates == first.certificates
+        for name, model in first.models.items():
+            assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
+
+
+@pytest.mark.filterwarnings("ignore:models cannot be kept")
+def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
+    made = plan(Unwritable(), {"scale": [1.0, 2.0]})
+    late, first = overtaken(made, tmp_path)
+    for again in (late, made.run(out=tmp_path)):
+        assert again.certificates == first.certificates
+        assert again.results.identical(first.results)
+        with pytest.raises(RuntimeError, match="others than those that were counted"):
+            _ = again.models
+
+
+@pytest.mark.parametrize("criterion", ["two_fold_cv", "cv_error"])
+def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
+    learner, grid = FailsOnRows(rows=np.empty(0)), {"depth": [3, 4]}
+    made = plan(learner, grid, criterion=criterion, cv=2)
+    first, again = (made.run(out=tmp_path).model for _ in range(2))
+    assert (again.predict(POOL) == first.predict(POOL)).all()
+
+
+def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
+    plan(grid={"max_depth": [2]}).run(out=tmp_path)
+    versions = "dsel.search.running.run.installed_versions"
+    monkeypatch.setattr(versions, lambda: {"numpy": "0.1"})
+    with pytest.raises(ValueError, match=r"version of numpy is .* there and 0.1 now"):
+        plan(grid={"max_depth": [2]}).run(out=tmp_path)
+
+
+def test_count_table__drops_what_was_counted_with_other_models():
+    made = plan(certificate="cv_bound", prune=False)
+    table = CountTable(
+        made.scheme,
+        made.context.candidate_groups,
+        made.comparisons,
+        made.slices,
+        len(GRID),
+    )
+    fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
+    splits = made.scheme.with_models
+    for split in splits:
+        table.add_fit(0, split, replace(fit, token="a"))
+    [pool_slice] = made.slices
+    counts = {c.variable: (1,) * c.n_bins for c in made.comparisons}
+    token = join_tokens(dict.fromkeys(splits, "a"))
+    counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
+    assert (
+        CountResult.from_record(json.loads(json.dumps(counted.to_record()))) == counted
+    )
+    assert table.add_slice(0, counted)
+    assert table.scored[0]
+    table.add_fit(0, 1, replace(fit, token="b"))
+    assert not table.scored[0]
+    assert not table.add_slice(0, counted)
+    assert not np.any(table.differences[0])
+
+
+def test_progress__ends_with_the_last_step_done():
+    told = []
+    plan().run(on_progress=told.append)
+    last, first = told[-1], told[0]
+    assert last.fits_done == last.fits_total - last.fits_dropped
+    assert last.slices_done == last.slices_total == first.slices_total > 0
+    assert last.pool_rows_done == len(POOL)
+    assert first.fits_total == last.fits_total == 70 + 6
+    plan(certificate="holdout").run(on_progress=told.append)
+    assert told[-1].slices_total == 0  # it counts labeled rows alone
+
+
+def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
+    tasks = []
+    client = faulty_threads(tasks.append, 2)
+    plan(SVC(), {"C": [1, 8], "gamma": [0.1, 0.2]}).run(client)
+    names = [task.key.rpartition("-")[0] for task in tasks]
+    assert {"fit-gamma=0.1-folds=0,1", "fit-gamma=0.2-folds=2,3"} <= {*names}
+    assert sum(name.startswith("fit-chosen-gamma=0.") for name in names) == 6
+    assert sum(name.endswith("-fold=3") for name in names) == 1
+    first = [task.place for task in tasks if task.key.startswith("fit-gamma")]
+    assert {*first[:2]} == {0, 1}
+    assert len({task.place for task in tasks if "chosen" in task.key}) == 6
+
+
+def test_estimate__without_a_pool_keeps_no_model_of_who_cannot_be_chosen():
+    kept = set()
+
+    def client(work):
+        executor = faulty_threads(lambda task: kept.add(task.key))(work)
+        executor.forget = lambda key: executor.inner.forget(key) or kept.discard(key)
+        return executor
+
+    plan(grid={"max_depth": [1, 2, 3, 4]}, criterion="cv_error", pool=None).run(client)
+    assert len(kept) <= 6  # of the chosen candidate, five folds and all rows
+
+
+def test_fits__that_stopped_early_are_a_remark_and_no_warning():
+    learner = LogisticRegression(max_iter=2)
+    choice = plan(learner, {"C": [1.0]}).run().choice
+    assert "1 candidate stopped before they converged" in " ".join(choice.remarks)
+
+
+class Stops(Drawn):
+    """Takes a while to stop before it converges."""
+
+    def fit(self, X, y):
+        time.sleep(self.scale)
+        warnings.warn("too few steps", ConvergenceWarning, stacklevel=2)
+        time.sleep(self.scale)
+        return super().fit(X, y)
+
+
+@pytest.mark.cluster
+def test_fits__on_threads_of_a_worker_keep_their_warnings_apart(monkeypatch):
+    shown = []
+    monkeypatch.setattr(warnings, "showwarning", lambda said, *_: shown.append(said))
+    made = plan(Stops(), {"scale": [0.001, 0.002, 0.003, 0.005]}, prune=False)
+    local = {"processes": False, "threads_per_worker": 4, "dashboard_address": ":0"}
+    with Client(**local) as client:
+        before = warnings.showwarning, warnings.filters[:]
+        choice = made.run(client).choice
+    assert "4 candidates stopped before they converged" in " ".join(choice.remarks)
+    assert (warnings.showwarning, warnings.filters) == before
+    assert not shown
+
+
+def test_two_folds__work_and_say_what_models_have_seen():
+    found = plan(cv=2)
+    assert "half of the labels" in str(found)
+    outcome = found.run()
+    assert outcome.certificate.certified
+    assert outcome.pair_results["fold_errors"].isel(side=1).isnull().all()
+
+
+def test_out__equal_candidates_have_records_of_their_own(tmp_path):
+    twins = [Drawn(), Drawn()]  # each fit draws without a seed
+
+    def stop(progress):
+        if progress.fits_done >= 20:
+            raise KeyboardInterrupt
+
+    made = dsel.plan_search(None, twins, X, Y, prune=False, random_state=7)
+    with pytest.raises(KeyboardInterrupt):
+        made.run(out=tmp_path, on_progress=stop)
+    told = []
+    outcome = made.run(out=tmp_path, on_progress=told.append)
+    assert told[0].fits_done >= 20
+    one, other = outcome.pair_results["fold_errors"]
+    assert not one.equals(other)
