@@ -64,7 +64,7 @@ class Law:
         confusion = table.narrow(self.confusion(model), loss.classes)
         return loss.rate(confusion)
 
-    def where(self, column: int, value: float) -> "Law":
+    def where(self, column: int, value: float) -> Self:
         """Return the law of the rows with a value in a column."""
         there = self.cells[:, column] == value
         chances = np.where(there[:, np.newaxis], self.chances, 0.0)

@@ -66,9 +66,13 @@ class NumberLaw(GroupedLaw):
 def noise_around(
     levels: Any, noise: Any, weights: Any = None, **kind: Any
 ) -> NumberLaw:
-    """Return a law of equally likely cells with these levels, and noise added."""
+    """Return a law of equally likely cells with these levels, and noise added.
+
+    The noise is the same in all cells, or has a line for each.
+    """
     values = np.asarray(noise, np.float64)
-    shares = np.full(len(values), 1 / len(values)) if weights is None else weights
+    n_targets = values.shape[-1]
+    shares = np.full(n_targets, 1 / n_targets) if weights is None else weights
     n = len(levels)
     return NumberLaw(
         np.arange(n, dtype=np.float64)[:, np.newaxis],

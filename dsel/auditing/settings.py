@@ -195,10 +195,20 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
         model, loss = outcome.models[deploy], draw.setting.options["loss"]
         if not each.certified:
             continue
+
+        limits = [(law, each.bound)]
+        if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
+            column, table = draw.setting.options["report_by"], values.to_dataframe()
+            limits += [
+                (law.where(column, value), limit)
+                for value, limit in table[values.columns[1]].items()
+            ]
         if isinstance(loss, Beyond):
-            claims.append((each.bound, law.beyond(model, loss.tolerance)))
+            claims += [
+                (limit, among.beyond(model, loss.tolerance)) for among, limit in limits
+            ]
             continue
-        claims.append((loss.level, law.beyond(model, each.bound)))
+        claims += [(loss.level, among.beyond(model, limit)) for among, limit in limits]
         ends = outcome.predict_interval(law.rows, deploy=deploy)
         claims.append((loss.level, law.outside(ends)))
         if (report := outcome.choice.tolerances.get(deploy)) is not None:
@@ -443,6 +453,10 @@ def _of_groups() -> dict[str, Setting]:
         "any selection": Setting(
             in_groups(_COIN, 5), RandomTable(), _TEN, {}, certify_any
         ),
+        "by value": Setting(
+            in_groups(with_values(leak), 1, 20), Memory(), forget, {"report_by": 1},
+            n_labeled=90, **alone,
+        ),
     }  # fmt: skip
     return {f"groups, {name}": each for name, each in found.items()}
 
@@ -458,6 +472,12 @@ def _of_numbers() -> dict[str, Setting]:
     sure = noise_around(flat, [0.0])
     apart: Any = (Overshoot(), {"n_rows": [39]})
     groups = noise_around(flat, HEAVY, sizes=(5,), in_groups=True)
+    # Each step of the value doubles the noise.
+    louder = np.outer(2.0 ** np.floor(np.log2(1.0 + np.arange(16))), HEAVY)
+    by_value = with_values(noise_around(flat, louder))
+    few: Any = (RandomNumber(), {"number": [0, 1]})
+    overshoot = Overshoot(n_rows=200), {"n_rows": [200]}
+    held_out: dict[str, Any] = {"certificate": "holdout", "cv": 2, "n_unlabeled": 0}
 
     def of(
         law: Law, made: tuple[Any, Any], loss: Any = half, n_unlabeled: int = 400,
@@ -492,6 +512,20 @@ def _of_numbers() -> dict[str, Setting]:
         "beyond, duplicates": of(sure, apart, beyond(2.5), cv=2, n_copies=40),
         "beyond, memory": of(heavy, (NumberMemory(), {"otherwise": [0.0, 1.0]}),
                              beyond(2.0)),
+        "by value": of(by_value, few, n_labeled=300, report_by=1),
+        "by value, beyond": of(by_value, few, beyond(4.0), n_labeled=300, report_by=1),
+        "by value, duplicates": of(with_values(sure), overshoot, cv=2, n_labeled=200,
+                                   n_copies=20, report_by=1),
+        "by value, groups": of(
+            with_values(noise_around(flat, louder, sizes=(5,), in_groups=True)),
+            (NumberMemory(), {"otherwise": [0.0]}), n_labeled=200, n_unlabeled=0,
+            report_by=1),
+        "holdout": of(ties, (RandomNumber(), {"number": [*range(20)]}), **held_out),
+        "holdout, beyond": of(heavy, lucky, beyond(2.0), **held_out),
+        "holdout, all": of(by_value, few, n_labeled=300, report=[0.2, 0.5, 0.7],
+                           report_by=1, **held_out),
+        "holdout, groups": of(groups, (NumberMemory(), {"otherwise": [0.0, 1.0]}),
+                              **held_out),
     }  # fmt: skip
     return {f"numbers, {name}": each for name, each in found.items()}
 

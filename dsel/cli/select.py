@@ -250,10 +250,7 @@ def command(
         plan = replace(plan, source=source)
     # Not before: what is refused ends with one line. What a value lacks is told before
     # a run that may take hours.
-    few = plan.context.losses.caveats_before(
-        plan.labeled.y, plan.scheme.n_folds, plan.delta
-    )
-    notes([*lines, *few])
+    notes([*lines, *plan.few_rows])
     try:
         run_plan(
             plan,

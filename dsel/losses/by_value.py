@@ -6,7 +6,7 @@ delta. What a statistic counts is counted for each value in the same pass.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -81,6 +81,11 @@ class ValueColumn:
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
         return tuple(each if isinstance(each, kept) else str(each) for each in plain)
+
+    def of_rows(self, X: Any) -> "ValueColumn":
+        """Return the column with the numbers of these rows, which alone are counted."""
+        counts = np.bincount(self.codes(X), minlength=len(self.values) + 1)
+        return replace(self, rows=tuple(counts[: len(self.values)].tolist()))
 
     def codes(self, X: Any) -> Integers:
         """Return the place of each row's value among `values`; after them, others."""
@@ -394,15 +399,18 @@ error the limit would be above 50%; a value needs about 40 rows"]
         return (SHARE if self.loss.of_numbers else ERROR_NAME), self.loss.label
 
     def reports(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
-    ) -> dict[str, ReportByValue]:
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool,
+        n_compared: int = 1,
+    ) -> dict[str, ReportByValue]:  # fmt: skip
         """Return the limits of the model of this fold, and of that of all rows.
 
-        `delta` is that of the plan, `has_pool` whether a pool was planned.
+        `delta` is that of the plan, `has_pool` whether a pool was planned. So many
+        models were compared by these rows, each at an equal part of delta.
         """
         column, losses = self.column, self.losses
         label_share = LABEL_SHARE if has_pool else 1.0
-        shares = Shares(delta * VALUES_SHARE / len(losses), label_share)
+        of_each = delta / n_compared * VALUES_SHARE / len(losses)
+        shares = Shares(of_each, label_share)
         bounds = [bound_models(each, evidence, shares, fold) for each in losses]
         pool = evidence.pool.get(self.statistic)
         n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()

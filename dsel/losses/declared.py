@@ -102,8 +102,9 @@ class DeclaredLosses:
 
     def caveats_before(self, y: Any, n_folds: int, delta: float) -> list[str]:
         """Return what few rows cannot give: limits by value, and tolerances."""
-        of_numbers = self.caveats(y, n_folds, delta) if self.main.of_numbers else []
-        return [*self.value_caveats(n_folds, delta), *of_numbers]
+        if self.main.of_numbers:
+            return self.caveats(y, n_folds, delta)
+        return self.value_caveats(n_folds, delta)
 
     def value_caveats(self, n_folds: int, delta: float) -> list[str]:
         """Return which values of a column have too few labeled rows."""
@@ -128,14 +129,16 @@ class DeclaredLosses:
         *,
         has_pool: bool,
         has_queries: bool = False,
+        n_compared: int = 1,
     ) -> tuple[ModelBounds, dict[str, CertifiedReport | ToleranceReport]]:
         """Bound the main loss and all numbers of the report, all at once.
 
         `has_pool` says whether a pool was planned, `has_queries` whether labels were
         to be queried: then their shares are spent, even if no model of all rows could
-        be fitted.
+        be fitted. Where the model was picked among `n_compared` by the rows that bound
+        it, each of these has an equal part of delta.
         """
-        main_share, share = self.shares(delta)
+        main_share, share = self.shares(delta / n_compared)
         label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
         if has_queries:
             label_share = QUERY_SHARES.labeled
@@ -152,15 +155,18 @@ class DeclaredLosses:
         return main, self._reports(evidence, delta, bounds)
 
     def bound_values(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
-    ) -> dict[str, ReportByValue]:
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool,
+        n_compared: int = 1,
+    ) -> dict[str, ReportByValue]:  # fmt: skip
         """Bound the loss at each value of a column, of the model of this fold.
 
         All limits hold at once, together with what `bound` returns.
         """
         if self.by_value is None:
             return {}
-        return self.by_value.reports(evidence, delta, fold, has_pool=has_pool)
+        return self.by_value.reports(
+            evidence, delta, fold, has_pool=has_pool, n_compared=n_compared
+        )
 
     def _reports(
         self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]

@@ -293,9 +293,11 @@ class Certificate(Told):
         if not (self.certified and self.says_nothing):
             return ""
         if self.is_tolerance:
+            fewer = self.criterion in OF_ALL_CANDIDATES
             return (
                 f"the folds of {self.counted} are too small for so large a share of "
-                f"predictions; label more rows, or ask for a smaller share"
+                f"predictions{' and so many candidates' * fewer}; label more rows, "
+                f"{'compare fewer candidates, ' * fewer}or ask for a smaller share"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"

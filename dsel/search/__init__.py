@@ -15,7 +15,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 8. `running.nested.fit_chosen` fits that; the models come back in one message with
    their counts
 9. `engine.jobs.CountBatch.run` counts on a slice of the pool where these models differ
-10. `running.nested.choose_models` bounds both models by the loss of the plan
+10. `running.last_step.choose_models` bounds both models by the loss of the plan
 
 A certificate is an object of `design.certificate_methods`: it says what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.

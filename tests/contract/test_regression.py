@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier, is_regressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import DataConversionWarning
@@ -358,6 +359,89 @@ def test_groups__are_certified_by_one_row_of_each():
     assert made.certificate_.certified
 
 
+def holdout_residuals(plan, alpha):
+    """Return residuals on the hold-out set of a model that has not seen it."""
+    [split] = plan.scheme.held_out
+    model = Ridge(alpha).fit(X[split.train_rows], Y[split.train_rows])
+    return split.test_rows, np.abs(Y - model.predict(X))[split.test_rows]
+
+
+def test_holdout__bounds_the_candidate_that_the_fold_ranks_first():
+    made = plan(certificate="holdout", report=[0.5, 0.9])
+    outcome, n_candidates = made.run(), len(GRID["alpha"])
+    squares = [np.mean(holdout_residuals(made, a)[1] ** 2) for a in GRID["alpha"]]
+    alpha = GRID["alpha"][int(np.argmin(squares))]
+    rows, residuals = holdout_residuals(made, alpha)
+    assert outcome.choice.params == {"alpha": alpha}
+    # Two numbers of a report, of which the main one is one, and so many candidates.
+    limit = tolerance_limit(residuals, level=0.1, delta=0.05 / 2 / n_candidates)
+    assert outcome.certificate.bound == pytest.approx(limit)
+    assert list(outcome.certificates) == ["one_fold"]
+    assert str(outcome.choice).splitlines()[1] == (
+        f"90% of predictions are off by at most "
+        f"{outcome.certificate.amount(limit)} (95% confidence), model trained on "
+        f"80% of the labels"
+    )
+    half = tolerance_limit(residuals, level=0.5, delta=0.05 / 2 / n_candidates)
+    report = outcome.certified_report().to_dataframe().off_by_at_most
+    assert report.tolist() == pytest.approx([half, limit])
+    low, high = outcome.predict_interval(POOL).T
+    np.testing.assert_allclose(high - low, 2 * limit)
+    assert "1, of 80 labeled rows" in str(made)
+    assert len(rows) == 80
+
+
+def test_holdout__has_limits_by_value_of_the_rows_that_it_counts():
+    site = np.where(np.arange(400) % 4 == 0, 1.0, 0.0)
+    loss, features = dsel.losses.beyond(3.0), np.column_stack([X, site])
+    made = plan(X=features, certificate="holdout", report_by=10, loss=loss)
+    outcome = made.run()
+    [split] = made.scheme.held_out
+    off = np.abs(Y - outcome.model.predict(features))[split.test_rows] > 3.0
+    report = outcome.report_by_value().to_dataframe()
+    for value, (_, limit, rows) in report.iterrows():
+        mine = site[split.test_rows] == value
+        assert rows == mine.sum()
+        share = 0.05 / 2 / 2 / 3  # of values, of one, of one candidate
+        expected = stats.beta.ppf(1 - share, off[mine].sum() + 1, (~off[mine]).sum())
+        assert limit == pytest.approx(expected)
+    expected = stats.beta.ppf(1 - 0.05 / 2 / 3, off.sum() + 1, (~off).sum())
+    assert outcome.certificate.bound == pytest.approx(expected)
+
+
+def test_holdout__of_groups_counts_one_row_of_each():
+    outcome = plan(certificate="holdout", groups=np.arange(400) // 4).run()
+    assert outcome.results.fold_rows.values.tolist() == [20]
+    assert outcome.results.outer_residuals.shape == (1, 20)
+    assert "too few groups" in str(outcome.choice)
+    assert "compare fewer candidates" in str(outcome.choice)
+
+
+def test_holdout__names_what_its_rows_are_too_few_for():
+    text = " ".join(str(plan(certificate="holdout", report=True)).split())
+    assert "of the hold-out set: 80 labeled rows are too few for a tolerance" in text
+    assert "of 95% of the predictions" in text
+    assert "of 90%" not in text
+
+
+def test_holdout__resumes_and_is_read(tmp_path):
+    def made():
+        return plan(certificate="holdout", report=True).run(out=tmp_path)
+
+    first, again = made(), made()
+    assert again.choice == first.choice
+    np.testing.assert_array_equal(again.model.predict(POOL), first.model.predict(POOL))
+    for kept in (tmp_path / "models").iterdir():
+        kept.unlink()
+    np.testing.assert_array_equal(made().model.predict(POOL), first.model.predict(POOL))
+    cube = dsel.open_results(tmp_path)
+    assert dsel.select(cube, "holdout") == dsel.select(cube) == first.choice
+    with pytest.raises(ValueError, match="this certificate"):
+        dsel.select(cube, "holdout", delta=0.1)
+    with pytest.raises(ValueError, match="this certificate"):
+        dsel.select(cube, "nested")
+
+
 def plan(learner=None, grid=GRID, X=X, y=Y, pool=None, **options):
     learner = Ridge() if learner is None else learner
     return dsel.plan_search(learner, grid, X, y, pool, random_state=0, **options)
@@ -381,6 +465,9 @@ REFUSED = [
     (lambda: plan(certificate="cv_bound", pool=POOL), "'cv_bound' for classifiers"),
     (lambda: plan(certificate="best_fold", pool=POOL), "'best_fold' for classifiers"),
     (lambda: plan(n_queries=20, pool=POOL), "`n_queries` 20 for classifiers"),
+    (lambda: plan(certificate="holdout", deploy="all_rows"), "`deploy` 'holdout'"),
+    (lambda: plan(certificate="holdout", prune="halving"), "`prune` 'halving'"),
+    (lambda: plan(criterion="mean_squared_error", report=True), "`report` nested"),
     (lambda: plan(loss=dsel.losses.recall("a")), "`loss` regressors error_quantile"),
     (lambda: plan(LogisticRegression(), {"C": [1]}, y=TEXTS,
                   loss=dsel.losses.error_quantile()), "`loss` classifiers recall"),

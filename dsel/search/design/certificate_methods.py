@@ -20,6 +20,7 @@ from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
+from dsel.losses.base import Loss
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.search.design.folds import (
     CVScheme,
@@ -120,6 +121,10 @@ class CertificateMethod:
         """What ranks the candidates."""
         return get_criterion(self.ranks_by)
 
+    def takes(self, loss: Loss) -> bool:
+        """Whether it can bound this loss in the place of the error."""
+        return self.is_nested or (self.takes_numbers and loss.of_numbers)
+
     @property
     def needs_pool(self) -> bool:
         """Whether it has no number without a pool; a nested search has one of two."""
@@ -157,8 +162,8 @@ def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
         (
             options.is_regression and method.name and not method.takes_numbers,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
-            f"'nested', and for a hold-out set of your own dsel.certify(model, X, y, "
-            f"cv='prefit').",
+            f"'nested' and 'holdout', and for a hold-out set of your own "
+            f"dsel.certify(model, X, y, cv='prefit').",
         ),
         (
             options.is_regression and not method.name and not of_numbers,
@@ -373,6 +378,7 @@ CV_BOUND: Final = CertificateMethod(
 # limits may rank, and the smallest of the chosen one is its bound.
 BEST_FOLD: Final = replace(CV_BOUND, name="best_fold")
 # The first fold and no other: the smallest limit of several would have to be paid for.
+# Regressors are ranked by their squared errors on it, and what is chosen is bounded.
 HOLDOUT: Final = CertificateMethod(
     "holdout",
     "holdout",
@@ -380,6 +386,7 @@ HOLDOUT: Final = CertificateMethod(
     ONE_FOLD,
     first_fold,
     check_exhaustive,
+    takes_numbers=True,
 )
 METHODS: Final[Mapping[str, CertificateMethod]] = {
     each.name: each for each in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)

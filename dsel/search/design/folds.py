@@ -94,6 +94,16 @@ class CVScheme:
         return (self.folds or self.splits)[: self.n_folds]
 
     @property
+    def is_holdout(self) -> bool:
+        """Whether one fold alone is held out."""
+        return self.n_folds == 1
+
+    @property
+    def counted_rows(self) -> NDArray[np.int64]:
+        """Labeled rows that are counted in some fold, ascending: what bounds read."""
+        return np.unique(np.concatenate([each.test_rows for each in self.held_out]))
+
+    @property
     def full(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
         return self._number_of(SplitKind.FULL)

@@ -410,16 +410,25 @@ def count_held_out(
     context: JobContext, job: FitJob, fitted: FittedGroup
 ) -> tuple[NDArray[np.int64], ...]:
     """Return what each statistic of the plan counts of the only candidate of a job."""
-    split, column = _split_of(context, job), fitted.splits.index(job.split)
-    rows = split.test_rows
+    column = fitted.splits.index(job.split)
     n_errors = int(fitted.counts.test_errors[0, column])
-    counts = []
+    return count_rows(context, _split_of(context, job), fitted, n_errors)
+
+
+def count_rows(
+    context: JobContext, split: Split, fitted: FittedGroup, n_errors: int = -1
+) -> tuple[NDArray[np.int64], ...]:
+    """Return what each statistic counts of a single candidate on a split's test rows.
+
+    `n_errors` are known from its fit; -1 where they are not.
+    """
+    rows, counts = split.test_rows, []
     for statistic in context.losses.statistics:
         # Errors were counted when the model was fitted; one that failed has none.
         known = statistic.count_errors(n_errors) if n_errors >= 0 else None
         if known is None:
             labeled = Rows(context.X[rows], context.y[rows])
-            [predictions] = predict_rows(context, fitted, job.split, rows)
+            [predictions] = predict_rows(context, fitted, split.number, rows)
             known = statistic.count(labeled, predictions)
         counts.append(known)
     return tuple(counts)

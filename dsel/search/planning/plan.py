@@ -63,6 +63,7 @@ from dsel.search.engine.pruning import n_kept
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import (
     caveats_of_groups,
+    caveats_of_losses,
     known_assumptions,
     plan_caveats,
 )
@@ -142,13 +143,29 @@ class Plan:
         return self.axes.n_candidates
 
     @property
+    def n_compared(self) -> int:
+        """Models among which one is picked by the rows that bound it.
+
+        Inner searches read none of these rows, so of a nested search it is one.
+        """
+        return 1 if self.method.is_nested else self.n_candidates
+
+    @property
+    def few_rows(self) -> list[str]:
+        """What the labeled rows are too few for, known before anything is fitted."""
+        return caveats_of_losses(
+            self.context.losses.caveats_before, self.labeled, self.scheme,
+            delta=self.delta / self.n_compared, by_group=self.groups,
+        )  # fmt: skip
+
+    @property
     def fold_variances(self) -> Floats | None:
         """Variance of the targets of each fold, (n_folds,); None of classes."""
         if not self.is_regression:
             return None
         every = np.arange(self.labeled.n_rows)
-        rows = [  # of a group a fold tests one row, and searches read all of them
-            split.test_rows if self.groups is None
+        rows = [  # of a group a fold tests one row, and inner searches read all of them
+            split.test_rows if self.groups is None or not self.scheme.is_nested
             else np.setdiff1d(every, split.train_rows)
             for split in self.scheme.held_out
         ]  # fmt: skip
@@ -432,7 +449,9 @@ def plan_search(
         candidates; it is about the model of the best fold, and with a pool about that
         of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
         that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
-        ``"holdout"`` bounds the models that were trained without the first fold.
+        ``"holdout"`` bounds the models that were trained without the first fold. Of
+        regressors there are ``"nested"`` and ``"holdout"``, which picks the candidate
+        of the smallest mean squared error on the first fold.
     deploy
         Which model a nested search hands over: ``"one_fold"``, the default, has the
         smaller bound; ``"all_rows"``, which needs a pool, is likely the better model.
@@ -596,8 +615,9 @@ def plan_search(
             f"they have no bound and are not chosen"
         )
     losses = declare_losses(loss, report, labeled.classes)
-    is_counted = slice(None) if by_group is None else by_group.draw_rows(seed)
     if column is not None:
+        if scheme.is_holdout:  # values are of all rows, and counted are some
+            column = column.of_rows(labeled.X[scheme.counted_rows])
         losses = losses.report_by(column)
     check_losses(losses, method, report_by)
     check_queries(
@@ -611,9 +631,13 @@ def plan_search(
         *doubts,
         *remarks_on_parameters(estimator, candidates),
     ]
+    of_losses = caveats_of_losses(
+        losses.caveats, labeled, scheme, by_group=by_group,
+        delta=delta if method.is_nested else delta / len(candidates),
+    )  # fmt: skip
     caveats = plan_caveats(
-        labeled, scheme, counted, losses, certificate=method.name, delta=delta,
-        by_group=by_group, is_counted=is_counted, weak=weak, notes=notes,
+        labeled, scheme, counted, certificate=method.name, by_group=by_group,
+        weak=weak, notes=notes, of_losses=of_losses,
     )  # fmt: skip
     in_groups = of_rows is not None or "groups" in params
     known = known_assumptions(

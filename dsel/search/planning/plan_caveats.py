@@ -1,12 +1,11 @@
 """What is known against the numbers of a plan before it runs, and what they assume."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.losses.declared import DeclaredLosses
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
@@ -41,23 +40,19 @@ def plan_caveats(
     labeled: LabeledRows,
     scheme: CVScheme,
     counted: Pool | None,
-    losses: DeclaredLosses,
     *,
     certificate: str,
-    delta: float,
     by_group: RowGroups | None,
-    is_counted: Any,
     weak: Sequence[str],
     notes: Sequence[str],
+    of_losses: Sequence[str],
 ) -> tuple[Caveat, ...]:
     """Return what a reader of a plan should know, the gravest first.
 
-    `is_counted` indexes the labeled rows that bounds count. `weak` are reasons that
-    weaken a bound, `notes` what is good to know.
+    `weak` are reasons that weaken a bound, `notes` and `of_losses` what is good to
+    know.
     """
     given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
-    prefix = "" if by_group is None else "of one row of each group: "
-    of_losses = losses.caveats(labeled.y[is_counted], scheme.n_folds, delta)
     unit = "row" if by_group is None else "group"
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
@@ -65,8 +60,24 @@ def plan_caveats(
         caveats_of_rows(labeled, scheme),
         make_caveats(Effect.INFO, notes),
         caveats_of_sizes(scheme, counted, certificate, unit),
-        make_caveats(Effect.INFO, [f"{prefix}{text}" for text in of_losses]),
+        make_caveats(Effect.INFO, of_losses),
     )
+
+
+def caveats_of_losses(
+    caveats: Callable[[Any, int, float], list[str]], labeled: LabeledRows,
+    scheme: CVScheme, *, delta: float, by_group: RowGroups | None,
+) -> list[str]:  # fmt: skip
+    """Return what `caveats` of losses say of the labeled rows that bounds count.
+
+    `delta` is that of the model that is bounded.
+    """
+    texts = caveats(labeled.y[scheme.counted_rows], scheme.n_folds, delta)
+    where = " and ".join(
+        ["the hold-out set"] * scheme.is_holdout
+        + ["one row of each group"] * (by_group is not None)
+    )
+    return [f"of {where}: {text}" if where else text for text in texts]
 
 
 def known_assumptions(

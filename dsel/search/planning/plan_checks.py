@@ -10,7 +10,7 @@ def check_losses(
     losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
 ) -> None:
     """Raise ValueError where a certificate bounds the error alone."""
-    if not (losses.is_default or method.is_nested):
+    if not (losses.is_default or method.takes(losses.main)):
         options = "`loss` and `report` are"
         if losses.by_value is not None:
             options = f"`report_by` {report_by!r} is"

@@ -60,9 +60,13 @@ def plan_facts(plan: "Plan") -> list[Fact]:
 def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
     scheme = plan.scheme
     k, splits = scheme.n_folds, len(scheme.splits)
-    name = f"{k}{' of whole groups' * (plan.groups is not None)}"
+    whole = " of whole groups" * (plan.groups is not None)
+    name = f"{k}{whole}"
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
+    elif scheme.is_holdout:
+        every = " and all rows" * (scheme.full is not None)
+        folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
         every = f"every candidate without {splits} pairs of them, " * bool(splits)
         folds = f"{name}; {every}what is chosen without each, and on all rows"

@@ -9,15 +9,18 @@ import xarray as xr
 
 from dsel import names
 from dsel.criteria import Settings
+from dsel.losses.base import FoldCounts
+from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import evidence as read_evidence
 from dsel.runtime.progress import CHECKING, COUNTING, FITTING, Progress
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.engine import Search
-from dsel.search.engine.jobs import Keep
-from dsel.search.engine.pruning import ExactPruner
+from dsel.search.engine.jobs import Keep, count_rows
+from dsel.search.engine.pruning import Choices, ExactPruner
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.last_step import LastStep, add_counts, choose_models
 from dsel.search.running.run import Remade, Run
 from dsel.search.running.select import choose
 
@@ -44,8 +47,30 @@ def search_all(run: Run) -> Outcome:
         cube = run.make_cube(evidence, facts)
         choice = choose(cube, plan.criterion.name)
         models = deployed_models(run, search, choice)
+        if plan.certificate and not plan.criterion.is_guarantee:
+            last = count_held_out(run, search, choice.candidate, choice.estimate)
+            cube = add_counts(run.make_cube({**evidence, **last.counts}, facts), last)
+            choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(cube, choice, None, partial(dict, models))
+
+
+def count_held_out(run: Run, search: Search, number: int, score: float) -> LastStep:
+    """Count the losses of the model of a candidate on the only fold.
+
+    The bound of each candidate has an equal part of delta, whichever is picked by its
+    score, so the same rows may rank and bound.
+    """
+    context, scheme = run.plan.context, run.plan.scheme
+    [split] = scheme.held_out
+    fitted, family = search.model(number, 0), context.group_of(number).family
+    counts = count_rows(context, split, family.join([fitted], [number]))
+    folds = {
+        statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
+        for statistic, each in zip(context.losses.statistics, counts, strict=True)
+    }
+    choices, models = Choices(number, (number,)), {0: fitted.model(number, 0)}
+    return LastStep(choices, models, Evidence(folds, {}), np.array([score]), (), {})
 
 
 def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
@@ -73,6 +98,11 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         search.run()
         again = search.table.evidence()
         models = deployed_models(run, search, choice)
+        last = None
+        if run.plan.certificate and not run.plan.criterion.is_guarantee:
+            last = count_held_out(run, search, number, choice.estimate)
+    if last is not None:
+        return Remade(models, {k: (cube[k].values, n) for k, n in last.counts.items()})
     counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     there = {
         name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))

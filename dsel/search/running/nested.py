@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,25 +19,20 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
-from dsel.losses.joint import Evidence, ModelBounds
-from dsel.results import Choice, DeployedModel
-from dsel.results.caveats import Effect, make_caveats
-from dsel.results.certificate import ALL_ROWS, CHOICE, ONE_FOLD
-from dsel.results.cube import evidence as read_evidence
+from dsel.losses.joint import Evidence
+from dsel.results import Choice
+from dsel.results.certificate import ALL_ROWS, CHOICE
 from dsel.results.cube import make_pair_cube
-from dsel.results.queries import Queries
 from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task, is_task
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.design.comparisons import EachFold
-from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.counts import CountTable, cannot_predict
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.jobs import (
@@ -50,54 +45,13 @@ from dsel.search.engine.jobs import (
 )
 from dsel.search.engine.pruning import Choices, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.procedures import name_procedure
+from dsel.search.running.last_step import LastStep, add_counts, choose_models
 from dsel.search.running.run import Remade, Run
-from dsel.search.running.select import (
-    caveats_of,
-    certificate_of,
-    cv_error,
-    voiding_caveats,
-)
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
 NOTHING_DONE: Final = Progress()
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """The models of what was chosen, and what was counted of them."""
-
-    choices: Choices
-    """Which candidates these are."""
-    models: Mapping[int, Any]
-    """Fitted estimators by fold; that of all rows, where there is one, under k."""
-    evidence: Evidence
-    """What was counted on the folds, and with a model of all rows on the pool."""
-    scores: Floats
-    """The loss that ranks, of each model on its fold, (n_folds,)."""
-    messages: tuple[str, ...]
-    """What went wrong in a fit."""
-    stopped: Mapping[int, str]
-    """By candidate, what a fit said that was done, such as that it did not converge."""
-    drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Pool rows that are handed out to be labeled."""
-
-    @property
-    def counts(self) -> dict[str, NDArray[Any]]:
-        """What was counted, by the names of the cube's variables."""
-        found: dict[str, NDArray[Any]] = {
-            s.on_folds: each.counts for s, each in self.evidence.folds.items()
-        }
-        for statistic, each in self.evidence.pool.items():
-            found[statistic.on_pool] = each.counts
-            found[statistic.on_duplicates] = each.duplicates
-        for statistic in self.evidence.folds:
-            for name, variable in statistic.variables.items():
-                if variable.decode is not None and name in found:
-                    found[name] = variable.decode(found[name])
-        return found
 
 
 def search_nested(run: Run) -> Outcome:
@@ -160,17 +114,7 @@ def certify_choices(
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         del evidence[names.FOLD_LOSS_MEAN]
     evidence |= {names.OUTER_CANDIDATE: np.array(last.choices.by_fold)}
-    cube = run.make_cube({**evidence, **last.counts}, facts)
-    for statistic in last.evidence.folds:
-        for name, (dims, meaning, given, _) in statistic.variables.items():
-            if name in last.counts:
-                attributes = {"long_name": meaning}
-                variable = (names.FOLD, *dims), last.counts[name], attributes
-                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
-                coords = {
-                    dim: np.array(each, object) for dim, each in labels.items() if each
-                }
-                cube = cube.assign(coords | {name: variable})
+    cube = add_counts(run.make_cube({**evidence, **last.counts}, facts), last)
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
@@ -370,82 +314,6 @@ def _count_chosen(
     for _ in engine.count_pool((0,), (), context=key, on_turn=report):
         raise AssertionError("these models were sent with their pass")
     return comparison.unpack(table.differences[0][0], plan.pool.n_rows, n_equal)
-
-
-def choose_models(
-    plan: "Plan", cube: xr.Dataset, last: LastStep
-) -> tuple[Choice, dict[str, Any]]:
-    """Return the choice of a nested search with both bounds, and their models.
-
-    Both hold at once: that of one fold reads a part of the event of the other.
-    """
-    k, loss = plan.scheme.n_folds, plan.context.losses.main
-    # Whether there is a pool was planned; without a model of all rows it gives nothing.
-    read, reports = plan.context.losses.bound(
-        last.evidence, plan.delta, has_pool=plan.pool is not None,
-        has_queries=plan.n_queries > 0,
-    )  # fmt: skip
-    by_value = plan.context.losses.bound_values(
-        last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
-    )
-    common: dict[str, Any] = {
-        "estimate": read.estimate, "loss": repr(loss),
-        "caveats": tuple(voiding_caveats(cube)),
-        "says": f"{loss.label} at most", "largest": loss.largest,
-    }  # fmt: skip
-    splits = {ONE_FOLD: read.fold}
-    certificates = {
-        ONE_FOLD: certificate_of(
-            cube, read.one_fold, plan.delta, plan.method.name, ONE_FOLD, fold=read.fold,
-            label_term=read.one_fold, share=f"{1 - 1 / k:.0%} of the labels", **common,
-        )
-    }  # fmt: skip
-    if k in last.models:
-        splits[ALL_ROWS] = k
-        certificates[ALL_ROWS] = certificate_of(
-            cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
-            label_term=read.label_term, disagreement_term=read.pool_term, **common,
-        )  # fmt: skip
-    deployed = {
-        name: DeployedModel(
-            name,
-            last.choices.by_split[split],
-            plan.axes.candidates[last.choices.by_split[split]],
-            certificates[name],
-            report_by_value=by_value.get(name),
-        ).with_report(reports.get(name))
-        for name, split in splits.items()
-    }
-    deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
-    number, shown = deployed[deploy].candidate, read_evidence(cube)
-    rates = shown.get(names.FOLD_LOSS_MEAN)
-    estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
-    choice = Choice(
-        plan.criterion.name, estimate, deployed, deploy, read.expected_holdout,
-        caveats_of(cube, make_caveats(Effect.INFO, last.messages)),
-        make_queries(plan, last, read) if ALL_ROWS in deployed else None,
-    )  # fmt: skip
-    models = {name: last.models.get(split) for name, split in splits.items()}
-    of_folds = {fold: model for fold, model in last.models.items() if fold < k}
-    return name_procedure(choice, models, of_folds), models
-
-
-def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:
-    """Return what was drawn to be labeled; None where no queries were planned."""
-    if not plan.n_queries:
-        return None
-    pool = last.evidence.pool[plan.context.losses.main.statistic]
-    n_equal = int(pool.duplicates[read.fold])
-    order = np.argsort(last.drawn.rows)  # as they stand in the pool
-    rows, one_fold, all_rows = (
-        tuple(each[place] for place in order)
-        for each in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
-    )
-    return Queries(
-        plan.delta, plan.n_queries, tuple(plan.classes.tolist()), read.one_fold,
-        read.all_rows, pool.n_rows, int(pool.counts[read.fold]) - n_equal,
-        pool.n_duplicates, n_equal, rows, one_fold, all_rows,
-    )  # fmt: skip
 
 
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:

@@ -17,6 +17,9 @@ from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import Criterion, Terms
+from dsel.losses.base import Loss
+from dsel.losses.error_rate import ERROR
+from dsel.losses.regression import DEFAULT
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import (
@@ -95,14 +98,14 @@ def select(
     results = in_order(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
-    if method is not None and method.is_nested:
-        # Its search without each fold is no count of this cube, and cannot be redone.
+    if method is not None and method.takes(loss_of_cube(results)):
+        # What it chose, and what was counted of that, cannot be redone from this cube.
         if method_of(results) is not method or delta is not None:
             raise ValueError(
-                f"{criterion!r} is read by nested searches at the delta of their plan, "
-                f"not from counts of another one or at another `delta`; run "
-                f"plan_search(..., certificate={criterion!r}), with an `out` of its "
-                f"own."
+                f"{criterion!r} is read by searches with this certificate, at the "
+                f"delta of their plan, not from counts of another one or at another "
+                f"`delta`; run plan_search(..., certificate={criterion!r}), with an "
+                f"`out` of its own."
             )
         criterion = None
     if criterion is None and delta is None and choice is not None:
@@ -197,6 +200,16 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     )
 
 
+def loss_of_cube(cube: xr.Dataset) -> Loss:
+    """Return what is bounded where a plan says nothing else."""
+    return DEFAULT if has_numbers(cube) else ERROR
+
+
+def has_numbers(cube: xr.Dataset) -> bool:
+    """Return whether a search was of regressors."""
+    return names.N_CLASSES in cube and not int(cube[names.N_CLASSES].max())
+
+
 def method_of(cube: xr.Dataset) -> CertificateMethod | None:
     """Return the method that the plan of a cube declared; None for estimates."""
     return METHODS.get(str(cube.attrs.get("certificate", "")))
@@ -287,7 +300,7 @@ def terms_of(
             f"plan_search(..., {kind}={rule.name!r}), with an `out` of its own."
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
-    is_regression = names.N_CLASSES in counts and not counts[names.N_CLASSES]
+    is_regression = has_numbers(cube)
     if is_regression != rule.of_regressors:
         has = "numbers" if is_regression else "classes"
         rank = "'mean_squared_error' ranks regressors"

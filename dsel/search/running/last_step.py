@@ -1,0 +1,167 @@
+"""What the last step of a search has counted, and the bounds that are read from it.
+
+A nested search fits and counts what it has chosen anew; a hold-out set counts the
+model of a regressor that its squared errors have picked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats
+from dsel.losses.joint import Evidence, ModelBounds
+from dsel.results import Choice, DeployedModel
+from dsel.results.caveats import Effect, make_caveats
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.cube import evidence as read_evidence
+from dsel.results.queries import Queries
+from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.engine.pruning import Choices
+from dsel.search.running.procedures import name_procedure
+from dsel.search.running.select import (
+    caveats_of,
+    certificate_of,
+    cv_error,
+    voiding_caveats,
+)
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """The models of what was chosen, and what was counted of them."""
+
+    choices: Choices
+    """Which candidates these are."""
+    models: Mapping[int, Any]
+    """Fitted estimators by fold; that of all rows, where there is one, under k."""
+    evidence: Evidence
+    """What was counted on the folds, and with a model of all rows on the pool."""
+    scores: Floats
+    """The loss that ranks, of each model on its fold, (n_folds,)."""
+    messages: tuple[str, ...]
+    """What went wrong in a fit."""
+    stopped: Mapping[int, str]
+    """By candidate, what a fit said that was done, such as that it did not converge."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Pool rows that are handed out to be labeled."""
+
+    @property
+    def counts(self) -> dict[str, NDArray[Any]]:
+        """What was counted, by the names of the cube's variables."""
+        found: dict[str, NDArray[Any]] = {
+            s.on_folds: each.counts for s, each in self.evidence.folds.items()
+        }
+        for statistic, each in self.evidence.pool.items():
+            found[statistic.on_pool] = each.counts
+            found[statistic.on_duplicates] = each.duplicates
+        for statistic in self.evidence.folds:
+            for name, variable in statistic.variables.items():
+                if variable.decode is not None and name in found:
+                    found[name] = variable.decode(found[name])
+        return found
+
+
+def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
+    """Return the cube with the statistics of the last step as variables."""
+    for statistic in last.evidence.folds:
+        for name, (dims, meaning, given, _) in statistic.variables.items():
+            if name in last.counts:
+                attributes = {"long_name": meaning}
+                variable = (names.FOLD, *dims), last.counts[name], attributes
+                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
+                coords = {
+                    dim: np.array(each, object) for dim, each in labels.items() if each
+                }
+                cube = cube.assign(coords | {name: variable})
+    return cube
+
+
+def choose_models(
+    plan: "Plan", cube: xr.Dataset, last: LastStep
+) -> tuple[Choice, dict[str, Any]]:
+    """Return the choice of a search by its last step: bounds, and their models.
+
+    Both of a nested search hold at once: that of one fold reads a part of the event of
+    the other.
+    """
+    k, loss = plan.scheme.n_folds, plan.context.losses.main
+    # Whether there is a pool was planned; without a model of all rows it gives nothing.
+    has_pool = plan.pool is not None and plan.method.is_nested
+    read, reports = plan.context.losses.bound(
+        last.evidence, plan.delta, has_pool=has_pool,
+        has_queries=plan.n_queries > 0, n_compared=plan.n_compared,
+    )  # fmt: skip
+    by_value = plan.context.losses.bound_values(
+        last.evidence, plan.delta, read.fold, has_pool=has_pool,
+        n_compared=plan.n_compared,
+    )  # fmt: skip
+    n_train = len(plan.scheme.held_out[read.fold].train_rows)
+    seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+    common: dict[str, Any] = {
+        "estimate": read.estimate, "loss": repr(loss),
+        "caveats": tuple(voiding_caveats(cube)),
+        "says": f"{loss.label} at most", "largest": loss.largest,
+    }  # fmt: skip
+    splits = {ONE_FOLD: read.fold}
+    certificates = {
+        ONE_FOLD: certificate_of(
+            cube, read.one_fold, plan.delta, plan.method.name, ONE_FOLD, fold=read.fold,
+            label_term=read.one_fold, share=f"{seen:.0%} of the labels", **common,
+        )
+    }  # fmt: skip
+    if k in last.models:
+        splits[ALL_ROWS] = k
+        certificates[ALL_ROWS] = certificate_of(
+            cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
+            label_term=read.label_term, disagreement_term=read.pool_term, **common,
+        )  # fmt: skip
+    deployed = {
+        name: DeployedModel(
+            name,
+            last.choices.by_split[split],
+            plan.axes.candidates[last.choices.by_split[split]],
+            certificates[name],
+            report_by_value=by_value.get(name),
+        ).with_report(reports.get(name))
+        for name, split in splits.items()
+    }
+    deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
+    number, shown = deployed[deploy].candidate, read_evidence(cube)
+    rates = shown.get(names.FOLD_LOSS_MEAN)
+    estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
+    # One that is a hold-out set already is compared with none.
+    expected = np.nan if plan.scheme.is_holdout else read.expected_holdout
+    choice = Choice(
+        plan.criterion.name, estimate, deployed, deploy, expected,
+        caveats_of(cube, make_caveats(Effect.INFO, last.messages)),
+        make_queries(plan, last, read) if ALL_ROWS in deployed else None,
+    )  # fmt: skip
+    models = {name: last.models.get(split) for name, split in splits.items()}
+    of_folds = {fold: model for fold, model in last.models.items() if fold < k}
+    return name_procedure(choice, models, of_folds), models
+
+
+def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:
+    """Return what was drawn to be labeled; None where no queries were planned."""
+    if not plan.n_queries:
+        return None
+    pool = last.evidence.pool[plan.context.losses.main.statistic]
+    n_equal = int(pool.duplicates[read.fold])
+    order = np.argsort(last.drawn.rows)  # as they stand in the pool
+    rows, one_fold, all_rows = (
+        tuple(each[place] for place in order)
+        for each in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
+    )
+    return Queries(
+        plan.delta, plan.n_queries, tuple(plan.classes.tolist()), read.one_fold,
+        read.all_rows, pool.n_rows, int(pool.counts[read.fold]) - n_equal,
+        pool.n_duplicates, n_equal, rows, one_fold, all_rows,
+    )  # fmt: skip
