@@ -5,7 +5,7 @@ it a store finds a cell again, in another process.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
@@ -147,11 +147,12 @@ def make_candidates(
     table = ParameterGrid(grid)
     if len(table) > MOST_CANDIDATES:
         _refuse_many(f"{len(table):,}")
-    settings = list(table)
+    settings, known = list(table), frozenset(estimator.get_params(deep=True))
     candidates = []
     for number, params in enumerate(settings):
         # A copy of its own, since what the grid holds may be changed after this.
-        kept, model = _copy_value(params, "param_grid"), _with_params(estimator, params)
+        kept = _copy_value(params, "param_grid")
+        model = _with_params(estimator, params, known)
         _check_learner(model, "estimator", takes_regressors)
         candidates.append(Candidate(number, kept, model))
     _check_one_kind([each.estimator for each in candidates], "param_grid")
@@ -173,7 +174,7 @@ def remarks_on_parameters(
         for name in candidate.params.keys() - known.keys() - told.keys():
             # What it belongs to may come from the grid, too.
             rest = {k: v for k, v in candidate.params.items() if k != name}
-            owner, last = _owner(_with_params(estimator, rest), name, {})
+            owner, last = _owner(_with_params(estimator, rest, known), name, {})
             if last not in owner.get_params(deep=True):
                 told[name] = type(owner).__name__
     return [
@@ -183,18 +184,21 @@ def remarks_on_parameters(
     ]
 
 
-def _with_params(estimator: Estimator, params: Mapping[str, object]) -> Any:
+def _with_params(
+    estimator: Estimator, params: Mapping[str, object], known: Collection[str]
+) -> Any:
     """Return a clone of an estimator with clones of these values set.
 
+    `known` are the names that its `get_params` lists.
     This is the only place where parameters of the grid are set. An estimator among the
     values is cloned for each candidate, at any depth, as scikit-learn does: else
     candidates would share it, and change the caller's.
     """
     model = _copy_value(estimator, "estimator")
-    values, known = _copy_value(params, "param_grid"), model.get_params(deep=True)
+    values = _copy_value(params, "param_grid")
     try:
         model.set_params(**values)
-        unlisted = sorted(values.keys() - known.keys())
+        unlisted = sorted(values.keys() - set(known))
         # Every fit is of a clone, which gets what get_params lists.
         listed = clone(model).get_params(deep=True) if unlisted else {}
     except Exception as error:  # learners of other libraries have errors of their own

@@ -9,17 +9,17 @@ from typing import Any, Final
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
-from dsel.arrays import Estimator, Integers
+from dsel.arrays import Integers
 from dsel.data.splits import Split
-from dsel.families.family import FIT_DONE, FittedGroup
+from dsel.families.family import FIT_DONE, Candidate, FittedGroup
 
 ASKED: Final = 64
 """Rows that are asked together, of which eight are asked alone."""
 
 
-def has_function(estimator: Estimator) -> bool:
-    """Return whether a part of an estimator is a `FunctionTransformer`."""
-    parts = estimator.get_params(deep=True).values()
+def has_function(candidate: Candidate) -> bool:
+    """Return whether a part of a candidate is a `FunctionTransformer`."""
+    parts = candidate.all_params.values()
     return any(isinstance(each, FunctionTransformer) for each in parts)
 
 

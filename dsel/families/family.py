@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
+from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 
 INSTALLED: Final = (
@@ -35,6 +37,21 @@ class Candidate:
     """What the grid sets; empty for a candidate given as an estimator."""
     estimator: Any
     """Unfitted scikit-learn classifier or regressor with `params` set."""
+
+    @cached_property
+    def all_params(self) -> dict[str, Any]:
+        """Parameters of the estimator and of all its parts.
+
+        Read once in a process: `get_params` inspects signatures, and takes as long as
+        a small fit.
+        """
+        params: dict[str, Any] = self.estimator.get_params(deep=True)
+        return params
+
+    @cached_property
+    def steps_text(self) -> str:
+        """What tells the steps before the last one, of a pipeline, from other steps."""
+        return exact_text(self.estimator[:-1])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 from dsel.data.frames import native
 from dsel.data.labeled import labels_of
-from dsel.data.row_random import canonical_text
+from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
 from dsel.families.answers import FittedClassifiers, predict_codes_or_numbers
 from dsel.families.family import (
@@ -31,7 +31,13 @@ from dsel.families.family import (
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
-from dsel.families.prefixes import clone_estimator, fit_prefix, has_prefix, with_seeds
+from dsel.families.prefixes import (
+    clone_estimator,
+    fit_prefix,
+    has_prefix,
+    keep_steps,
+    unseeded,
+)
 from dsel.families.routing import groups_arguments
 
 _LIBSVM_DRAWS = threading.Lock()
@@ -186,13 +192,10 @@ class ScikitLearnFamily(Family):
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
             return model, model, [X[part] for part in split.tests]
-        model = clone_estimator(candidate.estimator)
-        if has_prefix(model):
-            with_seeds(model[:-1], self.seed, behind=(split.name,))
-        params = model.get_params(deep=True)
-        who = candidate.params or candidate.estimator.get_params(deep=True)
-        identity = f"{type(candidate.estimator).__name__}{canonical_text(who)}"
-        with_seeds(model, self.seed, before=(identity, split.name))
+        model = clone_estimator(candidate.estimator, candidate.all_params)
+        seeds = self._missing_seeds(candidate, split)
+        if seeds:
+            model.set_params(**seeds)
         given = dict(self.fit_params)
         if self.row_groups is not None:
             wanted = dict.fromkeys(groups_arguments(model), self.row_groups)
@@ -204,15 +207,36 @@ class ScikitLearnFamily(Family):
         # process, which each fit seeds anew: fits on other threads are kept out.
         draws = any(
             name.rpartition("__")[2] == "probability" and value is True
-            for name, value in params.items()
+            for name, value in candidate.all_params.items()
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
             if given or not has_prefix(model):
                 model.fit(native(X[rows]), labels, **given)
                 return model, model, [X[part] for part in split.tests]
             _, steps, seen, tests = fit_prefix(
-                model[:-1], X, y, self.classes, split, seed=self.seed, cache=cache
-            )
+                model[:-1], X, y, self.classes, split,
+                text=f"{candidate.steps_text} {keep_steps(model, seeds)}",
+                cache=cache,
+            )  # fmt: skip
             model[-1].fit(seen, labels)
             model.steps = [*steps, model.steps[-1]]
             return model, model[-1], tests
+
+    def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
+        """Return a seed for each `random_state` of a candidate that is None.
+
+        Candidates share the steps before the last one, so these have seeds that do not
+        depend on the candidate.
+        """
+        names = unseeded(candidate.all_params)
+        if not names:
+            return {}
+        shared = keep_steps(candidate.estimator, dict.fromkeys(names))
+        who = canonical_text(candidate.params or candidate.all_params)
+        identity = f"{type(candidate.estimator).__name__}{who}"
+        return {
+            name: hashed_seed(self.seed, name, split.name)
+            if name in shared
+            else hashed_seed(self.seed, identity, split.name, name)
+            for name in names
+        }

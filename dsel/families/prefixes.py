@@ -4,7 +4,7 @@ Where the candidates of a grid differ in the classifier alone, the steps before 
 equal on every split. A process keeps what it fitted, with the rows that came out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -27,6 +27,14 @@ def has_prefix(estimator: Any) -> bool:
     return type(estimator) is Pipeline and len(estimator.steps) > 1
 
 
+def keep_steps(estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the steps before the last one of a plain pipeline."""
+    if not has_prefix(estimator):
+        return {}
+    last = estimator.steps[-1][0]
+    return {k: v for k, v in params.items() if k.partition("__")[0] != last}
+
+
 def first_step(estimator: Any) -> Any:
     """Return the first step of a pipeline that is not skipped, or the estimator.
 
@@ -43,26 +51,26 @@ def first_step(estimator: Any) -> Any:
 
 
 def fit_prefix(
-    steps: Pipeline,
+    front: Pipeline,
     X: Any,
     y: NDArray[Any],
     labels: NDArray[Any],
     split: Split,
     *,
-    seed: int,
+    text: str,
     cache: Cache,
 ) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
     """Return the fitted steps before the last one, from the cache if it has them.
 
-    They are fitted on the training rows of `split`; those whose `random_state` is None
-    get a hash of `seed`. What the cache does not hold is fitted for each candidate.
+    `front` has these steps, with their seeds, and `text` tells them from others. They
+    are fitted on the training rows of `split`, unless the cache has equal ones that
+    were. What the cache does not hold is fitted for each candidate.
     Before the steps is what no other steps and rows are named, behind them what
     `fit_transform` made of the training rows, and each part of the test rows as they
     leave the steps: None where it is empty, what was raised where a step refuses it.
     """
-    front = with_seeds(clone_estimator(steps), seed, behind=(split.name,))
     rows = content_hash(X, y, split.train_rows, *split.tests)
-    name = blake2b(f"{rows}-{exact_text([front, labels])}".encode(), digest_size=16)
+    name = blake2b(f"{rows}-{text}-{exact_text(labels)}".encode(), digest_size=16)
 
     def seen(rows: Integers) -> Any:
         try:
@@ -91,18 +99,20 @@ def transform_rows(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     return X
 
 
-def clone_estimator(estimator: Any) -> Any:
+def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> Any:
     """Return a clone in which frozen estimators have wrappers of their own.
 
     `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
-    part while it is fitted: fits on other threads would meet there.
+    part while it is fitted: fits on other threads would meet there. `params` are those
+    of `get_params`, where they are known.
     """
     model = clone(estimator)
     if isinstance(model, FrozenEstimator):
         return FrozenEstimator(model.estimator)
+    params = estimator.get_params(deep=True) if params is None else params
     frozen = {
         name: FrozenEstimator(value.estimator)
-        for name, value in model.get_params(deep=True).items()
+        for name, value in params.items()
         if isinstance(value, FrozenEstimator)
     }
     return model.set_params(**frozen) if frozen else model
@@ -115,7 +125,21 @@ def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) ->
     """
     missing = {
         name: hashed_seed(seed, *before, name, *behind)
-        for name, value in estimator.get_params().items()
-        if name.rpartition("__")[2] == "random_state" and value is None
+        for name in unseeded(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator
+
+
+def unseeded(params: Mapping[str, Any]) -> list[str]:
+    """Return the names of each `random_state` that is None.
+
+    Examples
+    --------
+    >>> unseeded({"pca__random_state": None, "svc__random_state": 3, "svc__C": None})
+    ['pca__random_state']
+    """
+    return [
+        name
+        for name, value in params.items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]

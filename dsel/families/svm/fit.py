@@ -10,10 +10,10 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Floats, Integers, as_floats
 from dsel.data.cache import OWN
 from dsel.data.frames import Frame
-from dsel.data.identity import content_hash
+from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts
-from dsel.families.prefixes import fit_prefix
+from dsel.families.prefixes import clone_estimator, fit_prefix, with_seeds
 from dsel.families.svm.decisions import DecisionWeights, decide, kernel_block, lay_out
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import RowsByClass, check_row_lengths, rows_by_class
@@ -84,13 +84,18 @@ class GroupFit:
         )
         labeled, tests = self.as_given, tuple[Any, ...]()
         if labeled is None:
+            front = with_seeds(
+                clone_estimator(Pipeline(self.steps)),
+                self.family.seed,
+                behind=(split.name,),
+            )
             origin, steps, rows, tests = fit_prefix(
-                Pipeline(self.steps),
+                front,
                 self.X,
                 self.y,
                 self.classes,
                 split,
-                seed=self.family.seed,
+                text=exact_text(front),
                 cache=self.budget,
             )
             labeled = rows_by_class(

@@ -174,8 +174,8 @@ class CountTable:
     def active(self) -> NDArray[np.bool_]:
         """Candidates that may win and are not complete."""
         if self.scheme.is_nested:
-            waiting = (FitStatus.OPEN, FitStatus.SUBMITTED)
-            is_waiting = np.isin(self.fit_status, waiting).any(axis=1)
+            is_waiting = (self.fit_status == FitStatus.OPEN).any(axis=1)
+            is_waiting |= (self.fit_status == FitStatus.SUBMITTED).any(axis=1)
             return np.asarray(is_waiting & ~self.pruned)
         return ~(self.pruned | self.failed | (self.fitted & self.scored))
 

@@ -169,7 +169,8 @@ class Search:
     engine: Engine
     pruner: ExactPruner | NestedPruner
     fitting: Fitting
-    on_progress: Callable[[Progress], None] | None = None
+    on_turn: Callable[[], None] | None = None
+    """Called before tasks are submitted, to report; what it raises ends the run."""
 
     def __post_init__(self) -> None:
         self.table = self.engine.table
@@ -276,8 +277,8 @@ class Search:
         self.fitting.release(set(np.flatnonzero(self.table.active | leads).tolist()))
 
     def _report(self) -> None:
-        if self.on_progress is not None:
-            self.on_progress(self.progress())
+        if self.on_turn is not None:
+            self.on_turn()
 
     def progress(self) -> Progress:
         """Return how much is done."""

@@ -295,7 +295,9 @@ class FitBatch:
                 keys = [(n, job.split) for job in together for n in job.candidates]
                 tokens = {key: model_token(models, *key) for key in keys}
             # Models of one call are kept together: each of its jobs counts its share.
-            nbytes = models.nbytes // len(together) * (self.keep is Keep.ON_WORKER)
+            # To measure them may take a pickle.
+            is_kept = self.keep is Keep.ON_WORKER
+            nbytes = models.nbytes // len(together) if is_kept else 0
             for job in together:
                 results = fit_results(context, job, models, tokens)
                 fitted.append(
@@ -385,7 +387,7 @@ def fit_splits(
         pool=context.fitting_pool,
         budget=budget or process_cache(),
     )
-    if any(has_function(each.estimator) for each in group.members(candidates)):
+    if any(has_function(each) for each in group.members(candidates)):
         for split in splits:
             refuse_batches(fitted, split, context.X)
     return fitted

@@ -6,6 +6,7 @@ never changed: what a run finds on the way is a value of its own.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
@@ -194,7 +195,7 @@ class Plan:
         unknown = np.full(self.n_candidates, -1)
         return RandomFold(self.seed, k), BestFold(k, unknown)
 
-    @property
+    @cached_property
     def slices(self) -> tuple[PoolSlice, ...]:
         """Parts of the pool that a task each counts, whatever the cluster is."""
         if self.pool is None:

@@ -33,9 +33,11 @@ def search_all(run: Run) -> Outcome:
         run.report(Progress(), CHECKING)
     facts = run.check_pool()
 
-    def report(progress: Progress) -> None:
-        is_counting = progress.slices_done < progress.slices_total
-        run.report(progress, COUNTING if is_counting else FITTING)
+    def report() -> None:
+        if run.on_progress is not None:
+            progress = search.progress()
+            is_counting = progress.slices_done < progress.slices_total
+            run.report(progress, COUNTING if is_counting else FITTING)
 
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)

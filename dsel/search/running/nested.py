@@ -70,10 +70,12 @@ def search_nested(run: Run) -> Outcome:
         else:
             check = beside.submit(_check_pool, run)
 
-        def report(progress: Progress) -> None:
+        def report() -> None:
             if check.done():
                 check.result()  # raises what is wrong with the pool while fits run
-            report_last_step(run, progress, run.fitting_phase(search.table))
+            if run.on_progress is not None:
+                phase = run.fitting_phase(search.table)
+                report_last_step(run, search.progress(), phase)
 
         pruner = NestedPruner(plan.scheme, plan.prune)
         search = run.search(executor, pruner, Keep.NOWHERE, report)

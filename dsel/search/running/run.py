@@ -164,7 +164,7 @@ class Run:
         executor: Executor,
         pruner: ExactPruner | NestedPruner,
         keep: Keep,
-        on_progress: Callable[[Progress], None] | None,
+        on_turn: Callable[[], None] | None,
     ) -> Search:
         """Return a search that begins with the counts of earlier runs."""
         plan, comparisons = self.plan, self.plan.comparisons
@@ -181,7 +181,7 @@ class Run:
         fitting = Fitting(
             table, executor, self.store, pruner.best_first, self.raise_failures, keep
         )
-        return Search(engine, pruner, fitting, on_progress)
+        return Search(engine, pruner, fitting, on_turn)
 
     def replay(self, table: CountTable) -> None:
         """Write what earlier runs have counted into a table."""
