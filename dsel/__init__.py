@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dsel.co_validation.covalidate import covalidate
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
-    from dsel.results.store import open_results, save_results
+    from dsel.results.run_store import open_results, save_results
     from dsel.search.certifying.certify import certify, certify_selection
     from dsel.search.certifying.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
@@ -48,10 +48,10 @@ _HOMES = {
     "compare_models": "dsel.search.certifying.compare_models",
     "covalidate": "dsel.co_validation.covalidate",
     "open_pool": "dsel.data.open",
-    "open_results": "dsel.results.store",
+    "open_results": "dsel.results.run_store",
     "plan_bound": "dsel.search.planning.plan_bound",
     "plan_search": "dsel.search.planning.plan",
-    "save_results": "dsel.results.store",
+    "save_results": "dsel.results.run_store",
     "select": "dsel.search.running.select",
     "write_pool": "dsel.data.write",
 }

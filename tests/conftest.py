@@ -55,7 +55,9 @@ def _on_threads(request, monkeypatch):
     Those of the contract run as users' do.
     """
     if "contract" not in request.path.parts:
-        monkeypatch.setattr("dsel.runtime.local.PATIENCE_SECONDS", float("inf"))
+        monkeypatch.setattr(
+            "dsel.runtime.local_executor.PATIENCE_SECONDS", float("inf")
+        )
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.tasks import Task
 
 

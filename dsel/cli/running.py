@@ -15,7 +15,7 @@ import click
 
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
-from dsel.results.store import save_schema
+from dsel.results.run_store import save_schema
 from dsel.results.texts import wrap_line
 from dsel.results.told import Told, as_lines
 from dsel.search.running.keep_models import trusted_types

@@ -50,8 +50,8 @@ class TableSchema:
     """How the columns of a table are read, and which classes its labels have.
 
     `dsel select` keeps its JSON with the results (`save_schema` and `load_schema` of
-    `dsel.results.store`); `read_table` and `iter_frames` of `dsel.data.tables` take it
-    as `like` and convert other tables by it.
+    `dsel.results.run_store`); `read_table` and `iter_frames` of `dsel.data.tables` take
+    it as `like` and convert other tables by it.
 
     Examples
     --------

@@ -50,7 +50,7 @@ from dsel.data.schema import (
 from dsel.data.targets import CLASSIFICATION, numbers_of_labels, numbers_of_texts
 from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
 from dsel.data.zarr_rows import meanings_of, read_decoded, stored_columns
-from dsel.stores import BAD_HEADER, check_array
+from dsel.zarr_stores import BAD_HEADER, check_array
 
 _PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
 TEXT_FILES: Final = tuple(

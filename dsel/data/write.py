@@ -51,7 +51,13 @@ from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
-from dsel.stores import POOL, check_empty, check_not_in_pool, finish_writes, names_in
+from dsel.zarr_stores import (
+    POOL,
+    check_empty,
+    check_not_in_pool,
+    finish_writes,
+    names_in,
+)
 
 SOURCE: Final = "source"
 """Attribute: what the pool was written from, which is not written there again."""

@@ -22,7 +22,7 @@ from dsel.data.frames import NUMERIC
 from dsel.data.pool import Pool, in_slices
 from dsel.data.pool_parts import Origin
 from dsel.errors import reaching
-from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
+from dsel.zarr_stores import BAD_HEADER, POOL, WholeStore, check_array
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""

@@ -67,7 +67,7 @@ from dsel.least_squares.nested import (
 from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.place import CUBE
-from dsel.results.store import Store
+from dsel.results.run_store import Store
 from dsel.results.texts import wrap_line
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.clients import resolve_client

@@ -33,9 +33,9 @@ from dsel.least_squares.two_passes import (
     merge_moments,
     solve_moments,
 )
-from dsel.results.store import Store
+from dsel.results.run_store import Store
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.tasks import single_threaded
 
 BLOCK_NBYTES: Final = 2**24

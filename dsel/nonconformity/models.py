@@ -19,7 +19,7 @@ from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.families.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 

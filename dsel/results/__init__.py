@@ -26,7 +26,7 @@ from dsel.results.models import open_model, save_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.queries import Queries
-from dsel.results.store import open_results, save_results
+from dsel.results.run_store import open_results, save_results
 
 __all__ = [
     "Caveat",

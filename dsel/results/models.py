@@ -28,7 +28,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.stores import BAD_HEADER
+from dsel.zarr_stores import BAD_HEADER
 
 MODEL: Final = "model"
 """Name of the only model of a place without a plan."""

@@ -32,7 +32,7 @@ from dsel.files import (
     sync_folders,
     write_file,
 )
-from dsel.stores import check_empty
+from dsel.zarr_stores import check_empty
 
 FORMAT: Final = 3
 """Raised whenever a reader of old files could misread new ones."""

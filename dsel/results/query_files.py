@@ -22,7 +22,7 @@ from dsel.files import check_folder, check_no_link, create_file, whole_file
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place, check_kept, read_outcome, seal, unseal
-from dsel.results.store import load_schema
+from dsel.results.run_store import load_schema
 
 COMPARISON: Final = "comparison.json"
 QUERY_ROWS: Final = "query_rows.csv"

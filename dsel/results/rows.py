@@ -17,7 +17,7 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel import names, stores
+from dsel import names, zarr_stores
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.errors import reaching, writing
@@ -63,7 +63,7 @@ def write_rows(
     store, n_rows = _store(path), int(pool.boundaries[-1])
     told = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
-        stores.check_not_in_pool(store.root, "path")
+        zarr_stores.check_not_in_pool(store.root, "path")
         check_folder(store.root, "path")
     if _holds_other(store, told):
         raise FileExistsError(
@@ -109,12 +109,12 @@ def write_rows(
 
 def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
     """Whether something else is there; not where the same was begun and killed."""
-    if not sync(store.exists(stores.HEAD)):
-        stores.check_empty(stores.names_in(store), store, "path")
+    if not sync(store.exists(zarr_stores.HEAD)):
+        zarr_stores.check_empty(zarr_stores.names_in(store), store, "path")
         return False
     try:
         group = zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
-    except (FileNotFoundError, ContainsArrayError, *stores.BAD_HEADER):
+    except (FileNotFoundError, ContainsArrayError, *zarr_stores.BAD_HEADER):
         return True
     return dict(group.attrs) != told
 
@@ -126,7 +126,7 @@ def _removed_unless_done(store: Store) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):  # the first error is the one to tell
-            stores.finish_writes()
+            zarr_stores.finish_writes()
             if isinstance(store, LocalStore):
                 remove(store.root, "path")
             else:
@@ -164,20 +164,20 @@ def read_rows(
     store = _store(path, read_only=True)
     try:
         with reaching(f"`path` {store}"):
-            whole = stores.WholeStore(store)
+            whole = zarr_stores.WholeStore(store)
             group = zarr.open_group(
                 whole, mode="r", zarr_format=3, use_consolidated=False
             )
             fields: dict[str, Any] = dict(group.arrays())
     except (FileNotFoundError, ContainsArrayError) as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
-    except stores.BAD_HEADER as error:
+    except zarr_stores.BAD_HEADER as error:
         raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
     if not group.attrs.get(COMPLETE):
         raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
     check_choice(name, "name", sorted(fields))
     array = fields[name]
-    stores.check_array(array)
+    zarr_stores.check_array(array)
     for start in range(0, array.shape[0], array.chunks[0]):
         stop = min(start + array.chunks[0], array.shape[0])
         try:

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dsel.runtime.clients import current_worker
-from dsel.runtime.cluster import ClusterExecutor
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.cluster_executor import ClusterExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.tasks import Finished, Inputs, LostInputError, Task, check_alive
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dsel.data.frames import Frame, frame_of
 from dsel.data.pool import read_blocks
 from dsel.data.row_random import PART_STREAM, row_random
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from tests.clusters import wait_until
 
 

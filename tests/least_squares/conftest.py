@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsel.results.store import Store
+from dsel.results.run_store import Store
 from tests.executors import Killed
 
 

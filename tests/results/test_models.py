@@ -30,7 +30,7 @@ from dsel.nonconformity import NonconformityClassifier
 from dsel.results import open_model, open_results, save_model, save_results
 from dsel.results.models import TRUSTED, dump_model
 from dsel.results.place import seal, unseal
-from dsel.results.store import Store
+from dsel.results.run_store import Store
 from tests.object_store import BUCKET
 
 

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.errors import ClusterLostError
-from dsel.runtime import local
+from dsel.runtime import local_executor
 from dsel.runtime.tasks import Task
 from tests.clusters import environment, wait_until
 
@@ -50,14 +50,14 @@ class Column(ClassifierMixin, BaseEstimator):
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """Have processes begin at once, and end them."""
-    monkeypatch.setattr(local, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(local_executor, "PATIENCE_SECONDS", 0.0)
     yield
-    local.end_processes(2)
+    local_executor.end_processes(2)
 
 
 def begin():
     """Begin two processes that have imported what a search needs."""
-    for begun in [local._in_process(2, _import_all) for _ in range(8)]:
+    for begun in [local_executor._in_process(2, _import_all) for _ in range(8)]:
         begun.result()
 
 
@@ -129,7 +129,7 @@ def test_processes__do_not_begin_for_a_kernel_svm():
     grid = {"C": [0.5, 1.0, 2.0], "gamma": [0.1, 1.0]}
     made = dsel.SemiSupervisedSearchCV(SVC(), grid, random_state=0, n_jobs=2)
     made.fit(X, (X[:, 0] > 0).astype(int))
-    assert not local._pools
+    assert not local_executor._pools
 
 
 def test_processes__leave_to_threads_what_cannot_be_pickled(tmp_path, there, caplog):
@@ -151,11 +151,11 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
 
 
 def test_processes__that_died_between_two_tasks_end_the_run(there):
-    executor = local.LocalExecutor(None, 2, began=0.0)
+    executor = local_executor.LocalExecutor(None, 2, began=0.0)
     with closing(executor):
         wait_until(partial(executor._are_processes_ready, executor._first))
         with pytest.raises(BrokenExecutor):
-            local._in_process(2, os._exit, 9).result()
+            local_executor._in_process(2, os._exit, 9).result()
         with pytest.raises(ClusterLostError, match="a process of this machine ended"):
             executor.submit(Task("a", None))
 
@@ -167,7 +167,7 @@ def _forget(key, packed):
 def test_processes__that_begin_late_are_sent_the_work(tmp_path, there, monkeypatch):
     # As if all had ended, idle, and begun again after the work had come.
     with monkeypatch.context() as patched:
-        patched.setattr(local, "_receive", _forget)
+        patched.setattr(local_executor, "_receive", _forget)
         made = search(tmp_path / "two")
     assert pids(tmp_path / "two")
     assert counted(made) == counted(search(tmp_path / "one", n_jobs=1))
@@ -177,22 +177,22 @@ SCRIPT = """
 import sys, threading, time
 import numpy as np
 import dsel
-from dsel.runtime import local
+from dsel.runtime import local_executor
 from tests.runtime.test_processes import GRID, Column, slow_to_begin
 from pathlib import Path
 
 if __name__ == "__main__":
-    local.PATIENCE_SECONDS = 0.0
-    local._begin = slow_to_begin  # as on a machine that is busy
+    local_executor.PATIENCE_SECONDS = 0.0
+    local_executor._begin = slow_to_begin  # as on a machine that is busy
     X = np.random.default_rng(0).normal(size=(200, 3))
     plan = dsel.plan_search(Column(folder=Path(sys.argv[1])), GRID, X, X[:, 0] > 0)
     def interrupt(progress):
-        if local._pools and sys.argv[2] != "ends":
+        if local_executor._pools and sys.argv[2] != "ends":
             raise KeyboardInterrupt if sys.argv[2] == "interrupted" else ValueError
     try:
         plan.run(n_jobs=2, on_progress=interrupt)
     finally:
-        assert local._pools
+        assert local_executor._pools
         print(time.time(), flush=True)
 """
 
@@ -214,11 +214,11 @@ def test_process__ends_at_once_though_others_have_not_begun(tmp_path, how):
 
 
 def test_processes__end_with_the_process_that_started_them(tmp_path, there):
-    begun = [local._in_process(2, os.getpid).result() for _ in range(2)]
+    begun = [local_executor._in_process(2, os.getpid).result() for _ in range(2)]
     code = (
-        "import os, sys, time; from dsel.runtime import local\n"
+        "import os, sys, time; from dsel.runtime import local_executor\n"
         "if __name__ == '__main__':\n"
-        "    print(local._in_process(2, os.getpid).result(), flush=True)\n"
+        "    print(local_executor._in_process(2, os.getpid).result(), flush=True)\n"
         "    time.sleep(600)\n"
     )
     (tmp_path / "script.py").write_text(code)
@@ -251,11 +251,11 @@ def test_processes__end_with_an_interrupted_run(tmp_path, there):
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_end_processes__ends_them_where_queued_tasks_were_cancelled(there):
-    running = [local._in_process(2, time.sleep, 60) for _ in range(12)]
+    running = [local_executor._in_process(2, time.sleep, 60) for _ in range(12)]
     wait_until(lambda: running[1].running(), what="a running task")
     cancelled = [each for each in running if each.cancel()]
     assert 0 < len(cancelled) < len(running)
-    processes = [psutil.Process(n) for n in local._pools[2]._processes]
-    local.end_processes(2)
+    processes = [psutil.Process(n) for n in local_executor._pools[2]._processes]
+    local_executor.end_processes(2)
     assert not any(each.is_running() for each in processes)
     assert all(each.exception() for each in running if each not in cancelled)

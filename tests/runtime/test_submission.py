@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from dsel.errors import ClusterLostError, VersionMismatchError
-from dsel.runtime.local import LocalExecutor
+from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import (
     LOST_TRIES,
     WINDOW,

@@ -56,7 +56,7 @@ from dsel.results.inputs import load_inputs
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
 from dsel.results.place import Place
 from dsel.results.query_files import as_label, read_choice, read_labeled_choice
-from dsel.results.store import open_results
+from dsel.results.run_store import open_results
 from dsel.results.texts import floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order

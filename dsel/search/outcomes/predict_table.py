@@ -48,7 +48,7 @@ from dsel.results.models import open_model
 from dsel.results.place import Place, check_kept, read_outcome
 from dsel.results.predictions import ROW, check_new_file, predictions_file
 from dsel.results.query_files import read_labeled_choice
-from dsel.results.store import load_schema
+from dsel.results.run_store import load_schema
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Job, Output, Task

@@ -15,7 +15,7 @@ from dsel.checks import check_choice, check_options
 from dsel.errors import NewerRecordError, PoolChangedError
 from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
-from dsel.results.store import Store, read_query_rows
+from dsel.results.run_store import Store, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.search.outcomes.outcome import Outcome
@@ -23,7 +23,7 @@ from dsel.search.running.exhaustive import remake_chosen, search_all
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.running.nested import remake_nested, search_nested
 from dsel.search.running.run import Run
-from dsel.stores import BAD_HEADER
+from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan

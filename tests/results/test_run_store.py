@@ -22,7 +22,7 @@ from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
 from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
-from dsel.results.store import Store
+from dsel.results.run_store import Store
 from tests.clusters import wait_until
 from tests.object_store import BUCKET
 

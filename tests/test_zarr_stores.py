@@ -6,7 +6,7 @@ import time
 import pytest
 from zarr.core.sync import sync
 
-from dsel import stores
+from dsel.zarr_stores import finish_writes
 
 
 def test_finish_writes__waits_for_those_beside_one_that_failed():
@@ -25,5 +25,5 @@ def test_finish_writes__waits_for_those_beside_one_that_failed():
     with pytest.raises(OSError, match="no room"):
         sync(write_both())
     assert not written
-    stores.finish_writes()
+    finish_writes()
     assert written == ["a file"]

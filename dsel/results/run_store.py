@@ -48,7 +48,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.stores import BAD_HEADER, check_codecs
+from dsel.zarr_stores import BAD_HEADER, check_codecs
 
 SCHEMA: Final = "schema"
 """Folder of the schema of the labeled table."""
