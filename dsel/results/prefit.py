@@ -1,13 +1,15 @@
 """The bound of a fitted model, from rows that it has not seen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dsel.cards import Fact
+from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
-from dsel.results.certificate import Assumption, Certificate
+from dsel.results.certificate import Assumption, Certificate, CertifiedReport
 from dsel.results.texts import confidence
+from dsel.results.tolerances import ToleranceReport
 
 AS_GIVEN: Final = "as_given"
 """The deployment of a model that dsel has not fitted."""
@@ -44,6 +46,42 @@ class PrefitCertificate(Certificate):
     ...     estimate=0.031).headline())
     Error at most 4.2% (95% confidence), model as given, 1,000 rows it has not seen
     """
+
+    report: CertifiedReport | None = None
+    """Recall and precision of every class, where ``report`` asked for it."""
+    tolerances: ToleranceReport | None = None
+    """The report of a regressor, where ``report`` asked for it."""
+    by_value: ReportByValue | None = None
+    """Limits by the values of a column, where ``report_by`` named one."""
+
+    def certified_report(self) -> CertifiedReport | ToleranceReport:
+        """Return recall and precision of every class, or tolerances of a regressor.
+
+        All limits hold at once, together with the bound. ValueError where ``report``
+        did not ask for it.
+        """
+        report = self.report or self.tolerances
+        if report is None:
+            raise ValueError(
+                "`certified_report` has only what was declared; certify with "
+                "report=True."
+            )
+        return replace(report, model=self.model_on_rows, caveats=self.all_caveats)
+
+    def report_by_value(self) -> ReportByValue:
+        """Return the error, or tolerance, for each value of the column.
+
+        All limits hold at once, together with the bound. ValueError where
+        ``report_by`` named no column.
+        """
+        if self.by_value is None:
+            raise ValueError(
+                "`report_by_value` has only what was declared; certify with "
+                "report_by='site' or another column."
+            )
+        return replace(
+            self.by_value, model=self.model_on_rows, caveats=self.all_caveats
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import beta
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -116,6 +117,59 @@ def test_certify_prefit__takes_costs():
     assert "%" not in certificate.headline().partition("(")[0]
 
 
+class Counting(SVC):
+    """Notes how many rows each call of `predict` has."""
+
+    def predict(self, rows):
+        self.calls_ = [*getattr(self, "calls_", []), len(rows)]
+        return super().predict(rows)
+
+
+def test_certify_prefit__has_limits_by_value_and_a_report():
+    ward = np.arange(len(NEW_Y)) % 3 == 0
+    model = Counting().fit(np.column_stack([X, np.zeros(len(X))]), Y)
+    rows = np.column_stack([NEW_X, ward])
+    certificate = prefit(model, rows, report=[8], report_by=64)
+    assert model.calls_ == [len(NEW_Y)]  # predicted once for all of it
+    wrong = model.predict(rows) != NEW_Y
+    table = certificate.report_by_value().to_dataframe()
+    for value, (_, limit, n_rows) in table.iterrows():
+        mine = wrong[ward == value]
+        assert n_rows == len(mine)
+        share = 1 - 0.05 / 2 / 2  # half for the values, of which there are two
+        exact = beta.ppf(share, mine.sum() + 1, (~mine).sum())
+        assert limit == pytest.approx(exact, abs=1e-9)
+    # The other half is for three numbers: error, recall and precision.
+    exact = beta.ppf(1 - 0.05 / 2 / 3, wrong.sum() + 1, (~wrong).sum())
+    assert certificate.bound == pytest.approx(exact, abs=1e-9)
+    assert certificate.certified_report().error_at_most == certificate.bound
+    assert "model as given, 797 rows" in str(certificate.report_by_value())
+    assert PrefitCertificate.from_json(certificate.to_json()) == certificate
+
+
+def test_certify_prefit__has_tolerances_by_value_in_groups():
+    frame = pd.DataFrame(X).add_prefix("x").assign(ward=np.where(Y > 4, "a", "b"))
+    new = pd.DataFrame(NEW_X).add_prefix("x").assign(ward="a")
+    new.loc[::3, "ward"] = "b"
+    features = make_column_transformer(("drop", ["ward"]), remainder="passthrough")
+    model = make_pipeline(features, LinearRegression()).fit(frame, Y)
+    certificate = prefit(
+        model, new, NEW_Y, report=True, report_by="ward", groups=np.arange(797) // 2
+    )
+    assert certificate.n_groups == 399
+    report = certificate.report_by_value()
+    assert sum(report.rows) == 399
+    assert report.columns[1] == "off_by_at_most"
+    assert "on a random row of a new group" in report.headline()
+    assert max(report.limits) < np.inf
+    shares = certificate.certified_report().to_dataframe().off_by_at_most
+    assert shares[0.9] == certificate.bound
+    with pytest.raises(ValueError, match="report_by='site'"):
+        prefit().report_by_value()
+    with pytest.raises(ValueError, match="report=True"):
+        prefit().certified_report()
+
+
 def test_certify_prefit__predictions_of_no_class_are_errors():
     class Odd:
         def predict(self, rows):
@@ -166,6 +220,9 @@ REFUSED = [
     (lambda: prefit(labels=NEW_Y.astype(str)), TypeError, "`y` `model` convert"),
     (lambda: prefit(loss="f1"), TypeError, "`loss` 'f1'"),
     (lambda: prefit(delta=0.95), ValueError, "`delta` 0.95"),
+    (lambda: prefit(report_by=64), ValueError, "`report_by` position 63 64"),
+    (lambda: prefit(report=["eight"]), ValueError, "`report` 'eight' classes"),
+    (lambda: prefit(n_queries=5), TypeError, "`n_queries` cv='prefit'"),
     (lambda: dsel.certify(FITTED, X, Y, cv="refit"), ValueError, "`cv` 'refit'"),
     (lambda: dsel.certify(3, X, Y), TypeError, "`model` 3 function"),
     (lambda: dsel.certify(SVC(), X, Y, grid={}), TypeError, "`certify` `grid` delta"),

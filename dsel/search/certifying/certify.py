@@ -40,7 +40,7 @@ RUNNING: Final = (
     "verbose",
     "n_jobs",
 )
-OF_PREFIT: Final = ("delta", "loss", "groups")
+OF_PREFIT: Final = ("delta", "loss", "report", "report_by", "groups")
 OF_PREFIT_GROUPS: Final = ("random_state",)
 """Draws the row of each group, and nothing where there are none."""
 
@@ -114,14 +114,16 @@ def certify(
         `plan_search` takes them; ``out``, ``storage_options``, ``on_failure``,
         ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The inner splitter
         of a model, or a function with a parameter ``groups``, gets the groups of its
-        rows. With ``cv="prefit"`` ``delta``, ``loss`` and ``groups`` only, of which one
-        row each is drawn by ``random_state``, 0 by default.
+        rows. With ``cv="prefit"`` ``delta``, ``loss``, ``report``, ``report_by`` and
+        ``groups`` only, of which one row each is drawn by ``random_state``, 0 by
+        default.
 
     Returns
     -------
     Outcome or PrefitCertificate
         ``choice``, ``certificates`` and ``models`` by deployment; ``model`` is the one
-        that is deployed. With ``cv="prefit"`` the certificate of the model as it is.
+        that is deployed. With ``cv="prefit"`` the certificate of the model as it is;
+        its methods ``certified_report()`` and ``report_by_value()`` return reports.
 
     Raises
     ------

@@ -20,10 +20,13 @@ from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Rows
+from dsel.losses.by_value import find_column
 from dsel.losses.declared import declare_losses
+from dsel.losses.joint import Evidence
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Assumption, full_list
+from dsel.results.certificate import ONE_FOLD, Assumption, CertifiedReport, full_list
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
+from dsel.results.tolerances import ToleranceReport
 from dsel.search.certifying.compare_models import fitted_model
 from dsel.search.running.procedures import returned_model
 
@@ -35,6 +38,8 @@ def certify_prefit(
     *,
     delta: float = 0.05,
     loss: Any = "error",
+    report: Any = False,
+    report_by: str | int | None = None,
     groups: Any = None,
     random_state: Any = 0,
 ) -> PrefitCertificate:
@@ -49,7 +54,8 @@ def certify_prefit(
     model = fitted_model(model, "model", takes_regressors=True)
     is_regression = is_regressor(returned_model(model))
     X, keys = take_groups(X, groups)
-    features, _ = checked_features(X, as_frame=True)
+    X = X.compute() if hasattr(X, "compute") else X
+    features, columns = checked_features(X, as_frame=True)
     n_rows = features.shape[0]
     labels = check_numbers(y) if is_regression else check_labels(y)
     if len(labels) != n_rows:
@@ -58,35 +64,49 @@ def certify_prefit(
             f"{n_rows} rows."
         )
     classes = np.empty(0) if is_regression else _all_classes(labels, model)
-    declared = declare_losses(loss, False, classes).main
+    losses = declare_losses(loss, report, classes)
     # The model gets the rows as the caller has them: it was fitted on such ones.
-    rows = X.compute() if hasattr(X, "compute") else X
-    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    rows = X if hasattr(X, "shape") else np.asarray(X)
     of_rows = None if keys is None else row_groups(keys, n_rows)
     if of_rows is not None:
         drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
         rows, features = _safe_indexing(rows, drawn), features[drawn]
         labels, n_rows = labels[drawn], len(drawn)
+    column = find_column(report_by, features, columns, getattr(y, "name", None))
+    if column is not None:
+        losses = losses.report_by(column)
     targets = labels if is_regression else codes_of(labels, classes)
     predicted = predict_codes_or_numbers(model, rows, classes)
-    counts = declared.statistic.count(Rows(rows, targets), predicted)
+    labeled = Rows(features, targets)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
-    fold = FoldCounts(np.asarray(counts)[np.newaxis], np.array([n_rows]))
-    [limit] = declared.limits(fold, delta)
-    known = [] if of_rows is None else [Assumption("A1", says=NEW_GROUPS)]
+    folds = {
+        each: FoldCounts(
+            np.asarray(each.count(labeled, predicted))[np.newaxis], np.array([n_rows])
+        )
+        for each in losses.statistics
+    }
+    evidence, main = Evidence(folds, {}), losses.main
+    read, reports = losses.bound(evidence, delta, has_pool=False)
+    by_value = losses.bound_values(evidence, delta, 0, has_pool=False)
+    made, known = reports.get(ONE_FOLD), []
+    if of_rows is not None:
+        known.append(Assumption("A1", says=NEW_GROUPS))
     return PrefitCertificate(
-        float(limit),
+        read.one_fold,
         delta,
         "holdout",
         AS_GIVEN,
         assumptions=full_list(known, has_pool=False),
-        estimate=declared.estimate(fold),
+        estimate=read.estimate,
         n_labeled=n_rows,
-        loss=repr(declared),
-        says=f"{declared.label} at most",
-        largest=declared.largest,
+        loss=repr(main),
+        says=f"{main.label} at most",
+        largest=main.largest,
         caveats=_duplicates(features),
         n_groups=0 if of_rows is None else of_rows.n_groups,
+        report=made if isinstance(made, CertifiedReport) else None,
+        tolerances=made if isinstance(made, ToleranceReport) else None,
+        by_value=by_value.get(ONE_FOLD),
     )
 
 

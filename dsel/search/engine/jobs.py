@@ -424,16 +424,19 @@ def count_rows(
 
     `n_errors` are known from its fit; -1 where they are not.
     """
-    rows, counts = split.test_rows, []
-    for statistic in context.losses.statistics:
-        # Errors were counted when the model was fitted; one that failed has none.
-        known = statistic.count_errors(n_errors) if n_errors >= 0 else None
-        if known is None:
-            labeled = Rows(context.X[rows], context.y[rows])
-            [predictions] = predict_rows(context, fitted, split.number, rows)
-            known = statistic.count(labeled, predictions)
-        counts.append(known)
-    return tuple(counts)
+    rows, statistics = split.test_rows, context.losses.statistics
+    # Errors were counted when the model was fitted; one that failed has none.
+    counts = [
+        statistic.count_errors(n_errors) if n_errors >= 0 else None
+        for statistic in statistics
+    ]
+    if any(known is None for known in counts):
+        labeled = Rows(context.X[rows], context.y[rows])
+        [predictions] = predict_rows(context, fitted, split.number, rows)
+    return tuple(
+        statistic.count(labeled, predictions) if known is None else known
+        for statistic, known in zip(statistics, counts, strict=True)
+    )
 
 
 def predict_rows(
