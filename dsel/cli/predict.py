@@ -1,5 +1,6 @@
 """``dsel predict``: apply a model that a search has kept to a table."""
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from dsel.cli.models import import_from_here
 from dsel.cli.running import (
     cluster_options,
     names_in,
+    notes,
     open_client,
     output_options,
     print_json,
@@ -86,6 +88,7 @@ def command(
     except KeyboardInterrupt:  # unlike a search it does not go on from what is there
         click.echo(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
+    notes(each.line for each in made.unknown)
     if as_json:
         certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound
@@ -95,6 +98,9 @@ def command(
             n_rows=made.n_rows,
             columns=made.columns,
             unused=made.unused,
+            unknown_values=[asdict(each) for each in made.unknown],
+            separator=made.dialect.separator,
+            decimal=made.dialect.decimal,
             bound=bound,
             certified=certificate is not None and certificate.certified,
             certificate=certificate,
@@ -108,8 +114,9 @@ def command(
         target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
         click.echo(wrap_line(f"Not used of NEW: {listed(unused, 10)}"))
-    columns = listed(made.columns, 10)
-    click.echo(wrap_line(f"Wrote {made.n_rows:,} rows to {out}: {columns}"))
+    columns, form = listed(made.columns, 10), made.dialect.words
+    where = f"{out} ({form})" if form else out
+    click.echo(wrap_line(f"Wrote {made.n_rows:,} rows to {where}: {columns}"))
 
 
 def _bound_line(deployed: Deployed) -> str:

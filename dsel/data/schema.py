@@ -210,6 +210,18 @@ def categories_of(values: pd.Series) -> tuple[str, ...] | None:
     return tuple(sorted(map(str, unique)))
 
 
+def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
+    """Return the schema with the categories that columns have in another one."""
+    known = {column.name: column.categories for column in other.columns}
+    return replace(
+        schema,
+        columns=tuple(
+            replace(column, categories=known.get(column.name, column.categories))
+            for column in schema.columns
+        ),
+    )
+
+
 def with_classes(schema: TableSchema, y: ArrayLike) -> TableSchema:
     """Return the schema with the classes of these labels; gaps are ignored."""
     labels = pd.Series(y).dropna().unique()

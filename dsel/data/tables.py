@@ -444,6 +444,22 @@ def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
         return decimal_mark(scans, source.files[0].separator)
 
 
+def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
+    """Return the decimal mark of a text table, and that in which to write another.
+
+    They differ where no number has a mark: people who separate values by semicolons
+    write decimal commas, and their spreadsheet program makes a date of 1.5.
+    """
+    numbers = [column.name for column in like.columns if column.kind.is_number]
+    if source.files[0].separator != ";":
+        return ".", "."
+    if not numbers:
+        return ".", ","
+    scans = scan_columns(source.batches(numbers))
+    has_point = any(scan.n_with_point for scan in scans.values())
+    return decimal_of(source, scans), "." if has_point else ","
+
+
 def _read_text(location: str, asked: _Request) -> Table:
     source = text_source(location, separator=asked.separator, encoding=asked.encoding)
     names = asked.features(source.names, repr(location))
@@ -466,11 +482,16 @@ def _read_text(location: str, asked: _Request) -> Table:
     for name, scan in scans.items():
         for chunk in rows.column(name).chunks:
             scan.add(chunk)
-    decimal = decimal_of(source, scans)
-    labels, classes = None, None
+    labels, classes, cells = None, None, None
     label_caveats: list[str] = []
+    marked = dict(scans)
     if target is not None:
         cells = trim(rows.column(target).combine_chunks())
+        if asked.task != CLASSIFICATION:  # perhaps the only column with fractions
+            marked[target] = ColumnScan()
+            marked[target].add(cells)
+    decimal = decimal_of(source, marked)
+    if target is not None:
         labels = numbers_of_texts(cells, target, decimal, asked.task)
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
@@ -837,12 +858,14 @@ def iter_frames(
     n_rows: int,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Yield a table of any size by a schema, `n_rows` rows at a time.
 
     Yields data frames with the features of the schema in their order, then its ids as
     text. Their indices count the rows of the file. Text files and Parquet are streamed,
-    other formats read at once.
+    other formats read at once. `decimal` is the decimal mark of a text file; None
+    reads the file once more to find it.
 
     Raises
     ------
@@ -858,7 +881,7 @@ def iter_frames(
     reader = reader_of(location)
     asked = _Request(None, like, (), (), separator, encoding)
     if reader is _read_text:
-        yield from _text_frames(location, asked, like, n_rows)
+        yield from _text_frames(location, asked, like, n_rows, decimal)
         return
     if reader is _read_parquet:
         yield from _parquet_frames(location, asked, like, n_rows)
@@ -870,15 +893,17 @@ def iter_frames(
 
 
 def _text_frames(
-    location: str, asked: _Request, like: TableSchema, n_rows: int
+    location: str,
+    asked: _Request,
+    like: TableSchema,
+    n_rows: int,
+    decimal: str | None = None,
 ) -> Iterator[pd.DataFrame]:
     source = text_source(location, separator=asked.separator, encoding=asked.encoding)
     asked.features(source.names, repr(location))
-    numbers = [column.name for column in like.columns if column.kind.is_number]
-    decimal, names = ".", [*like.names, *like.ids]
-    if source.files[0].separator == ";" and numbers:
-        decimal = decimal_of(source, scan_columns(source.batches(numbers)))
-    first = 0
+    if decimal is None:
+        decimal, _ = decimal_marks(source, like)
+    names, first = [*like.names, *like.ids], 0
     for batch in source.batches(names):
         for start in range(0, batch.num_rows, n_rows):
             rows = pa.Table.from_batches([batch.slice(start, n_rows)])

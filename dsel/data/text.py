@@ -47,6 +47,35 @@ _QUOTE: Final = ord('"')
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How the values of a text table are written, for files that go with it.
+
+    Examples
+    --------
+    >>> Dialect(";", ",").words, Dialect().words
+    ("separated by ';', decimal commas", '')
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    has_mark: bool = False
+    """Whether it begins with a byte order mark, by which Excel knows UTF-8."""
+
+    @property
+    def words(self) -> str:
+        """What is unusual of it; "" where nothing is."""
+        words = []
+        if self.separator != ",":
+            words.append(f"separated by {SHOWN.get(self.separator, self.separator)}")
+        if self.decimal != ".":
+            words.append("decimal commas")
+        return ", ".join(words)
+
+
+PLAIN_DIALECT: Final = Dialect()
+
+
+@dataclass(frozen=True)
 class TextFile:
     r"""A text table whose header has been read.
 
@@ -72,6 +101,12 @@ class TextFile:
     """Lines of the file before its first row."""
     is_quiet_end: bool
     """Whether the last name is empty, as in lines that end in a separator."""
+
+    def dialect(self, decimal: str) -> Dialect:
+        """Return how a table that goes with this one is written, always in UTF-8."""
+        with open_binary(self.path) as file:
+            has_mark = file.read(3) == codecs.BOM_UTF8 or self.encoding != "utf-8"
+        return Dialect(self.separator, decimal, has_mark)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ A file gets its name when every row is in it. What xarray and pandas open is wri
 them, so nothing here is a format of dsel's own.
 """
 
+import codecs
 import os
 import shutil
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ import zarr
 from pyarrow import csv, parquet
 
 from dsel.checks import check_path, show
+from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_no_link, whole_file
 
@@ -29,7 +32,7 @@ ZARR_CHUNK_ROWS: Final = 2**16
 _TIMES: Final = {"units": "microseconds since 1970-01-01", "dtype": "int64"}
 """Encoding of times in zarr; xarray takes one from the first block otherwise."""
 
-Append = Callable[[pd.DataFrame], None]
+Append = Callable[[pd.DataFrame], Any]
 
 
 def check_new_file(path: str | os.PathLike[str]) -> Path:
@@ -59,14 +62,19 @@ def check_free(path: Path) -> None:
 
 
 @contextmanager
-def predictions_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+def predictions_file(
+    path: Path, head: pd.DataFrame, dialect: Dialect = PLAIN_DIALECT
+) -> Iterator[Append]:
     """Give a function that appends rows; the file is there when the block has ended.
 
     `head` has the columns of all blocks and no rows. Where anything fails, nothing is
-    left.
+    left. `dialect` is that of text files.
     """
     ending = next(each for each in _WRITERS if str(path).lower().endswith(each))
-    with _WRITERS[ending](path, head) as append:
+    write = _WRITERS[ending]
+    if ending == ".csv":
+        write = partial(write, dialect=dialect)
+    with write(path, head) as append:
         yield append
         check_free(path)  # somebody may have been faster
 
@@ -91,10 +99,20 @@ def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
 
 
 @contextmanager
-def _csv_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
-    schema, plain = _schema_of(head), csv.WriteOptions(include_header=False)
-    with whole_file(path, "out") as partial, partial.open("wb") as file:
-        file.write(head.to_csv(index=False, lineterminator="\n").encode())
+def _csv_file(path: Path, head: pd.DataFrame, dialect: Dialect) -> Iterator[Append]:
+    sep, decimal = dialect.separator, dialect.decimal
+    schema = _schema_of(head)
+    plain = csv.WriteOptions(include_header=False, delimiter=sep)
+    form: dict[str, Any] = {"index": False, "lineterminator": "\n", "sep": sep}
+    with whole_file(path, "out") as unfinished, unfinished.open("wb") as file:
+        if dialect.has_mark:
+            file.write(codecs.BOM_UTF8)
+        file.write(head.to_csv(**form).encode())
+        if decimal != ".":  # which Arrow cannot write
+            yield lambda rows: file.write(
+                rows.to_csv(header=False, decimal=decimal, **form).encode()
+            )
+            return
         with csv.CSVWriter(file, schema, write_options=plain) as writer:
             yield lambda rows: writer.write_table(
                 pa.Table.from_pandas(rows, schema, preserve_index=False)

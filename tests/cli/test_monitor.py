@@ -118,3 +118,12 @@ def test_monitor__refuses_a_place_without_results(place, tmp_path):
     found = run("monitor", tmp_path, place / "next.csv")
     assert found.exit_code == 1
     assert found.stderr.count("\n") == 1
+
+
+def test_monitor__says_which_values_no_labeled_row_has(place, tmp_path):
+    frame = pd.read_csv(place / "next.csv")
+    frame.loc[[2, 5], "city"] = "Mars"
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    found = run("monitor", place / "results", tmp_path / "new.csv")
+    text = " ".join(found.output.split())
+    assert "in 2 rows column 'city' has values that no labeled row has" in text

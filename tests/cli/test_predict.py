@@ -1,5 +1,7 @@
 """`dsel predict` as a user has it: results, a new table, a file of predictions."""
 
+import codecs
+import json
 import os
 import signal
 import subprocess
@@ -113,7 +115,7 @@ def test_predict__gives_row_numbers_where_no_column_is_carried(results, new, tmp
     found = run(
         "predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv", "--quiet"
     )
-    assert found.output.count("\n") == 1
+    assert found.stdout.count("\n") == 1
     assert opened(tmp_path / "p.csv")["row"].tolist() == [*range(90)]
 
 
@@ -367,3 +369,81 @@ def test_predict__that_is_interrupted_leaves_nothing(tmp_path, rng, ending):
     assert process.returncode == 130, error
     assert b"Interrupted. Nothing is at p." in error
     assert {*os.listdir(tmp_path)} == names | {"began"}
+
+
+def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
+    frame, _ = customers(90, seed=1)
+    frame.loc[[2, 40, 41, 80], "city"] = ["Mars", "Rome", "Mars", "Oslo"]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    frame.to_parquet(tmp_path / "new.parquet", index=False, row_group_size=20)
+    for name in ("new.csv", "new.parquet"):
+        out = tmp_path / f"{name}.csv"
+        found = run("predict", results, tmp_path / name, "--out", out, "--json")
+        assert found.exit_code == 0, found.output
+        said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
+        assert json.loads(found.stdout)["unknown_values"] == [said]
+        assert found.stderr == (
+            "Note: in 4 rows column 'city' has values that no labeled row has, such as "
+            "'Mars', 'Rome', 'Oslo': the models have learned nothing about them.\n"
+        )
+
+
+def test_predict__knows_values_of_labeled_rows_only(tmp_path):
+    frame, labels = customers(200)
+    unlabeled = frame[150:].assign(city="Mars", label=None)
+    frame = pd.concat([frame[:150].assign(label=labels[:150]), unlabeled])
+    frame.drop(columns="customer_id").to_csv(tmp_path / "both.csv", index=False)
+    searched = run(
+        "select", tmp_path / "both.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
+    )  # fmt: skip
+    assert searched.exit_code == 0, searched.output
+    frame[100:].to_csv(tmp_path / "new.csv", index=False)
+    found = run(
+        "predict", tmp_path / "results", tmp_path / "new.csv", "--quiet", "--out",
+        tmp_path / "p.csv",
+    )  # fmt: skip
+    assert "in 50 rows column 'city' has values" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal", "encoding", "words"),
+    [
+        (";", ",", "utf-8-sig", " (separated by ';', decimal commas)"),
+        (";", ".", "utf-8", " (separated by ';')"),
+        ("\t", ".", "utf-16", " (separated by tab)"),
+        (",", ".", "utf-8-sig", ""),
+    ],
+)
+def test_predict__writes_text_as_the_table_was_written(
+    results, new, tmp_path, separator, decimal, encoding, words
+):
+    form = {"sep": separator, "decimal": decimal, "encoding": encoding}
+    new.to_csv(tmp_path / "people.csv", index=False, **form)
+    for name in ("new.csv", "people.csv"):
+        out = tmp_path / f"of-{name}"
+        found = run(
+            "predict", results, tmp_path / name, "--out", out, "--id", "customer_id"
+        )
+        assert found.exit_code == 0, found.output
+    assert f"people.csv{words}:" in " ".join(found.stdout.split())
+    assert (out.read_bytes()[:3] == codecs.BOM_UTF8) == (encoding != "utf-8")
+    got = pd.read_csv(out, sep=separator, decimal=decimal, dtype={"customer_id": str})
+    assert got.equals(opened(tmp_path / "of-new.csv"))
+
+
+def test_predict__writes_decimal_commas_where_nothing_tells(tmp_path):
+    # A spreadsheet program that separates by semicolons reads 1.5 as the first of May.
+    frame, labels = customers(200)
+    whole = frame[["visits", "city"]].assign(label=labels)
+    whole.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    results = tmp_path / "results"
+    searched = run(
+        "select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--out", results, "--quiet",
+    )  # fmt: skip
+    assert searched.exit_code == 0, searched.output
+    found = run("predict", results, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert found.exit_code == 0, found.output
+    got = pd.read_csv(tmp_path / "p.csv", sep=";", decimal=",")
+    assert got["probability_good"].between(0, 1).all()

@@ -169,3 +169,46 @@ def test_select__of_texts_as_a_regression_names_the_value(folder):
                "regression")  # fmt: skip
     assert made.exit_code != 0
     assert "'much' in row 7" in " ".join(made.output.split())
+
+
+GERMAN = {"sep": ";", "decimal": ",", "index": False}
+
+
+@pytest.mark.parametrize("name", ["german.csv", "texts.parquet"])
+def test_monitor__reads_targets_as_select_does(folder, results, tmp_path, name):
+    del results
+    frame = pd.read_csv(folder / "new.csv")
+    expected = run(
+        "monitor", folder / "results", folder / "new.csv", "--target", "price"
+    ).stdout
+    assert "of 300 rows are off by more" in " ".join(expected.split())
+    frame.to_csv(tmp_path / "german.csv", **GERMAN)
+    frame.astype({"price": str}).to_parquet(tmp_path / "texts.parquet")
+    found = run("monitor", folder / "results", tmp_path / name, "--target", "price")
+    assert found.stdout == expected
+
+
+def test_monitor__names_a_target_that_is_no_number(folder, results, tmp_path):
+    del results
+    frame = pd.read_csv(folder / "new.csv", dtype={"price": object})
+    frame.loc[7, "price"] = "much"
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    found = run("monitor", folder / "results", tmp_path / "n.csv", "--target", "price")
+    assert found.exit_code == 1
+    assert "column 'price' of" in found.output
+    assert "has 'much' in row 7" in found.output
+
+
+def test_select__reads_a_target_that_has_the_only_decimal_commas(folder, tmp_path):
+    frame = pd.read_csv(folder / "t.csv")
+    frame = frame[["price"]].assign(size=(100 * frame.size_0).round().astype(int))
+    tables = {"t.csv": {"index": False}, "german.csv": GERMAN}
+    made = []
+    for name, form in tables.items():
+        frame.to_csv(tmp_path / name, **form)
+        made.append(run(
+            "select", tmp_path / name, "--target", "price", "--model", "ridge",
+            "--grid", "alpha=1", "--quiet",
+        ))  # fmt: skip
+    assert made[0].exit_code == 0, made[0].output
+    assert made[1].stdout == made[0].stdout

@@ -37,6 +37,13 @@ from dsel.data.query_rows import smallest_words
 from dsel.data.row_random import SHIFT_STREAM, row_random_at
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
+from dsel.data.unknown_values import (
+    KnownValues,
+    UnknownValues,
+    find_unknown_values,
+    known_values,
+    merge_unknown_values,
+)
 from dsel.families.kinds import is_regressor
 from dsel.losses import loss_of_text
 from dsel.losses.base import (
@@ -145,8 +152,11 @@ def monitor_table(
     level = check_level(level)
     for model in promises.models.values():
         check_is_fitted(model)
+    input_format = promises.input_format
+    if labels.target is not None and any(map(is_regressor, promises.models.values())):
+        input_format = input_format.with_numbers(labels.target)
     table = open_table(
-        promises.input_format,
+        input_format,
         source,
         None if labels.target is None else (labels.target,),
         option="target",
@@ -234,6 +244,8 @@ class _Tally:
     rows: Integers
     sample: Any
     """These rows in the types of the labeled ones; None where nobody needs them."""
+    unknown: Mapping[str, UnknownValues]
+    """By column, values that no labeled row has."""
 
     def merge(self, later: "_Tally") -> "_Tally":
         """Return what both counted, and the rows of the smallest words."""
@@ -252,6 +264,7 @@ class _Tally:
             words[kept],
             rows[kept],
             sample,
+            merge_unknown_values(self.unknown, later.unknown),
         )
 
 
@@ -269,6 +282,8 @@ class _Context:
     like: Any
     """Labeled rows, of which only names and types are read; None if unknown."""
     find_duplicates: FindDuplicates | None
+    known: KnownValues
+    """Values of text columns in labeled rows."""
     tolerances: tuple[float, ...] = ()
     """Of regressors, how far off each model may be; empty of classifiers."""
 
@@ -300,6 +315,7 @@ class _Context:
             (loss or ERROR).statistic,
             like,
             find,
+            known_values(promises.input_format.table_schema),
             tolerances,
         )
 
@@ -342,6 +358,7 @@ class _Context:
             words[kept],
             rows[kept],
             None if known is None else known[kept],
+            find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
         )
 
     def _as_labeled(self, X: Any) -> Any:
@@ -461,6 +478,7 @@ def _read_report(
         notes.append(
             f"{n_unknown:,} labels are no class of the search: every model errs there"
         )
+    notes += [each.line for each in tally.unknown.values()]
     if promises.labeled is None:
         notes.append(
             "the labeled rows are not known, so new rows that equal one are counted as "

@@ -16,6 +16,7 @@ from dsel.arrays import check_rows, validate_data
 from dsel.checks import as_array, check_choice
 from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows
+from dsel.errors import GuaranteeWarning, warn
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import (
@@ -346,9 +347,13 @@ class Outcome:
             self.models[wanted], certificate, self.input_format, tolerance
         )
         with row_progress(check_verbose(verbose), "Predicting") as report:
-            return predict_table(
+            made = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=report
             )
+        for each in made.unknown:
+            line = f"{each.line[0].upper()}{each.line[1:]}."
+            warn(line, GuaranteeWarning)
+        return made
 
     def monitor(
         self,

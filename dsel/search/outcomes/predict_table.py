@@ -7,8 +7,8 @@ which the certificate is about.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,12 +35,21 @@ from dsel.data.frames import (
     read_only_rows,
     take_rows,
 )
+from dsel.data.kinds import Kind
 from dsel.data.labeled import LabeledRows, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, read_blocks
-from dsel.data.schema import TableSchema, schema_of
-from dsel.data.tables import is_text, iter_frames, text_source
+from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
+from dsel.data.tables import decimal_marks, is_text, iter_frames, text_source
+from dsel.data.text import PLAIN_DIALECT, Dialect
+from dsel.data.unknown_values import (
+    KnownValues,
+    UnknownValues,
+    find_unknown_values,
+    known_values,
+    merge_unknown_values,
+)
 from dsel.families.answers import predict_numbers
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
 from dsel.results.choice import Choice
@@ -104,6 +113,14 @@ class InputFormat:
         columns = None if names is None else tuple(names)
         return cls(columns, record["library"], record["schema"])
 
+    def with_numbers(self, name: str) -> "InputFormat":
+        """Return the format of tables with one column of numbers more."""
+        schema = self.table_schema
+        if schema is None or name in schema.names:
+            return self
+        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS))
+        return replace(self, schema=replace(schema, columns=columns).to_json())
+
     @property
     def table_schema(self) -> TableSchema | None:
         """Kinds of the columns; None where they have no names."""
@@ -132,6 +149,10 @@ class PredictedTable:
     """What stands in it."""
     unused: tuple[str, ...]
     """Columns of the table that neither the model nor the file has."""
+    unknown: tuple[UnknownValues, ...] = ()
+    """By column, values that no labeled row has."""
+    dialect: Dialect = PLAIN_DIALECT
+    """How a text file is written: as the table was, where that is one."""
 
 
 def open_deployed(
@@ -170,7 +191,11 @@ def open_deployed(
     # That of a file knows its words for gaps, too.
     schema = load_schema(place, **options)
     if schema is not None:
-        input_format = replace(input_format, schema=schema)
+        # But rows without a label may stand in the file, too.
+        of_labeled, of_file = input_format.table_schema, TableSchema.from_json(schema)
+        if of_labeled is not None:
+            of_file = with_categories(of_file, of_labeled)
+        input_format = replace(input_format, schema=of_file.to_json())
     return Deployed(model, certificate, input_format, tolerance)
 
 
@@ -199,19 +224,30 @@ def predict_table(
         encoding=encoding,
     )
     rows = ModelRows.of([model], deployed.input_format, table.where)
-    context = _Context(model, rows, table.ids, deployed.tolerance)
+    known = known_values(deployed.input_format.table_schema)
+    context = _Context(model, rows, table.ids, deployed.tolerance, known)
     client, done = resolve_client(client), 0
+    unknown: dict[str, UnknownValues] = {}
     records = results_in_order(context, table.tasks(PredictJob), client)
     # What is wrong with all rows fails in the first part, before a file is begun.
     first = next(records, None)
-    head = context.head() if first is None else first.iloc[:0]
-    with predictions_file(path, head) as append:
+    head = context.head() if first is None else first[0].iloc[:0]
+    with predictions_file(path, head, table.dialect) as append:
         while first is not None:
-            append(first)
-            done += len(first)
+            frame, more = first
+            append(frame)
+            done += len(frame)
+            unknown = merge_unknown_values(unknown, more)
             report(done, table.n_rows)
             first = next(records, None)
-    return PredictedTable(path, done, tuple(head.columns), table.unused)
+    return PredictedTable(
+        path,
+        done,
+        tuple(head.columns),
+        table.unused,
+        tuple(unknown.values()),
+        table.dialect if path.suffix.lower() == ".csv" else PLAIN_DIALECT,
+    )
 
 
 @dataclass(frozen=True)
@@ -275,9 +311,16 @@ class _Context:
     ids: tuple[str, ...]
     tolerance: Tolerance | None = None
     """How far off numbers may be; None where nothing is certified of them."""
+    known: KnownValues = field(default_factory=dict)
+    """Values of text columns in labeled rows."""
 
-    def predict(self, X: Any, rows: NDArray[np.int64]) -> pd.DataFrame:
-        """Return predictions for a block of rows with these numbers."""
+    def predict(
+        self, X: Any, rows: NDArray[np.int64]
+    ) -> tuple[pd.DataFrame, dict[str, UnknownValues]]:
+        """Return predictions for a block of rows with these numbers.
+
+        And values that no labeled row has, by column.
+        """
         carried: dict[str, Any] = {ROW: rows}
         if isinstance(X, Frame) and self.ids:
             carried = {name: X.given[name].array for name in self.ids}
@@ -293,7 +336,9 @@ class _Context:
                 f"`id` names {clashing[0]!r}, as a column of predictions is called; "
                 f"rename it in the table."
             )
-        return pd.DataFrame({**carried, **predicted})
+        is_frame = isinstance(X, Frame)
+        unknown = find_unknown_values(X.given, self.known) if is_frame else {}
+        return pd.DataFrame({**carried, **predicted}), unknown
 
     def head(self) -> pd.DataFrame:
         """Return the columns of a table without rows."""
@@ -393,13 +438,16 @@ class TextTable:
                 f"searched by dsel 0.2; pass an array, or run `dsel select` again."
             )
         self.where = repr(path)
-        names = text_source(path, separator=separator, encoding=encoding).names
+        text = text_source(path, separator=separator, encoding=encoding)
+        names = text.names
         self.ids = ids = _ids_of(schema, ids, names)
         _check_names(names, (*schema.names, *ids), self.where)
         own = tuple(name for name in ids if name not in schema.names)
         self.unused = tuple(n for n in names if n not in {*schema.names, *own})
         n_rows = _block_rows(len(schema.names))
         like = replace(schema, ids=own)
+        decimal, written = decimal_marks(text, like)
+        self.dialect = text.files[0].dialect(written)
         self._frames = partial(
             iter_frames,
             path,
@@ -407,6 +455,7 @@ class TextTable:
             n_rows=n_rows,
             separator=separator,
             encoding=encoding,
+            decimal=decimal,
         )
 
     @property
@@ -430,6 +479,8 @@ class TextTable:
 class PoolTable:
     """Rows that tasks read by themselves: whatever `open_pool` takes."""
 
+    dialect = PLAIN_DIALECT
+
     def __init__(
         self,
         input_format: InputFormat,
@@ -449,7 +500,8 @@ class PoolTable:
             if pool.frames is not None and schema is not None:
                 _check_kinds(pool, schema, self.where)
                 location = source if isinstance(source, (str, os.PathLike)) else ""
-                like = replace(schema, ids=ids)
+                own = tuple(name for name in ids if name not in schema.names)
+                like = replace(schema, ids=own)
                 pool = convert_pool(pool, like, os.fspath(location), where=self.where)
         elif ids:
             raise ValueError(
@@ -513,7 +565,9 @@ class PredictJob:
             context.predict(block.X, block.rows + self.start)
             for block in read_table_part(inputs)
         ]
-        return Output(pd.concat(parts) if len(parts) > 1 else parts[0])
+        frames, unknown = zip(*parts, strict=True)
+        frame = pd.concat(frames) if len(frames) > 1 else frames[0]
+        return Output((frame, reduce(merge_unknown_values, unknown)))
 
 
 def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> None:

@@ -119,3 +119,16 @@ def test_predict_table__finds_columns_by_name_where_the_model_got_arrays(tmp_pat
     made = outcome.predict_table(X[["z", "x"]], out=tmp_path / "p.csv")
     expected = outcome.model.predict(X.to_numpy())
     assert (pd.read_csv(made.path)["label"] == expected).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_predict_table__warns_of_values_that_no_labeled_row_has(tmp_path, library):
+    as_library = pl.from_pandas if library == "polars" else pd.DataFrame
+    outcome = search(as_library(FEATURES))
+    new = FEATURES.assign(town=FEATURES["town"].replace("Ulm", "Rome"))
+    n_rows = int((new["town"] == "Rome").sum())
+    with pytest.warns(
+        dsel.errors.GuaranteeWarning, match=rf"^In {n_rows} rows column 'town' .*'Rome'"
+    ):
+        made = outcome.predict_table(as_library(new), out=tmp_path / "p.csv")
+    assert [each.column for each in made.unknown] == ["town"]

@@ -1,0 +1,90 @@
+"""Values of text columns that no labeled row has: models have not learned them.
+
+An encoder that takes unknown values writes zeros for them, so that predictions change
+in silence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from dsel.checks import listed
+from dsel.data.kinds import Kind
+from dsel.data.schema import TableSchema
+
+MOST_SHOWN: Final = 3
+"""Values of a column that are shown."""
+_MOST_LETTERS: Final = 40
+
+KnownValues = Mapping[str, frozenset[str]]
+"""By text column, the values that labeled rows have."""
+
+
+@dataclass(frozen=True)
+class UnknownValues:
+    """Values of one column that no labeled row has.
+
+    Examples
+    --------
+    >>> UnknownValues("town", 340, ("Ulm", "Bonn")).line
+    "in 340 rows column 'town' has values that no labeled row has, such as 'Ulm', 'Bonn': the models have learned nothing about them"
+    """  # noqa: E501
+
+    column: str
+    n_rows: int
+    """Rows that have one of them."""
+    values: tuple[str, ...]
+    """The first ones."""
+
+    @property
+    def line(self) -> str:
+        """What is known of them in one line."""
+        shown = listed([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        return (
+            f"in {rows} column {self.column!r} has values that no labeled row has, "
+            f"such as {shown}: the models have learned nothing about them"
+        )
+
+    def merge(self, later: "UnknownValues") -> "UnknownValues":
+        """Return what these rows and later ones have."""
+        values = dict.fromkeys((*self.values, *later.values))
+        return UnknownValues(
+            self.column, self.n_rows + later.n_rows, tuple(values)[:MOST_SHOWN]
+        )
+
+
+def known_values(schema: TableSchema | None) -> KnownValues:
+    """Return the values of the text columns of labeled rows, where they are kept."""
+    return {
+        column.name: frozenset(column.categories)
+        for column in (() if schema is None else schema.columns)
+        if column.kind is Kind.TEXT and column.categories is not None
+    }
+
+
+def find_unknown_values(
+    X: pd.DataFrame, known: KnownValues
+) -> dict[str, UnknownValues]:
+    """Return what the columns of a block have and labeled rows have not, by name."""
+    found = {}
+    for name, values in known.items():
+        column = X[name]
+        new = [each for each in column.dropna().unique() if str(each) not in values]
+        if new:
+            first = tuple(map(str, new[:MOST_SHOWN]))
+            found[name] = UnknownValues(name, int(column.isin(new).sum()), first)
+    return found
+
+
+def merge_unknown_values(
+    earlier: Mapping[str, UnknownValues], later: Mapping[str, UnknownValues]
+) -> dict[str, UnknownValues]:
+    """Return what both parts of a table have."""
+    both = {
+        name: each.merge(later[name]) if name in later else each
+        for name, each in earlier.items()
+    }
+    return {**later, **both}
