@@ -57,6 +57,12 @@ class Law:
         """Return how often a model errs on a new row, exactly; to raise is to err."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
 
+    def disagreement(self, model: Any, other: Any) -> float:
+        """Return how often two models differ on a new row, exactly."""
+        rows = self._rows(self.cells, np.full(len(self.cells), UNSEEN))
+        differ = np.asarray(model.predict(rows)) != np.asarray(other.predict(rows))
+        return float(self.chances[differ].sum())
+
     def loss(self, model: Estimator, loss: TableLoss) -> float:
         """Return the loss of a model on new rows, exactly."""
         codes = np.arange(self.chances.shape[1])

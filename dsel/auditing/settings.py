@@ -61,6 +61,7 @@ from dsel.losses import (
 )
 from dsel.losses.regression import Beyond
 from dsel.search.certifying.certify import certify
+from dsel.search.certifying.compare_models import compare_models
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan, plan_search
@@ -186,6 +187,58 @@ def _claims_of_labels(
     return claims + draw.certified(outcome.certify_with_labels(change(labels)))
 
 
+def compare_with_baseline(draw: Draw, delta: float) -> Claims:
+    """Search with a baseline; claims are differences of errors."""
+    return _differences(draw, draw.plan(delta).run(n_jobs=1))
+
+
+def _differences(draw: Draw, outcome: Outcome) -> Claims:
+    """Return what is certified of the errors of models less that of a baseline."""
+    law, claims = draw.setting.law, []
+    for deploy, found in outcome.choice.baselines.items():
+        if not found.certified:
+            continue
+        error = 1.0 - law.chances[:, int(found.largest_class or 0)].sum()
+        if not found.largest_class:
+            error = law.error(draw.setting.options["baseline"])
+        claims.append((found.upper, law.error(outcome.models[deploy]) - error))
+    return claims
+
+
+def compare_two(draw: Draw, delta: float) -> Claims:
+    """Compare two models; label the queried rows by their true classes."""
+    return _claims_of_comparison(draw, delta, list)
+
+
+def compare_two_by_some(draw: Draw, delta: float) -> Claims:
+    """Compare two models; skip rows of class 0, and give class 2 a label of none."""
+    usable = {0: None, 2: 99}
+    return _claims_of_comparison(
+        draw, delta, lambda labels: [usable.get(each, each) for each in labels]
+    )
+
+
+def _claims_of_comparison(
+    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
+) -> Claims:
+    """Return both limits of the difference of errors, and that of the disagreement."""
+    setting, law = draw.setting, draw.setting.law
+    old, new = (clone(each).fit(draw.X, draw.y) for each in setting.estimator)
+    question = compare_models(
+        old, new, draw.pool, delta=delta, random_state=draw.seed,
+        X_seen=draw.X if setting.n_copies else None, **setting.options,
+    )  # fmt: skip
+    answers = [question]
+    if question.rows:
+        labels = draw.pool_y[question.query_rows().index].tolist()
+        answers.append(question.certify_with_labels(change(labels)))
+    truth = law.error(new) - law.error(old)
+    claims = [(question.disagreement, law.disagreement(old, new))]
+    for each in answers:
+        claims += [(each.upper, truth), (-each.lower, -truth)]
+    return claims
+
+
 def search_numbers(draw: Draw, delta: float) -> Claims:
     """Search regressors; claims are shares of new rows that are off by more."""
     law, outcome = draw.setting.law, draw.plan(delta).run(n_jobs=1)
@@ -285,6 +338,16 @@ def read_values_alone(draw: Draw, delta: float) -> Claims:
     return claims
 
 
+def pick_baseline(draw: Draw, delta: float) -> Claims:
+    """Compare with the model of many that errs most on these labels: BROKEN."""
+    tables = [draw.setting.options["baseline"], *_OTHER_TABLES]
+    errors = [np.mean(table.predict(draw.X) != draw.y) for table in tables]
+    worst = tables[int(np.argmax(errors))]
+    outcome = draw.plan(delta, baseline=worst).run(n_jobs=1)
+    law, found = draw.setting.law, outcome.choice.baselines["one_fold"]
+    return [(found.upper, law.error(outcome.model) - law.error(worst))]
+
+
 def look_again(draw: Draw, delta: float) -> Claims:
     """Search ten times with other folds, and report the smallest bound: BROKEN."""
     seeds = range(draw.seed, draw.seed + 10)
@@ -349,6 +412,12 @@ _TWENTY: Final[Mapping[str, Any]] = {"n_queries": 20}
 _COPIES: Final[dict[str, Any]] = {"n_unlabeled": 400, "n_copies": 40}
 """Most pool rows are labeled records."""
 _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
+_BOTH: Final = np.zeros((5, 2)), np.arange(5)
+"""Rows by which a table of five classes knows them; it learns nothing of them."""
+_TABLE: Final = RandomTable(number=100).fit(_BOTH[0], _BOTH[1] % 2)
+_OTHER_TABLES: Final = [
+    RandomTable(number=number).fit(_BOTH[0], _BOTH[1] % 2) for number in range(101, 601)
+]
 _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
@@ -530,6 +599,66 @@ def _of_numbers() -> dict[str, Setting]:
     return {f"numbers, {name}": each for name, each in found.items()}
 
 
+def _of_baselines() -> dict[str, Setting]:
+    """Return the settings in which models are compared with a baseline.
+
+    The models are as good as the baseline, so that none is better: of the last two
+    that of all rows is, which only the pool shows.
+    """
+    coin = _COIN, RandomTable(has_seed=False), _TEN
+    dice_five = dice([0.2] * 5), RandomTable(n_classes=5, has_seed=False), _TEN
+    five = RandomTable(number=100, n_classes=5).fit(*_BOTH)
+    # Wrong on as many cells as the model of all rows, and on other ones.
+    six, three = (Turncoat(0, 7.5, n) for n in (6, 3))
+    X, y = np.column_stack([np.arange(16.0), np.zeros(16)]), np.arange(16) // 8
+    alone: dict[str, Any] = {"n_labeled": 90, "n_unlabeled": 0}
+
+    def of(made: tuple[Law, Any, Any], baseline: Any, **options: Any) -> Setting:
+        given = {"baseline": baseline, **options.pop("given", {})}
+        return Setting(*made, given, compare_with_baseline, **options)
+
+    found = {
+        "equally good": of(coin, _TABLE, **alone),
+        "largest class": of(coin, "largest class", **alone),
+        "five classes": of(dice_five, five, n_labeled=120, n_unlabeled=0),
+        "largest of five": of(
+            dice_five, "largest class", n_labeled=120, n_unlabeled=0
+        ),
+        "with a pool": of(coin, _TABLE, n_labeled=39),
+        "groups": of(
+            (in_groups(_COIN, 5), *coin[1:]), _TABLE, n_labeled=60, n_unlabeled=0
+        ),
+        "full model is as bad": of(_TURNCOAT, three.fit(X, y), **_FEW_IN_POOL),
+        "duplicates": of(
+            (step(), Forgetful(120, 7.5, 3), {"n_rows": [120]}), six.fit(X, y),
+            given={"cv": 2}, n_labeled=120, **_COPIES,
+        ),
+    }  # fmt: skip
+    return {f"baseline, {name}": each for name, each in found.items()}
+
+
+def _of_comparisons() -> dict[str, Setting]:
+    """Return the settings in which two models are compared by queried labels."""
+    one, two = (RandomTable(number=number) for number in (1, 2))
+    five = RandomTable(1, 5), RandomTable(2, 5)
+    right, wrong = Turncoat(10**6, 7.5, 3), Turncoat(0, 7.5, 3)
+    zero = DummyClassifier(strategy="constant", constant=0)
+
+    def of(law: Law, models: tuple[Any, Any], **options: Any) -> Setting:
+        return Setting(law, models, None, _TWENTY, **{"steps": compare_two, **options})
+
+    found = {
+        "noise": of(_COIN, (one, two)),
+        "new model is wrong": of(step(), (right, wrong)),
+        "old model is wrong": of(step(), (wrong, right)),
+        "five classes": of(dice([0.2] * 5), five, n_labeled=120),
+        "duplicates": of(biased_coin(0.4), (zero, Memory(1)), **_COPIES),
+        "fewer rows": of(step(), (right, wrong), n_unlabeled=39),
+        "unusable labels": of(_FIVE[0], five, n_labeled=120, steps=compare_two_by_some),
+    }
+    return {f"compare, {name}": each for name, each in found.items()}
+
+
 def _untold_groups(size: int) -> Setting:
     """Return a search that takes rows of groups for independent ones: BROKEN."""
     law = in_groups(biased_coin(0.1), size)
@@ -603,12 +732,18 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _FIVE[0], RandomTable(n_classes=5, has_seed=False), _TEN, _TWENTY, label_some,
         n_labeled=120,
     ),
+    **_of_baselines(),
+    **_of_comparisons(),
     "folds pooled": Setting(
         noisy_copies(14, 0.3), BestColumn(), {"n_columns": [14]},
         {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,
     ),
     "luckiest fold": Setting(*_ONE_TABLE, {"cv": 5}, pick_fold, **_BROKEN),
     "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, look_again, **_BROKEN),
+    "a baseline picked by labels": Setting(
+        *_ONE_TABLE, {"baseline": _TABLE, "cv": 2}, pick_baseline,
+        **{**_BROKEN, "n_labeled": 90},
+    ),
     "5 rows a group": _untold_groups(5),
     "20 rows a group": _untold_groups(20),
     "values alone": Setting(
@@ -625,4 +760,4 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip
-"""The settings of the audit by name; the last eight are broken bounds."""
+"""The settings of the audit by name; the last nine are broken bounds."""

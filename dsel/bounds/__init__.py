@@ -14,6 +14,7 @@ To add a bound: write a function in the file of its kind, with Guarantee, Assume
 Source in the docstring, list it here, and add a coverage test that could fail.
 """
 
+from dsel.bounds.baseline import baseline_limits
 from dsel.bounds.binomial import binomial_tail_inversion
 from dsel.bounds.co_validation import (
     error_ends_from_disagreement,
@@ -41,6 +42,7 @@ from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import deviation_limit, tolerance_limit
 
 __all__ = [
+    "baseline_limits",
     "best_fold",
     "binomial_tail_inversion",
     "cv_bound",

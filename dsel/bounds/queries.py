@@ -100,7 +100,7 @@ def mean_difference_limit(
 
 
 def sign_test_limit(
-    n_for: ArrayLike, n_against: ArrayLike, n_queries: ArrayLike, *, delta: float
+    n_for: ArrayLike, n_against: ArrayLike, n_queries: ArrayLike, *, delta: ArrayLike
 ) -> Floats:
     r"""Upper limit of the mean of Z in {-1, 0, 1} by a sign test.
 
@@ -119,7 +119,8 @@ def sign_test_limit(
     n_queries
         Rows that a person was asked to label, broadcast against the counts.
     delta
-        Probability with which the limit may fail, in ``(0, 1)``.
+        Probability with which each limit may fail, in ``(0, 1)``, broadcast against
+        the counts.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def sign_test_limit(
     decided, rows = checks.check_counts_of(
         wins + losses, n_queries, "n_for + n_against", "n_queries"
     )
-    level = checks.check_probability(delta, "delta")
+    level = checks.check_probabilities(delta, "delta")
     theta = upper_limits(wins, decided, SIGN_SHARE * level)
     rest = (1.0 - SIGN_SHARE) / 2 * level
     most, least = upper_limits(decided, rows, rest), lower_limits(decided, rows, rest)

@@ -67,6 +67,9 @@ class Rows:
     y: NDArray[Any] | None = None
     """Class codes of labeled rows, or numbers in a regression; None for rows of the
     pool."""
+    baseline: NDArray[Any] | None = None
+    """What the baseline of the plan predicts for them, as class codes; None where there
+    is no baseline, and for rows of the pool."""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     """What statistics have computed of the rows: the models of all folds share it."""
 

@@ -13,11 +13,13 @@ from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_probability, is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
+from dsel.losses.baseline import BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.regression import DEFAULT, ErrorQuantile
+from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.tolerances import ToleranceReport
@@ -42,11 +44,15 @@ class DeclaredLosses:
     """What is reported by the values of a column; None where nothing is."""
     tolerances: tuple[ErrorQuantile, ...] = ()
     """Numbers of a report of a regressor: how far off given shares are."""
+    baseline: BaselineDifference | None = None
+    """What the models are compared with, by a delta of its own; None without one."""
 
     @property
     def is_default(self) -> bool:
         """Whether nothing was declared, so that any certificate may be asked for."""
-        return self == DeclaredLosses(DEFAULT if self.main.of_numbers else ERROR)
+        return replace(self, baseline=None) == DeclaredLosses(
+            DEFAULT if self.main.of_numbers else ERROR
+        )
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -57,6 +63,8 @@ class DeclaredLosses:
         listed += [each.statistic for each in self.tolerances]
         if self.by_value is not None:
             listed.append(self.by_value.statistic)
+        if self.baseline is not None:
+            listed.append(self.baseline.statistic)
         return tuple(dict.fromkeys(each for each in listed if each is not None))
 
     @property
@@ -76,6 +84,10 @@ class DeclaredLosses:
         """
         loss = self.main if self.main.of_numbers else ERROR
         return replace(self, by_value=LossByValue(loss, column))
+
+    def against(self, baseline: BaselineDifference) -> "DeclaredLosses":
+        """Return them with a comparison of the models with a baseline."""
+        return replace(self, baseline=baseline)
 
     def shares(self, delta: float) -> tuple[float, float]:
         """Return what the main loss may spend of delta, and each number of a report.
@@ -167,6 +179,18 @@ class DeclaredLosses:
         return self.by_value.reports(
             evidence, delta, fold, has_pool=has_pool, n_compared=n_compared
         )
+
+    def compare_with_baseline(
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
+    ) -> dict[str, BaselineComparison]:
+        """Compare the models with the baseline; empty where the plan has none.
+
+        This spends a delta of its own, so it holds with what `bound` returns at twice
+        that.
+        """
+        if self.baseline is None:
+            return {}
+        return self.baseline.comparisons(evidence, delta, fold, has_pool=has_pool)
 
     def _reports(
         self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]

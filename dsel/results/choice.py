@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice
 from dsel.results import records
+from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
     Caveat,
@@ -61,6 +62,8 @@ class DeployedModel:
     """Limits by the values of a column, where the plan declared one."""
     tolerances: ToleranceReport | None = None
     """The report of a regressor, where the plan declared it."""
+    baseline: BaselineComparison | None = None
+    """Whether it is better than the baseline, where the plan has one."""
     load_model: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False, metadata=records.NOT_KEPT
     )
@@ -90,7 +93,7 @@ class DeployedModel:
         said: Any = {"model": made.model_on_rows, "caveats": made.all_caveats}
         reports: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("report", "report_by_value", "tolerances")
+            for name in ("report", "report_by_value", "tolerances", "baseline")
         }
         named = {k: replace(v, **said) for k, v in reports.items() if v is not None}
         return replace(self, **named)
@@ -208,6 +211,17 @@ class Choice(Told):
         """The report of each model of a regression, where the plan declared it."""
         found = {name: each.tolerances for name, each in self.deployed.items()}
         return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def baselines(self) -> Mapping[str, BaselineComparison]:
+        """How each model compares with the baseline, where the plan has one."""
+        found = {name: each.baseline for name, each in self.deployed.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def baseline(self) -> BaselineComparison | None:
+        """How the deployed model compares with the baseline; None without one."""
+        return self._main.baseline
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -342,12 +356,21 @@ class Choice(Told):
                 f"For comparison: a 20% hold-out set would give about {percent} on "
                 f"average"
             )
+        lines += [each.headline(known) for each in self._ordered_baselines()]
+        main = self.baseline
+        compared = [] if main is None else [("Baseline", main.counts), *main.notes()]
         return [
             *(("", line) for line in lines),
+            *compared,
             *(("Because", why) for why in [self.certificate.why_nothing] if why),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]
+
+    def _ordered_baselines(self) -> list[BaselineComparison]:
+        """Return comparisons with the baseline, that of the deployed model first."""
+        names = sorted(self.baselines, key=lambda name: name != self.deploy)
+        return [self.baselines[name] for name in names]
 
     @property
     def chosen(self) -> str:

@@ -53,6 +53,33 @@ def floor_percent(rate: float) -> str:
     return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)}%"
 
 
+def points_at_most(difference: float) -> str:
+    """Return an upper limit of a difference in percentage points, without a unit.
+
+    Examples
+    --------
+    >>> points_at_most(0.0312), points_at_least(0.0312)
+    ('3.2', '3.1')
+    """
+    return at_most(min(difference, 1.0), decimals=1, shift=2)
+
+
+def points_at_least(difference: float) -> str:
+    """Return a lower limit of a difference in percentage points, without a unit."""
+    return at_most(difference, decimals=1, shift=2, rounding=ROUND_FLOOR)
+
+
+def count_of(n: int, noun: str) -> str:
+    """Return a number of things in words, whose plural ends with ``s``.
+
+    Examples
+    --------
+    >>> count_of(1, "pool row"), count_of(1200, "row")
+    ('1 pool row', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def confidence(delta: float) -> str:
     """Return 1 - delta in percent, without the sign, rounded down to four decimals.
 

@@ -216,6 +216,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         pool: Any = None,
         *,
         groups: Any = None,
+        baseline: Any = None,
         out: Any = None,
         storage_options: Mapping[str, Any] | None = None,
         **fit_params: Any,
@@ -235,6 +236,11 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             labeled row, or the name of a column of a data frame `X`, which is no
             feature then. Folds are of whole groups, and the bound is about a random row
             of a new group; see `plan_search`.
+        baseline
+            A fitted classifier that was trained on none of these labels, such as the
+            one in production, a place that `dsel.results.open_model` opens, or
+            ``"largest class"``: ``choice_.baseline`` says whether the deployed model is
+            proved to err less; see `plan_search`.
         out
             Directory or URL where counts are stored; the same call goes on from them.
         storage_options
@@ -269,6 +275,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=keys,
+            baseline=baseline,
             loss=self.loss,
             report=self.report,
             report_by=self.report_by,

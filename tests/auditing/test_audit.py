@@ -22,6 +22,7 @@ CONTROLS = {
     "luckiest fold": 0.5,
     "repeated looks": 0.2,
     "stratified folds": 0.5,
+    "a baseline picked by labels": 0.2,
     "5 rows a group": 0.2,
     "20 rows a group": 0.2,
     "values alone": 0.2,
@@ -76,6 +77,15 @@ def test_numbers__are_certified_and_hold(name):
     "name", [name for name in SETTINGS if name.startswith("groups")]
 )
 def test_groups__are_certified_and_hold(name):
+    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
+    assert found.certified.item() == 8
+    assert found.holds.item()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name.startswith(("baseline", "compare"))]
+)
+def test_comparisons__are_certified_and_hold(name):
     found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
     assert found.certified.item() == 8
     assert found.holds.item()

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from dsel.bounds import (
+    baseline_limits,
     mean_difference_limit,
     queried_all_rows,
     queried_difference,
@@ -172,3 +173,14 @@ def test_queried_all_rows__holds_for_any_law_of_labels(n_classes, chances):
 def test_queried_all_rows__refuses(counts, options, words):
     with pytest.raises(ValueError, match=words):
         queried_all_rows(0.1, 0.5, *counts, **{"delta": 0.05, **options})
+
+
+def test_baseline_limits__are_sign_tests_of_all_folds_at_their_shares():
+    found = baseline_limits([3, 9, 5], [25, 12, 20], [100, 90, 80], delta=0.05)
+    expected = [
+        sign_test_limit(plus, minus, rows, delta=0.05 * share)
+        for plus, minus, rows, share in (
+            (3, 25, 100, 1 / 2), (9, 12, 90, 1 / 4), (5, 20, 80, 1 / 4)
+        )
+    ]  # fmt: skip
+    assert found.tolist() == pytest.approx([float(each) for each in expected])

@@ -31,6 +31,7 @@ OPTIONS: Final = (
     "report_by",
     "n_queries",
     "groups",
+    "baseline",
 )
 RUNNING: Final = (
     "out",

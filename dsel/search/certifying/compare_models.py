@@ -1,20 +1,17 @@
 """Is a new model better than an old one? One pass over the pool, then a few labels."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
 from dsel.arrays import Integers
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, show
 from dsel.data.equal_rows import duplicate_finder
-from dsel.data.frames import Frame, concatenate_rows, read_only_rows
+from dsel.data.frames import concatenate_rows
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -26,7 +23,7 @@ from dsel.data.query_rows import (
 )
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
-from dsel.results.models import open_model
+from dsel.search.design.fitted_models import Predictor, fitted_model
 
 
 @dataclass(frozen=True)
@@ -61,35 +58,6 @@ class _Tally:
             np.concatenate([self.new, other.new])[kept],
             None if self.X is None else concatenate_rows([self.X, other.X])[kept],
         )
-
-
-@dataclass(frozen=True)
-class _Predictor:
-    """A fitted model and how it takes the rows of a pool."""
-
-    model: Any
-    name: str
-    """The argument that named it."""
-    columns: tuple[str, ...] | None
-    """Names that it was fitted with, or None."""
-    takes_frame: bool
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return one label for each row."""
-        n_rows = X.shape[0]
-        if isinstance(X, Frame):
-            if self.columns is not None:
-                X = Frame(
-                    X.given[list(self.columns)], X.schema.with_columns(self.columns)
-                )
-            X = X if self.takes_frame else X.numbers
-        labels = column_or_1d(self.model.predict(read_only_rows(X)))
-        if len(labels) != n_rows:
-            raise ValueError(
-                f"`predict` of `{self.name}` must return one label for each row, got "
-                f"{len(labels)} labels for {n_rows} rows."
-            )
-        return np.asarray(labels)
 
 
 def compare_models(
@@ -243,25 +211,6 @@ def compare_models(
     )
 
 
-def fitted_model(model: Any, name: str, *, takes_regressors: bool = False) -> Any:
-    """Return a fitted model, by default a classifier; a path is opened."""
-    if isinstance(model, (str, os.PathLike)):
-        model = open_model(model)
-    if isinstance(model, type) or not callable(getattr(model, "predict", None)):
-        raise TypeError(
-            f"`{name}` must be a fitted model with `predict`, or a place that "
-            f"`open_model` opens, got {show(model)}."
-        )
-    if isinstance(model, BaseEstimator):
-        if is_regressor(model) and not takes_regressors:
-            raise TypeError(
-                f"`{name}` must be a classifier, since wrong labels are counted, got "
-                f"{type(model).__name__}, a regressor."
-            )
-        check_is_fitted(model)
-    return model
-
-
 def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
     """Return the labels that there are, or None where nobody says."""
     if classes is not None:
@@ -300,7 +249,7 @@ def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
 
 def _matched(
     models: dict[str, Any], pool: Pool, seen: LabeledRows | None
-) -> tuple[Pool, list[_Predictor]]:
+) -> tuple[Pool, list[Predictor]]:
     """Return the pool with the columns that are needed, and what predicts its rows."""
     named = {
         name: tuple(map(str, model.feature_names_in_))
@@ -338,6 +287,6 @@ def _matched(
             n_columns = getattr(model, "n_features_in_", pool.n_columns)
             with_columns(pool, n_columns, None)  # raises where their number differs
     return pool, [
-        _Predictor(model, name, named[name], takes_frame[name])
+        Predictor(model, name, named[name], takes_frame[name])
         for name, model in models.items()
     ]

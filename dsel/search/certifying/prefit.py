@@ -27,7 +27,7 @@ from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import ONE_FOLD, Assumption, CertifiedReport, full_list
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
-from dsel.search.certifying.compare_models import fitted_model
+from dsel.search.design.fitted_models import fitted_model
 from dsel.search.running.procedures import returned_model
 
 

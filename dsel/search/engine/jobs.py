@@ -90,6 +90,8 @@ class JobContext:
     """What that pass counts; each job of an ordinary pass says it by itself."""
     sampled_rows: SampledRows | None = None
     """Rows of the pool as an earlier pass has read them."""
+    baseline: NDArray[np.int64] | None = None
+    """What the baseline predicts for each labeled row, class codes, (n_labeled,)."""
 
     def group_of(self, candidate: int) -> CandidateGroup:
         """Return a candidate's group."""
@@ -431,7 +433,8 @@ def count_rows(
         for statistic in statistics
     ]
     if any(known is None for known in counts):
-        labeled = Rows(context.X[rows], context.y[rows])
+        baseline = None if context.baseline is None else context.baseline[rows]
+        labeled = Rows(context.X[rows], context.y[rows], baseline)
         [predictions] = predict_rows(context, fitted, split.number, rows)
     return tuple(
         statistic.count(labeled, predictions) if known is None else known

@@ -18,6 +18,7 @@ from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_column
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
 from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import (
     ALL_ROWS,
@@ -128,6 +129,11 @@ class Outcome:
     def certificate(self) -> Certificate:
         """That of the model that is handed over."""
         return self.choice.certificate
+
+    @property
+    def baseline(self) -> BaselineComparison | None:
+        """How the deployed model compares with the baseline; None without one."""
+        return self.choice.baseline
 
     @cached_property
     def models(self) -> Mapping[str, Any]:

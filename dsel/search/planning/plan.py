@@ -50,6 +50,7 @@ from dsel.results.certificate import (
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.results.texts import wrap_line
 from dsel.runtime.tasks import single_threaded
+from dsel.search.design.baseline import add_baseline
 from dsel.search.design.certificate_methods import (
     CertificateMethod,
     MethodOptions,
@@ -422,6 +423,7 @@ def plan_search(
     report_by: str | int | None = None,
     prior: Any = None,
     n_queries: int = 0,
+    baseline: Any = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -506,6 +508,13 @@ def plan_search(
         model of all rows smaller; see `Outcome.query_rows` and
         `Outcome.certify_with_labels`. Decided before the run, since all bounds get
         other shares of delta. 0 queries none.
+    baseline
+        For nested searches by ``loss="error"``: what the models are compared with, by
+        the labeled rows alone. A fitted classifier that was trained on none of these
+        labels, such as the one in production; a place that `open_model` opens; or
+        ``"largest class"``, the constant that predicts the largest class of the rows
+        that a model was trained on. The comparison has a delta of its own; see
+        `Choice.baseline`. A baseline is known by what it predicts for `X`.
 
     Returns
     -------
@@ -563,8 +572,8 @@ def plan_search(
         X, y, allow_nan=allow_nan, as_frame=True, as_numbers=is_regression
     )
     check_text((each.estimator for each in candidates), labeled.X)
-    if is_regression:
-        check_options_of_numbers(n_queries)
+    check_options_of_numbers(n_queries, baseline, is_regression=is_regression)
+    rows = labeled.X  # as a baseline gets them
     params = checked_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     column = find_column(
@@ -627,6 +636,9 @@ def plan_search(
     )  # fmt: skip
     if losses != DeclaredLosses():
         rule = get_criterion(losses.main.criterion)
+    losses, compared = add_baseline(
+        losses, baseline, method, rows, labeled, scheme.held_out
+    )
     weak = [
         *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
         *doubts,
@@ -650,6 +662,7 @@ def plan_search(
         context=JobContext(
             labeled.X, labeled.y, (scheme.splits, scheme.folds), sharing, fitting,
             allow_nan, losses,
+            baseline=None if compared is None else compared.codes,
         ),
         criterion=rule, method=method, deploy=model, delta=delta,
         prune=prune_by, seed=seed, caveats=caveats,
@@ -660,5 +673,5 @@ def plan_search(
         source=source if n_queries else None,
         groups=by_group,
     )  # fmt: skip
-    identity = plan_identity(plan, estimator, params, max_pool_rows, of_rows)
+    identity = plan_identity(plan, estimator, params, max_pool_rows, of_rows, compared)
     return replace(plan, identity=identity)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dsel.checks import show
 from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.certificate_methods import CertificateMethod
 
@@ -21,8 +22,17 @@ def check_losses(
         )
 
 
-def check_options_of_numbers(n_queries: Any) -> None:
-    """Raise ValueError where an option is not for regressors."""
+def check_options_of_numbers(
+    n_queries: Any, baseline: Any, *, is_regression: bool
+) -> None:
+    """Raise ValueError where an option is not for regressors, and these are some."""
+    if not is_regression:
+        return
+    if baseline is not None:
+        raise ValueError(
+            f"`baseline` {show(baseline)} is for classifiers: wrong labels are "
+            f"compared, and of two numbers neither is right; leave it out."
+        )
     if n_queries:
         raise ValueError(
             f"`n_queries` {n_queries} is for classifiers: two regressors differ on "

@@ -8,6 +8,7 @@ from sklearn import get_config
 
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text
+from dsel.search.design.baseline import Baseline
 from dsel.search.design.folds import CVScheme
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def plan_identity(
     fit_params: Mapping[str, Any],
     max_pool_rows: int | None,
     groups: RowGroups | None,
+    baseline: Baseline | None,
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
@@ -50,6 +52,8 @@ def plan_identity(
         identity["prior"] = short_hash(plan.prior.tolist())
     if plan.n_queries:
         identity["n_queries"] = str(plan.n_queries)
+    if baseline is not None:
+        identity["baseline"] = baseline.identity
     if groups is not None:
         identity["groups"] = groups.token
     return identity

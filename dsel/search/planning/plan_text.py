@@ -1,6 +1,7 @@
 """What a plan says of itself: rows, folds, fits, memory, certificate, caveats."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,7 @@ def plan_facts(plan: "Plan") -> list[Fact]:
         "fits": fits,
         "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
         "certificate": _certificate(plan),
+        **_baseline(plan),
         "seed": str(plan.seed),
     }
     violated = [each.reason for each in plan.assumptions if each.is_violated]
@@ -109,7 +111,7 @@ def _certificate(plan: "Plan") -> str:
         text += f"; of {shorten_text(repr(losses.main))}"
         n = len(losses.tolerances)
         text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
-    elif losses != DeclaredLosses():
+    elif replace(losses, baseline=None) != DeclaredLosses():
         is_error = losses.main == ERROR
         text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
         n = len(losses.reported)
@@ -132,3 +134,16 @@ def _certificate(plan: "Plan") -> str:
             f"be queried, which get {QUERY_SHARES.queries:.0%} of delta"
         )
     return text
+
+
+def _baseline(plan: "Plan") -> dict[str, str]:
+    """Return what the models are compared with; nothing without a baseline."""
+    difference = plan.context.losses.baseline
+    if difference is None:
+        return {}
+    what, *others = dict.fromkeys(difference.described)
+    what = "always predicting the largest class" if others else what
+    return {
+        "baseline": f"whether the models err less than {what}, at delta="
+        f"{plan.delta:g} of its own"
+    }

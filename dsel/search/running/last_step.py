@@ -105,6 +105,9 @@ def choose_models(
     )  # fmt: skip
     n_train = len(plan.scheme.held_out[read.fold].train_rows)
     seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+    with_baseline = plan.context.losses.compare_with_baseline(
+        last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
+    )
     common: dict[str, Any] = {
         "estimate": read.estimate, "loss": repr(loss),
         "caveats": tuple(voiding_caveats(cube)),
@@ -130,6 +133,7 @@ def choose_models(
             plan.axes.candidates[last.choices.by_split[split]],
             certificates[name],
             report_by_value=by_value.get(name),
+            baseline=with_baseline.get(name),
         ).with_report(reports.get(name))
         for name, split in splits.items()
     }

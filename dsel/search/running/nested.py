@@ -310,7 +310,7 @@ def _count_chosen(
     # Without the labeled rows, which predictions do not need.
     sent = replace(
         context, X=context.X[:0], y=context.y[:0], schemes=(), chosen=models,
-        comparisons=(comparison,), sampled_rows=run.sampled_rows,
+        comparisons=(comparison,), sampled_rows=run.sampled_rows, baseline=None,
     )  # fmt: skip
     key = engine.executor.put(sent)
     for _ in engine.count_pool((0,), (), context=key, on_turn=report):

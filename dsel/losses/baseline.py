@@ -1,0 +1,137 @@
+"""Whether models err less than a baseline, by the rows that only one predicts rightly.
+
+The baseline is a model that exists already, or the constant that predicts the largest
+class. It is compared on the rows of each fold, which neither it nor the fold's model
+has seen, so no new label is needed. Its predictions come with the rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Final
+
+import numpy as np
+
+from dsel import names
+from dsel.arrays import Floats, Integers
+from dsel.bounds import baseline_limits, binomial_tail_inversion
+from dsel.bounds.shares import LABEL_SHARE
+from dsel.losses.base import (
+    CubeVariable,
+    FoldCounts,
+    PoolCounts,
+    Predictions,
+    Rows,
+    Shares,
+)
+from dsel.losses.error_rate import ErrorCount
+from dsel.losses.joint import Evidence
+from dsel.results.baseline import BaselineComparison
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+
+RIGHT_ALONE: Final = "right_alone"
+"""Dimension of the counts: the model alone is right, then the baseline alone."""
+
+
+@dataclass(frozen=True)
+class RightAloneCount(ErrorCount):
+    """Rows that the model alone predicts rightly, and the baseline alone.
+
+    What it counts on the pool, rows on which two models differ, is as for the error,
+    and has the same names.
+    """
+
+    on_folds: str = names.OUTER_RIGHT_ALONE
+    labels: tuple[str, ...] = ("model", "baseline")
+
+    @property
+    def variables(self) -> Mapping[str, CubeVariable]:
+        """The two counts of each fold."""
+        meaning = "rows of the fold that only its model or the baseline predicts right"
+        return {self.on_folds: CubeVariable((RIGHT_ALONE,), meaning)}
+
+    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+        """Count the rows on which exactly one is right, shape (2,)."""
+        assert rows.baseline is not None  # a plan with a baseline has its predictions
+        model, baseline = predictions == rows.y, rows.baseline == rows.y
+        return np.array([np.sum(model & ~baseline), np.sum(baseline & ~model)])
+
+    def count_errors(self, n_errors: int) -> None:  # type: ignore[override]
+        """Return None: errors do not show which of both is right."""
+
+
+@dataclass(frozen=True)
+class BaselineDifference:
+    """The error of a model less that of the baseline, as a plan compares them.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the comparisons of both deployed
+    models hold at once.
+    Assumes: what the certificate of the search lists; a baseline that was fixed before
+    the labeled rows were seen, or is a function of the rows outside of each fold.
+    Source: :func:`dsel.bounds.baseline_limits`; for the model of all rows, the
+    disagreement with a fold's model on the pool is added, as for the error.
+    """
+
+    described: tuple[str, ...]
+    """What the baseline of each fold is, in words."""
+    largest_classes: tuple[str, ...] = ()
+    """The class that it always predicts, fold by fold; none of another model."""
+    statistic: RightAloneCount = RightAloneCount()
+
+    def limits(self, folds: FoldCounts, delta: float) -> Floats:
+        """Return upper limits of the models of all folds, (n_folds,), all at once."""
+        model, baseline = folds.counts.T
+        return baseline_limits(baseline, model, folds.n_rows, delta=delta)
+
+    def all_rows_limits(
+        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+    ) -> Floats:
+        """Return limits of the model of all rows through each fold's, all at once."""
+        rows = pool.upper_rows(pool.duplicates)
+        apart = binomial_tail_inversion(
+            np.minimum(pool.counts, rows), rows, delta=shares.pool / len(folds.n_rows)
+        )
+        # One step outward: the sum may round down.
+        return np.nextafter(self.limits(folds, shares.labels) + apart, np.inf)
+
+    def comparisons(
+        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
+    ) -> dict[str, BaselineComparison]:
+        """Compare the model of this fold, and that of all rows, with the baseline.
+
+        `delta` is spent by these comparisons alone; `has_pool` says whether a pool was
+        planned.
+        """
+        folds = evidence.folds[self.statistic]
+        pool = evidence.pool.get(self.statistic)
+        shares = Shares(delta, LABEL_SHARE if has_pool else 1.0)
+        limits = self.limits(folds, shares.labels)
+        made = {ONE_FOLD: self.compare(folds, fold, delta, float(limits[fold]))}
+        if pool is not None:
+            sums = self.all_rows_limits(folds, pool, shares)
+            best = int(np.argmin(sums))
+            made[ALL_ROWS] = self.compare(
+                folds, best, delta, float(sums[best]), float(limits[best])
+            )
+        return made
+
+    def compare(
+        self,
+        folds: FoldCounts,
+        fold: int,
+        delta: float,
+        upper: float,
+        label_term: float = nan,
+    ) -> BaselineComparison:
+        """Return the comparison that rests on the rows of a fold."""
+        model, baseline = (int(n) for n in folds.counts[fold])
+        totals = folds.counts.sum(axis=0)
+        largest = self.largest_classes[fold] if self.largest_classes else ""
+        return BaselineComparison(
+            delta, "", self.described[fold], upper,
+            int(folds.n_rows[fold]), model, baseline,
+            estimate=float((totals[1] - totals[0]) / folds.n_rows.sum()),
+            label_term=label_term, largest_class=largest,
+        )  # fmt: skip

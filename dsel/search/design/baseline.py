@@ -1,0 +1,185 @@
+"""What a plan compares its models with: a fitted model, or the largest class.
+
+All of its predictions for labeled rows are made here, before any work starts, so what
+it cannot predict is refused at once, and no task needs the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.arrays import Integers
+from dsel.checks import listed, show
+from dsel.data.identity import content_hash
+from dsel.data.labeled import LabeledRows, codes_of
+from dsel.data.splits import Split
+from dsel.losses.baseline import BaselineDifference
+from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR
+from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.fitted_models import Predictor, fitted_model
+
+LARGEST_CLASS: Final = "largest class"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A baseline, and what it predicts for every labeled row."""
+
+    codes: Integers
+    """Class codes, (n_labeled,); of a label that is no class below 0. The largest class
+    is that of the rows outside of the fold that a row is in."""
+    difference: BaselineDifference
+    identity: str
+    """What tells its predictions from those of another one."""
+
+
+def add_baseline(
+    losses: DeclaredLosses,
+    baseline: Any,
+    method: CertificateMethod,
+    X: Any,
+    labeled: LabeledRows,
+    folds: Sequence[Split],
+) -> tuple[DeclaredLosses, Baseline | None]:
+    """Return losses that compare with what ``baseline=`` means, and its predictions.
+
+    Parameters
+    ----------
+    losses, method
+        What the plan certifies.
+    baseline
+        A fitted classifier, a place that `open_model` opens, or `LARGEST_CLASS`; None
+        for none.
+    X
+        The labeled rows as an array, CSR matrix or `Frame`.
+    labeled
+        The same with their labels.
+    folds
+        The splits without each fold: on the test rows of each its model is compared.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where it is something else, cannot predict these rows and classes, or what is
+        certified is no error of models without a fold.
+    """
+    if baseline is None:
+        return losses, None
+    check_baseline(baseline, method, losses)
+    if isinstance(baseline, str) and baseline == LARGEST_CLASS:
+        made = _largest_class(labeled, folds)
+    else:
+        model = fitted_model(baseline, "baseline", others=f", or {LARGEST_CLASS!r}")
+        codes = predict_baseline(model, X, labeled.classes)
+        what = f"the baseline ({describe(model)})"
+        difference = BaselineDifference((what,) * len(folds))
+        made = Baseline(codes, difference, f"model {content_hash(codes)}")
+    return losses.against(made.difference), made
+
+
+def check_baseline(
+    baseline: Any, method: CertificateMethod, losses: DeclaredLosses
+) -> None:
+    """Raise ValueError where no model can be compared with a baseline."""
+    for is_wrong, why in (
+        (not method.is_nested,
+         f"is compared with the models of certificate='nested' with plain random "
+         f"folds, got certificate={method.name or None!r}; leave one of them out"),
+        (losses.main != ERROR,
+         f"is compared by wrong labels, loss='error', got loss={losses.main!r}; leave "
+         f"one of them out"),
+    ):  # fmt: skip
+        if is_wrong:
+            raise ValueError(f"`baseline` {show(baseline)} {why}.")
+
+
+def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
+    """Return the class with the most training rows, fold by fold.
+
+    It is a function of the rows outside of the fold, as the fold's model is, so it
+    depends on no label by which both are compared. Of all labeled rows it would not be
+    one: the class that is the largest there is likelier to be large in the fold, too.
+    """
+    n_classes = len(labeled.classes)
+    codes = np.full(labeled.n_rows, -1, np.int64)
+    largest_classes = []
+    for split in folds:
+        rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
+        largest = int(rows.argmax())  # of equal ones the first
+        # Of groups a fold tests one row each; its other rows are nowhere read.
+        codes[split.test_rows] = largest
+        largest_classes.append(show(labeled.classes.tolist()[largest]))
+    difference = BaselineDifference(
+        tuple(f"always predicting {each}" for each in largest_classes),
+        tuple(largest_classes),
+    )
+    return Baseline(codes, difference, LARGEST_CLASS)
+
+
+def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
+    """Return the class codes that a fitted model predicts for labeled rows.
+
+    Raises TypeError or ValueError where it takes other columns, or predicts what is
+    neither a class of the labels nor one of its own.
+    """
+    known = getattr(model, "classes_", None)
+    own = np.ravel(np.asarray([] if known is None else known))
+    check_classes(own, classes)
+    predictor = Predictor.of_rows(model, "baseline", X)
+    try:
+        predicted = predictor.predict(X)
+    except Exception as error:  # a model of the user's may raise anything
+        text = " ".join(str(error).split()).rstrip(".")
+        if text.startswith("`predict` of `baseline`"):
+            raise
+        raise ValueError(
+            f"`baseline` {describe(model)} cannot predict the rows of `X`: {text}. "
+            f"Give the columns that it was fitted with."
+        ) from error
+    check_classes(predicted, classes, "predicts")
+    codes = codes_of(predicted, classes)
+    strange = codes < 0
+    if len(own):
+        strange &= codes_of(predicted, own) < 0
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(
+            f"`baseline` {describe(model)} predicts {show(predicted.tolist()[row])} "
+            f"for row {row} of `X`, which is no class of `y` "
+            f"({listed([show(each) for each in classes.tolist()], 5)}); wrap it in a "
+            f"model whose `predict` gives these labels."
+        )
+    return codes
+
+
+def check_classes(
+    labels: NDArray[Any], classes: NDArray[Any], verb: str = "knows the classes"
+) -> None:
+    """Raise where labels of a baseline are of another type than those of `y`."""
+    if not len(labels):
+        return
+    first, mine = labels.tolist()[0], classes.tolist()[0]
+    way = "train it on these labels, or wrap it in a model that predicts them"
+    if isinstance(first, str) != isinstance(mine, str):
+        raise TypeError(
+            f"`baseline` {verb} {show(first)} where `y` holds {show(mine)}, which is "
+            f"of another type; {way}."
+        )
+    if verb != "predicts" and (codes_of(labels, classes) < 0).all():
+        raise ValueError(
+            f"`baseline` {verb} {listed([show(each) for each in labels.tolist()], 5)}, "
+            f"none of which is one of `y` "
+            f"({listed([show(each) for each in classes.tolist()], 5)}); {way}."
+        )
+
+
+def describe(model: Any) -> str:
+    """Return what a model is, in a word or two: the last step of a pipeline."""
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, list) and steps and hasattr(model, "named_steps"):
+        return f"Pipeline with {type(steps[-1][1]).__name__}"
+    return type(model).__name__

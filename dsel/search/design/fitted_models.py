@@ -1,0 +1,102 @@
+"""Models that were fitted elsewhere: how one is given, and how it takes rows."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from dsel.checks import show
+from dsel.data.frames import Frame, read_only_rows
+from dsel.results.models import open_model
+from dsel.results.texts import count_of
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted model and how it takes the rows of a pool, or rows in memory."""
+
+    model: Any
+    name: str
+    """The argument that named it."""
+    columns: tuple[str, ...] | None
+    """Names that it was fitted with, or None."""
+    takes_frame: bool
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return one label for each row."""
+        n_rows = X.shape[0]
+        labels = np.asarray(self.model.predict(read_only_rows(self.rows(X))))
+        if labels.shape not in ((n_rows,), (n_rows, 1)):
+            got = f"{len(labels)} labels" if labels.ndim == 1 else "an array"
+            shape = f" of shape {labels.shape}" * (labels.ndim != 1)
+            raise ValueError(
+                f"`predict` of `{self.name}` must return one label for each row, got "
+                f"{got}{shape} for {n_rows} rows."
+            )
+        return labels.ravel()
+
+    def rows(self, X: Any) -> Any:
+        """Return rows in the columns and the kind that the model takes."""
+        if isinstance(X, Frame):
+            if self.columns is not None:
+                X = Frame(
+                    X.given[list(self.columns)], X.schema.with_columns(self.columns)
+                )
+            X = X if self.takes_frame else X.numbers
+        return X
+
+    @classmethod
+    def of_rows(cls, model: Any, name: str, X: Any) -> "Predictor":
+        """Return that of labeled rows; ValueError where they lack its columns."""
+        named, columns = getattr(model, "feature_names_in_", None), None
+        if named is not None and isinstance(X, Frame):
+            columns = tuple(map(str, named))
+            if missing := [each for each in columns if each not in X.schema.names]:
+                raise ValueError(
+                    f"`{name}` was fitted with the column {missing[0]!r}, which `X` "
+                    f"lacks; give all of its columns, or another model."
+                )
+        elif (n := getattr(model, "n_features_in_", X.shape[1])) != X.shape[1]:
+            raise ValueError(
+                f"`{name}` was fitted with {count_of(n, 'column')}, but `X` has "
+                f"{X.shape[1]:,}; give the columns that it was fitted with."
+            )
+        takes_frame = columns is not None or not hasattr(model, "n_features_in_")
+        return cls(model, name, columns, takes_frame and isinstance(X, Frame))
+
+
+def fitted_model(
+    model: Any, name: str, *, takes_regressors: bool = False, others: str = ""
+) -> Any:
+    """Return a fitted model, by default a classifier; a path is opened.
+
+    `others` are words for what else the argument `name` may be.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        try:
+            model = open_model(model)
+        except (OSError, ValueError) as error:
+            kind = ValueError if isinstance(error, ValueError) else FileNotFoundError
+            raise kind(
+                f"`{name}` {show(os.fspath(model))} cannot be opened: {error}"
+            ) from error
+    if isinstance(model, type) or not callable(getattr(model, "predict", None)):
+        raise TypeError(
+            f"`{name}` must be a fitted model with `predict`, or a place that "
+            f"`open_model` opens{others}, got {show(model)}."
+        )
+    if isinstance(model, BaseEstimator):
+        if is_regressor(model) and not takes_regressors:
+            raise TypeError(
+                f"`{name}` must be a classifier, since wrong labels are counted, got "
+                f"{type(model).__name__}, a regressor."
+            )
+        check_is_fitted(
+            model, msg=f"`{name}` must be a fitted model, got a %(name)s that is not "
+            f"fitted; call its `fit` before.",
+        )  # fmt: skip
+    return model
