@@ -1,13 +1,14 @@
 """Families: how groups of candidates are fitted, and how their models predict.
 
-A `Family` (see `family.py`) says which candidates share work, fits them together on any
-named sets of rows, and packs fitted ones so that they predict in as few matrix products
-as can be. A family is given splits and nothing else of cross-validation, so folds,
-halvings and single splits are fitted alike. `assign_families` finds the family of each
-candidate: `svm/` has one, `generic.py` takes any other classifier.
+A `Family` (see `family.py`) groups candidates that share work, fits a group on any
+list of splits, and packs fitted groups so that they predict in as few matrix products
+as possible. A family receives splits and knows nothing else of cross-validation, so
+folds, halvings and single splits are fitted alike. `assign_families` finds the family
+of each candidate: `svm/` has one, `generic.py` takes any other classifier or regressor.
 
-Vocabulary: a *candidate* is one model of the grid; a *split* names training and test
-rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
+Vocabulary: a *candidate* is one setting of the grid; a *split* names training and test
+rows; a *group* is a set of candidates that share work; a *fitted group* predicts class
+codes, or numbers for regressors.
 """
 
 from dsel.families.checking import check_family

@@ -22,18 +22,18 @@ from dsel.data.labeled import codes_of
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
 
-ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
+ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
-    answers = np.asarray(model.predict(read_only_rows(X)))
-    if answers.shape not in ((X.shape[0],), (X.shape[0], 1)):
+    predicted = np.asarray(model.predict(read_only_rows(X)))
+    if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
-            f"`predict` of {type(model).__name__} must answer each row with one label, "
-            f"got labels of shape {answers.shape} for {X.shape[0]} rows."
+            f"`predict` of {type(model).__name__} must return one label for each row, "
+            f"got labels of shape {predicted.shape} for {X.shape[0]} rows."
         )
-    return codes_of(answers.ravel(), classes)
+    return codes_of(predicted.ravel(), classes)
 
 
 def predict_numbers(model: Any, X: Any) -> Floats:
@@ -41,8 +41,8 @@ def predict_numbers(model: Any, X: Any) -> Floats:
     predicted = np.asarray(model.predict(read_only_rows(X)))
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
-            f"`predict` of {type(model).__name__} must give each row one number, got "
-            f"shape {predicted.shape} for {X.shape[0]} rows."
+            f"`predict` of {type(model).__name__} must return one number for each row, "
+            f"got shape {predicted.shape} for {X.shape[0]} rows."
         )
     return predicted.ravel().astype(np.float64)
 
@@ -60,7 +60,8 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     Raises TypeError where the model has neither.
     """
     X = read_only_rows(X)
-    # Of an SVC these are scores of pairs of classes, for three as many as classes.
+    # With "ovo" an SVC returns scores of pairs of classes. For three classes there are
+    # three pairs, so the shape would not reveal the mistake.
     pairwise = [
         name
         for name, value in model.get_params().items()
@@ -69,25 +70,25 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     if pairwise:
         model = deepcopy(model).set_params(**dict.fromkeys(pairwise, "ovr"))
     if hasattr(model, "decision_function"):
-        seen = np.asarray(model.decision_function(X), dtype=np.float64)
-        if seen.ndim == 1:
-            seen = np.column_stack((-seen, seen))
+        columns = np.asarray(model.decision_function(X), dtype=np.float64)
+        if columns.ndim == 1:
+            columns = np.column_stack((-columns, columns))
     elif hasattr(model, "predict_proba"):
-        seen = np.asarray(model.predict_proba(X), dtype=np.float64)
+        columns = np.asarray(model.predict_proba(X), dtype=np.float64)
     else:
         raise TypeError(
             f"{type(model).__name__} has no real-valued scores; choose an estimator "
             f"with `decision_function` or `predict_proba`."
         )
     scores = np.full((X.shape[0], len(classes)), -np.inf)
-    places = codes_of(np.asarray(model.classes_), classes)
-    if (places < 0).any():
-        own = model.classes_[int(np.argmax(places < 0))]
+    codes = codes_of(np.asarray(model.classes_), classes)
+    if (codes < 0).any():
+        unknown = model.classes_[int(np.argmax(codes < 0))]
         raise ValueError(
             f"`classes_` of {type(model).__name__} must be labels that it was fitted "
-            f"to, got {show(own)}; its scores belong to no class."
+            f"to, got {show(unknown)}; its scores belong to no class."
         )
-    scores[:, places] = seen
+    scores[:, codes] = columns
     return scores
 
 
@@ -99,17 +100,17 @@ class FittedClassifiers(FittedGroup):
     splits: tuple[int, ...]
     counts: FitCounts
     models: Mapping[tuple[int, int], Any]
-    """(candidate, split) to the fitted model; failed ones are not there."""
+    """Fitted model of each (candidate, split); failed fits have no entry."""
     classes: NDArray[Any]
     is_dense: bool = False
-    """Whether they were fitted on arrays; some then refuse CSR."""
+    """Whether the models were fitted on dense arrays; some then refuse sparse rows."""
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes to send the models; for trees in Cython only a pickle tells."""
+        """Bytes to send the models; only a pickle shows the size of Cython trees."""
         try:
             return len(cloudpickle.dumps(self.models))
-        except Exception:  # what cannot be pickled serves the threads of one process
+        except Exception:  # models that cannot be pickled stay in their process
             return nbytes_of(self.models)
 
     @property
@@ -122,7 +123,7 @@ class FittedClassifiers(FittedGroup):
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         numbers = self.candidates
         shape = len(which), len(numbers), X.shape[0]
-        # Of a model that is not there: no class, or no number.
+        # Models that failed to fit keep these values: -1 is no class, NaN no number.
         codes: NDArray[Any] = (
             np.full(shape, -1, np.int64)
             if len(self.classes)
@@ -130,45 +131,48 @@ class FittedClassifiers(FittedGroup):
         )
         for item, split, some, rows in iter_splits(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
-            places = np.arange(len(numbers))[some].tolist()
-            hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
-            # Those behind equal steps follow each other: a block is transformed once.
-            for place, encoder in sorted(hashes.items(), key=itemgetter(1)):
-                model, table = self.models.get((numbers[place], split)), part
+            positions = np.arange(len(numbers))[some].tolist()
+            hashes = {i: self._encoders.get((numbers[i], split), "") for i in positions}
+            # Sorted, so that candidates with equal steps before the classifier follow
+            # each other and transform the rows once.
+            for position, encoder in sorted(hashes.items(), key=itemgetter(1)):
+                model, table = self.models.get((numbers[position], split)), part
                 if model is None:
                     continue
                 if encoder:
                     if encoder != known:
-                        seen = transform_rows(model.steps[:-1], read_only_rows(part))
-                    known, model, table = encoder, model[-1], seen
-                codes[item, place, rows] = predict_codes_or_numbers(
+                        encoded = transform_rows(model.steps[:-1], read_only_rows(part))
+                    known, model, table = encoder, model[-1], encoded
+                codes[item, position, rows] = predict_codes_or_numbers(
                     model, table, self.classes
                 )
         return codes
 
     @cached_property
     def _encoders(self) -> dict[tuple[int, int], str]:
-        """Hash of the steps before the classifier of each pipeline.
+        """Hash of the steps before the last one, for each pipeline.
 
-        Where only parameters of the classifier differ, the steps before it are equal,
-        and transform a block once for all of them. What cannot be pickled has none.
+        Where candidates differ only in the last step, the steps before it are equal and
+        transform a block of rows once for all of them. Steps that cannot be pickled
+        have no hash.
         """
         hashes: dict[tuple[int, int], str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
             if len(self.candidates) > 1 and has_prefix(model):
-                same = tuple(id(step) for _, step in model.steps[:-1])
+                ids = tuple(id(step) for _, step in model.steps[:-1])
                 try:
-                    if same not in known:
+                    if ids not in known:
                         content = cloudpickle.dumps(model.steps[:-1])
-                        known[same] = blake2b(content, digest_size=16).hexdigest()
+                        known[ids] = blake2b(content, digest_size=16).hexdigest()
                 except Exception:
-                    known[same] = ""
-                hashes[key] = known[same]
+                    known[ids] = ""
+                hashes[key] = known[ids]
         return hashes
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
         model = self.models[candidate, split]
-        # A pipeline shares steps with others, which its owner may fit again.
+        # Pipelines share fitted steps. A caller who fits one again must not change the
+        # others, so it gets a copy.
         return deepcopy(model) if isinstance(model, Pipeline) else model

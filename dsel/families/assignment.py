@@ -1,7 +1,7 @@
 """The assignment of candidates to families.
 
-To add a family: a frozen dataclass that is a `Family`, and its line in `FAMILIES`,
-before the last.
+To add a family, write a frozen dataclass that is a `Family` and list it in `FAMILIES`
+before the last entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,10 @@ from dsel.families.svm.family import KernelSVMFamily
 from dsel.results.values import value_label
 
 FAMILIES: Final[list[type[Family]]] = [KernelSVMFamily, ScikitLearnFamily]
-"""A candidate goes to the first that does not refuse it; the last refuses none."""
+"""A candidate goes to the first family that does not refuse it; the last takes any."""
 
-
-MOST_SIGNS: Final = 60
-"""Of the label of a group; a longer one would hide the rest of a task's name."""
+MAX_LABEL_LENGTH: Final = 60
+"""Characters of a group's label; a longer one would hide the rest of a task's name."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,9 @@ class Assignment:
 
     family: Family
     groups: tuple[tuple[Candidate, ...], ...]
-    """Those that share work together, by number."""
+    """Groups of candidates that share work, sorted by number."""
     remark: str
-    """How they are fitted, for the plan."""
+    """How they are fitted, as text that the plan prints."""
 
 
 def assign_families(
@@ -44,26 +43,26 @@ def assign_families(
     fit_params: Mapping[str, Any],
     row_groups: NDArray[Any] | None = None,
 ) -> tuple[Assignment, ...]:
-    """Give every candidate to the first family that does not refuse it.
+    """Assign every candidate to the first family that does not refuse it.
 
     `X` are labeled rows, which some families check (a polynomial of fractional degree
-    needs nonnegative features). `row_groups` are for learners that want the groups of
-    rows.
+    needs nonnegative features). `row_groups` are for learners whose `fit` takes groups.
     """
     remaining, assignments = list(candidates), []
-    reasons: dict[int, list[str]] = {each.number: [] for each in candidates}
-    for make in FAMILIES:
-        family = make(np.asarray(classes), seed, dict(fit_params), row_groups)
-        asked, taken, remaining = remaining, list[Candidate](), []
-        for each in asked:
-            reason = family.refusal(each.estimator)
-            (taken if reason is None else remaining).append(each)
-            reasons[each.number] += filter(None, [reason])
-        if taken:
-            family.check(taken, X)
-            groups = tuple(family.groups(taken))
-            why = dict.fromkeys(text for each in taken for text in reasons[each.number])
-            remark = "; ".join([family.remark(len(groups), X.shape[0]), *why])
+    refusals: dict[int, list[str]] = {c.number: [] for c in candidates}
+    for family_class in FAMILIES:
+        family = family_class(np.asarray(classes), seed, dict(fit_params), row_groups)
+        candidates, remaining, members = remaining, [], list[Candidate]()
+        for candidate in candidates:
+            refusal = family.refusal(candidate.estimator)
+            (members if refusal is None else remaining).append(candidate)
+            refusals[candidate.number] += filter(None, [refusal])
+        if members:
+            family.check(members, X)
+            groups = tuple(family.groups(members))
+            # The plan also says why faster families did not take these candidates.
+            texts = dict.fromkeys(text for c in members for text in refusals[c.number])
+            remark = "; ".join([family.remark(len(groups), X.shape[0]), *texts])
             assignments.append(Assignment(family, groups, remark))
     return tuple(assignments)
 
@@ -71,11 +70,12 @@ def assign_families(
 def group_label(candidates: Sequence[Candidate], number: int) -> str:
     """Return the parameters that a group shares, as text for the names of tasks.
 
-    Such as ``gamma=0.01``; ``group=3``, by its number, where they share no parameter.
+    An example is ``gamma=0.01``. Candidates that share no parameter get the number of
+    their group, ``group=3``.
     """
-    first, *others = (
-        [f"{name}={value_label(value)}" for name, value in each.params.items()]
-        for each in candidates
+    first, *rest = (
+        [f"{name}={value_label(value)}" for name, value in candidate.params.items()]
+        for candidate in candidates
     )
-    label = ",".join(text for text in first if all(text in o for o in others))
-    return label if 0 < len(label) <= MOST_SIGNS else f"group={number}"
+    label = ",".join(text for text in first if all(text in texts for texts in rest))
+    return label if 0 < len(label) <= MAX_LABEL_LENGTH else f"group={number}"

@@ -19,21 +19,22 @@ def check_family(
     X: NDArray[np.generic],
     y: NDArray[np.generic],
 ) -> None:
-    """Raise where a count of a family depends on what is counted together with it.
+    """Raise where a family's counts for one fit depend on the other fits of a call.
 
     Parameters
     ----------
     family
         A member of `Family`.
     estimators
-        Unfitted candidates that it takes; several share work, if any do.
+        Unfitted candidates that the family takes, with several that share work if the
+        family shares any.
     X, y
         Rows, (n_rows, n_columns), and labels. Three folds are fitted.
 
     Raises
     ------
     TypeError, ValueError
-        Saying which member of `Family` or `FittedGroup` gives what it must not give.
+        With the method of `Family` or `FittedGroup` that breaks the interface.
 
     Examples
     --------
@@ -46,9 +47,11 @@ def check_family(
     """
     name = type(family).__name__
     candidates = [Candidate(n, {}, each) for n, each in enumerate(estimators)]
-    for each in candidates:
-        if (why := family.refusal(each.estimator)) is not None:
-            raise ValueError(f"{name} must take {each.estimator!r}; it says: {why}.")
+    for candidate in candidates:
+        if (refusal := family.refusal(candidate.estimator)) is not None:
+            raise ValueError(
+                f"{name} must take {candidate.estimator!r}, but refuses it: {refusal}."
+            )
     family = deepcopy(family)
     codes = np.searchsorted(family.classes, y)
     splits = fold_splits(random_folds(len(y), 3, seed=0))
@@ -64,21 +67,21 @@ def check_family(
         shape = len(group), len(splits)
         if together.counts.test_errors.shape != shape:
             raise ValueError(f"{name}.fit must count candidates x splits, {shape}.")
-        for place, candidate in enumerate(group):
+        for row, candidate in enumerate(group):
             for column, split in enumerate(splits):
                 alone = fit([candidate], [split])
-                _compare(family, alone, together, place, column, X)
+                _compare(family, alone, together, row, column, X)
                 _check_model(family, alone, candidate.number, split, X, codes)
     joined = family.join(fitted)
     for together in fitted:
-        for place, number in enumerate(together.candidates):
+        for i, number in enumerate(together.candidates):
             which = [np.array(split.number) for split in splits]
-            there = joined.candidates.index(number)
+            j = joined.candidates.index(number)
             if not np.array_equal(
-                joined.predict(X, which)[:, there], together.predict(X, which)[:, place]
+                joined.predict(X, which)[:, j], together.predict(X, which)[:, i]
             ):
                 raise ValueError(
-                    f"{name}.join must predict as the groups did that it packs."
+                    f"{name}.join must predict what the packed groups predict."
                 )
 
 
@@ -86,19 +89,19 @@ def _compare(
     family: Family,
     alone: FittedGroup,
     together: FittedGroup,
-    place: int,
+    row: int,
     column: int,
     X: NDArray[np.generic],
 ) -> None:
     """Raise where a model counts or predicts differently alone than in its group."""
     counts = [
-        (each.counts.test_errors[at], each.counts.status[at])
-        for each, at in ((alone, (0, 0)), (together, (place, column)))
+        (fitted.counts.test_errors[index], fitted.counts.status[index])
+        for fitted, index in ((alone, (0, 0)), (together, (row, column)))
     ]
     which = [np.array(alone.splits[0])]
     one = alone.predict(X, which)[0, 0]
     if counts[0] != counts[1] or not np.array_equal(
-        one, together.predict(X, which)[0, place]
+        one, together.predict(X, which)[0, row]
     ):
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."

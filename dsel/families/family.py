@@ -20,9 +20,10 @@ INSTALLED: Final = (
     "<frozen", "<__array", str(Path(__file__).parents[1]),
     *(get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
 )  # fmt: skip
-"""What the files of packages begin with, those of Python and dsel included."""
+"""Prefixes of the files of installed packages, Python and dsel included; any other
+file in a traceback is the user's own code."""
 Cache = ByteCache | LastUse
-"""Arrays that tasks of one process share, within a limit of bytes."""
+"""Cache of arrays that tasks of one process share, within a limit of bytes."""
 FIT_DONE: Final = 0
 FIT_FAILED: Final = 1
 
@@ -34,7 +35,7 @@ class Candidate:
     number: int
     """Place in ``ParameterGrid`` order, which is the cube's C order."""
     params: Mapping[str, Any]
-    """What the grid sets; empty for a candidate given as an estimator."""
+    """Parameters that the grid sets; empty for a candidate listed as an estimator."""
     estimator: Any
     """Unfitted scikit-learn classifier or regressor with `params` set."""
 
@@ -59,55 +60,56 @@ class FitCounts:
     """Counts of the fits of a group; arrays are candidates x splits."""
 
     test_errors: Integers
-    """Errors on the first part of `Split.tests`; -1 where the fit failed. Of
-    regressors, rows whose prediction is no finite number."""
+    """Errors on the first part of `Split.tests`; -1 where the fit failed. For
+    regressors, the number of rows whose prediction is not finite."""
     train_errors: Integers
     """Errors on the second part; -1 where the fit failed, or there is no such part."""
     seconds: Floats
-    """Time of each fit, NaN where none was taken; shared work is divided evenly."""
+    """Time of each fit, NaN where it was not measured; shared work is divided
+    evenly."""
     messages: dict[tuple[int, int], str]
-    """Candidate number and split number to what went wrong (or a remark)."""
+    """Error message, or a warning, for (candidate number, split number)."""
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
         """Return counts before any fit: every fit counts as failed."""
-        none = np.full((n_candidates, n_splits), -1, dtype=np.int64)
-        return cls(none, none.copy(), np.full(none.shape, np.nan), {})
+        uncounted = np.full((n_candidates, n_splits), -1, dtype=np.int64)
+        return cls(uncounted, uncounted.copy(), np.full(uncounted.shape, np.nan), {})
 
     @property
     def status(self) -> Integers:
         """``FIT_DONE`` or ``FIT_FAILED`` of each fit."""
         return np.where(self.test_errors < 0, FIT_FAILED, FIT_DONE)
 
-    def record(self, places: Any, test_errors: Any, train_errors: Any = -1) -> None:
-        """Record the errors of successful fits at `places` of the arrays."""
-        self.test_errors[places] = test_errors
-        self.train_errors[places] = train_errors
+    def record(self, index: Any, test_errors: Any, train_errors: Any = -1) -> None:
+        """Record the errors of successful fits at `index` of the arrays."""
+        self.test_errors[index] = test_errors
+        self.train_errors[index] = train_errors
 
-    def failed(self, candidate: int, split: int, error: Exception) -> None:
-        """Record an error that `fit` or `predict` raised; it does not end the run.
+    def record_error(self, candidate: int, split: int, error: Exception) -> None:
+        """Record the message of an exception that `fit` or `predict` raised.
 
-        A fit that is not recorded has failed. Where `predict` raised it is recorded,
-        and all rows of the part are errors.
+        The run goes on. A fit without recorded errors has failed. Where only `predict`
+        raised, the fit is recorded and all rows of the part count as errors.
         """
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         frames = extract_tb(error.__traceback__)
-        own = [each for each in frames if not each.filename.startswith(INSTALLED)]
-        if own:  # code of the user's own
+        own = [frame for frame in frames if not frame.filename.startswith(INSTALLED)]
+        if own:  # the last frame in the user's own code is where to look
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
-            said = f"{said.rstrip('.')} ({where})"
-        self.messages[candidate, split] = said
+            message = f"{message.rstrip('.')} ({where})"
+        self.messages[candidate, split] = message
 
-    def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
+    def refuse(self, index: tuple[int, int], key: tuple[int, int], why: str) -> None:
         """Record a successful fit as failed; `key` as in `messages`."""
-        self.test_errors[place] = self.train_errors[place] = -1
+        self.test_errors[index] = self.train_errors[index] = -1
         self.messages[key] = why
 
 
 class FittedGroup:
     """Models of some candidates, one per split, that predict together.
 
-    Class codes and numbers of candidates and splits are those of the plan.
+    Class codes, candidate numbers and split numbers are those of the plan.
     """
 
     candidates: tuple[int, ...]
@@ -124,7 +126,7 @@ class FittedGroup:
 
     @property
     def row_nbytes(self) -> int:
-        """Working memory of `predict` for one row, so that callers size blocks."""
+        """Bytes that `predict` needs for one row; callers size blocks by it."""
         raise NotImplementedError
 
     def __sizeof__(self) -> int:
@@ -134,11 +136,12 @@ class FittedGroup:
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
 
-        Of regressors these are float64, and NaN where the fit failed.
+        For regressors these are float64, and NaN where the fit failed.
 
-        Each item asks for a split (), for one per row (n_rows,), or for one per
-        candidate (n_candidates, 1). A code is -1 where the fit failed, and below that
-        for what is no class. It does not depend on which other rows are in `X`.
+        Each item of `which` names the split whose models predict: one for all, shape
+        (), one for each row, (n_rows,), or one for each candidate, (n_candidates, 1). A
+        code is -1 where the fit failed, and below -1 where a prediction is no class.
+        It does not depend on which other rows are in `X`.
         """
         raise NotImplementedError
 
@@ -149,30 +152,31 @@ class FittedGroup:
 
 @dataclass(frozen=True)
 class Family:
-    """How candidates are fitted and predict together; members pickle small.
+    """Base class of families; objects are sent to workers, so they pickle small.
 
-    Learners see labels, not codes, so that ``class_weight`` works.
+    Estimators are fitted on labels, not on class codes, so that ``class_weight`` works.
     """
 
     name: ClassVar[str]
     """Shown by the plan."""
     holds_interpreter: ClassVar[bool] = True
-    """Whether two threads fit no faster than one, so that processes are wanted."""
+    """Whether two threads fit no faster than one, so that processes pay."""
     classes: NDArray[Any]
-    """Label of each class code, sorted; of regressors there are none."""
+    """Label of each class code, sorted; empty for regressors."""
     seed: int
-    """Of the plan; a `random_state` that is None gets a hash of it."""
+    """Seed of the plan; a `random_state` that is None gets a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
+    """Keyword arguments of every `fit`; arrays with one value for each row are cut to
+    the training rows."""
     row_groups: NDArray[Any] | None = None
-    """Key of each labeled row's group, for a `fit` that wants them; None without."""
+    """Group of each labeled row, for a `fit` that takes groups; None without groups."""
 
     def refusal(self, estimator: Any) -> str | None:
         """Return why this family cannot fit a candidate; None if it can."""
         return None
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
-        """Return rows as an estimator's fit reads them: a `Frame`, or numbers."""
+        """Return rows as the estimator's `fit` takes them: a `Frame`, or numbers."""
         return X
 
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
@@ -190,7 +194,7 @@ class Family:
         """Raise MemoryError where a task's `limit` is too small for any fit."""
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return the bytes that the fits of some groups share in one process."""
+        """Return the bytes that the fits of `n_groups` groups share in one process."""
         return 0
 
     def fit(
@@ -205,9 +209,9 @@ class Family:
     ) -> FittedGroup:
         """Fit candidates of one group on every split of the labeled rows and codes.
 
-        One that raises is recorded in the counts as failed, and never ends the call.
-        What is found of a candidate and split does not depend on the others in the
-        call. `pool` is the fitting part of the pool, for learners that take one.
+        A fit that raises is recorded in the counts as failed, and never ends the call.
+        The result for a candidate and split does not depend on the others in the call.
+        `pool` is the fitting part of the pool, for learners that take one.
         """
         raise NotImplementedError
 
@@ -216,7 +220,8 @@ class Family:
     ) -> FittedGroup:
         """Pack groups into one that predicts for `candidates` only, in their order.
 
-        They may differ in candidates and splits, and be packed again.
+        The groups may differ in candidates and splits, and the result may be packed
+        again.
         """
         raise NotImplementedError
 
@@ -226,7 +231,8 @@ def iter_splits(
 ) -> Iterator[tuple[int, int, Any, Any]]:
     """Yield each item and split with the indices of its candidates and rows.
 
-    `which` as `FittedGroup.predict` takes it. One of the indices is of all at least.
+    `which` is that of `FittedGroup.predict`. At least one of the two indices is a slice
+    of all.
     """
     for item, chosen in enumerate(which):
         for split in np.unique(chosen).tolist():
@@ -238,11 +244,11 @@ def iter_splits(
                 yield item, split, np.flatnonzero(chosen == split), slice(None)
 
 
-def joined_order(
+def join_order(
     fitted: Sequence[FittedGroup], candidates: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the candidates and splits that `Family.join` packs, in order."""
     if candidates is None:
-        candidates = sorted({number for each in fitted for number in each.candidates})
-    splits = sorted({number for each in fitted for number in each.splits})
+        candidates = sorted({number for group in fitted for number in group.candidates})
+    splits = sorted({number for group in fitted for number in group.splits})
     return tuple(candidates), tuple(splits)

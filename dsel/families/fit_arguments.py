@@ -24,10 +24,10 @@ def cut_to_rows(
     return cut
 
 
-def checked_params(
+def check_fit_params(
     fit_params: Mapping[str, object] | None, n_rows: int
 ) -> dict[str, Any]:
-    """Return checked fit parameters; those of another length than rows are not cut."""
+    """Return fit parameters with masked values filled; raise where one is invalid."""
     is_dict = fit_params is None or hasattr(fit_params, "items")
     if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
         raise TypeError(
@@ -65,7 +65,10 @@ def takes_pool(estimator: Any) -> bool:
 
 
 def check_pool_learners(estimators: Iterable[Estimator]) -> None:
-    """Raise where a learner of the pool is inside an estimator that passes none."""
+    """Raise where a learner that needs the pool is inside an estimator without one.
+
+    A pipeline, for example, passes no `pool` on to the `fit` of its steps.
+    """
     for estimator in estimators:
         is_one = takes_pool(estimator) or isinstance(estimator, FrozenEstimator)
         parts = {} if is_one else estimator.get_params(deep=True)

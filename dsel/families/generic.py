@@ -27,7 +27,7 @@ from dsel.families.family import (
     Family,
     FitCounts,
     FittedGroup,
-    joined_order,
+    join_order,
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
@@ -42,15 +42,16 @@ from dsel.families.routing import groups_arguments
 
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
-_STOPPED: dict[int, list[str]] = {}  # of each thread that fits, what was said there
+_STOPPED: dict[int, list[str]] = {}  # convergence warnings of each thread that fits
 
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
     """Collect convergence warnings of a fit instead of showing them.
 
-    It would be shown for each of many fits, and on a worker to nobody. Filters are of
-    the process: of fits on several threads the first sets and the last restores them.
+    Otherwise they would be shown once for each of many fits, or on a worker, where
+    nobody looks. Warning filters belong to the process: when several threads fit, the
+    first one sets the filters and the last one restores them.
     """
     with _LOCK:
         if not _STOPPED:
@@ -67,12 +68,14 @@ def collect_warnings() -> Iterator[list[str]]:
                 _FILTERS.close()
 
 
-def _notice(show: Callable[..., None], said: Any, category: Any, *where: Any) -> None:
+def _notice(
+    show: Callable[..., None], message: Any, category: Any, *where: Any
+) -> None:
     stopped = _STOPPED.get(threading.get_ident())
     if stopped is not None and issubclass(category, ConvergenceWarning):
-        stopped.append(f"ConvergenceWarning: {said}".splitlines()[0])
+        stopped.append(f"ConvergenceWarning: {message}".splitlines()[0])
     else:
-        show(said, category, *where)
+        show(message, category, *where)
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,10 @@ class ScikitLearnFamily(Family):
     ) -> FittedGroup:
         """Fit every candidate on every split; see `Family.fit`.
 
-        Where `predict` raises on a part of the test rows, they are all errors. Else
-        the rows of one part would decide whether a model is counted on another one:
-        then what is chosen without a fold depends on this fold.
+        Where `predict` raises on a part of the test rows, all rows of this part count
+        as errors, and the fit does not. If it failed, the rows of a fold would decide
+        whether a candidate is counted elsewhere, and the search without this fold would
+        depend on it.
         """
         models: dict[tuple[int, int], Any] = {}
         counts = FitCounts.empty(len(group), len(splits))
@@ -124,22 +128,22 @@ class ScikitLearnFamily(Family):
                             candidate, X, y, split, pool, budget
                         )
                 except Exception as error:
-                    counts.failed(*key, error)
+                    counts.record_error(*key, error)
                 else:
                     models[key] = model
                     if stopped:
                         counts.messages[key] = stopped[0]
                     errors = [len(rows) for rows in split.tests]
-                    for place, rows in enumerate(split.tests):
+                    for part, rows in enumerate(split.tests):
                         try:
-                            if isinstance(tests[place], Exception):
-                                raise tests[place]
+                            if isinstance(tests[part], Exception):
+                                raise tests[part]
                             if len(rows):
-                                errors[place] = self._count_errors(
-                                    last, tests[place], y[rows]
+                                errors[part] = self._count_errors(
+                                    last, tests[part], y[rows]
                                 )
                         except Exception as error:
-                            counts.failed(*key, error)
+                            counts.record_error(*key, error)
                     counts.record((i, j), *errors)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
@@ -155,22 +159,22 @@ class ScikitLearnFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = joined_order(fitted, candidates)
-        wanted = {
+        numbers, splits = join_order(fitted, candidates)
+        models = {
             key: model
-            for piece in fitted
-            for key, model in piece.models.items()
+            for group in fitted
+            for key, model in group.models.items()
             if key[0] in numbers
         }
         counts = FitCounts.empty(len(numbers), len(splits))
-        is_dense = any(piece.is_dense for piece in fitted)
+        is_dense = any(group.is_dense for group in fitted)
         joined = FittedClassifiers(
-            numbers, splits, counts, wanted, self.classes, is_dense
+            numbers, splits, counts, models, self.classes, is_dense
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
 
     def _count_errors(self, model: Any, X: Any, y: NDArray[Any]) -> int:
-        """Count the wrong predictions; of a regressor those that are not finite."""
+        """Count wrong predictions; for a regressor, those that are not finite."""
         predicted = predict_codes_or_numbers(model, X, self.classes)
         is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
         return int(np.sum(is_wrong))
@@ -188,7 +192,8 @@ class ScikitLearnFamily(Family):
         rows = split.train_rows
         labels = labels_of(y[rows], self.classes)
         if len(self.classes) and np.all(y[rows] == y[rows[0]]):
-            # Learners differ in what they do with one class; all folds alike get this.
+            # Some learners refuse a single class, others predict it. A constant model
+            # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
             return model, model, [X[part] for part in split.tests]
@@ -196,44 +201,45 @@ class ScikitLearnFamily(Family):
         seeds = self._missing_seeds(candidate, split)
         if seeds:
             model.set_params(**seeds)
-        given = dict(self.fit_params)
+        arguments = dict(self.fit_params)
         if self.row_groups is not None:
-            wanted = dict.fromkeys(groups_arguments(model), self.row_groups)
-            given = {**wanted, **given}
-        given = cut_to_rows(given, rows, len(y))
+            groups = dict.fromkeys(groups_arguments(model), self.row_groups)
+            arguments = {**groups, **arguments}
+        arguments = cut_to_rows(arguments, rows, len(y))
         if pool is not None and takes_pool(model):
-            given["pool"] = pool
-        # Libsvm draws folds for its probabilities from one generator of the whole
-        # process, which each fit seeds anew: fits on other threads are kept out.
+            arguments["pool"] = pool
+        # Libsvm draws folds for its probabilities from one generator of the process,
+        # which each fit seeds anew. A lock keeps out fits on other threads.
         draws = any(
             name.rpartition("__")[2] == "probability" and value is True
             for name, value in candidate.all_params.items()
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
-            if given or not has_prefix(model):
-                model.fit(native(X[rows]), labels, **given)
+            if arguments or not has_prefix(model):
+                model.fit(native(X[rows]), labels, **arguments)
                 return model, model, [X[part] for part in split.tests]
-            _, steps, seen, tests = fit_prefix(
+            _, steps, transformed, tests = fit_prefix(
                 model[:-1], X, y, self.classes, split,
                 text=f"{candidate.steps_text} {keep_steps(model, seeds)}",
                 cache=cache,
             )  # fmt: skip
-            model[-1].fit(seen, labels)
+            model[-1].fit(transformed, labels)
             model.steps = [*steps, model.steps[-1]]
             return model, model[-1], tests
 
     def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.
 
-        Candidates share the steps before the last one, so these have seeds that do not
-        depend on the candidate.
+        Candidates share the steps before the last one, so the seeds of these do not
+        depend on the candidate. Other seeds come from the parameters, not from the
+        candidate's number: adding a candidate to the grid changes no other fit.
         """
         names = unseeded(candidate.all_params)
         if not names:
             return {}
         shared = keep_steps(candidate.estimator, dict.fromkeys(names))
-        who = canonical_text(candidate.params or candidate.all_params)
-        identity = f"{type(candidate.estimator).__name__}{who}"
+        params = canonical_text(candidate.params or candidate.all_params)
+        identity = f"{type(candidate.estimator).__name__}{params}"
         return {
             name: hashed_seed(self.seed, name, split.name)
             if name in shared

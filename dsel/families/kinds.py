@@ -1,4 +1,4 @@
-"""Whether an estimator is a classifier or a regressor, however its class is written."""
+"""Tests of whether an estimator is a classifier or a regressor."""
 
 from typing import Any
 
@@ -24,8 +24,9 @@ def is_regressor(estimator: Estimator) -> bool:
 def is_classifier(estimator: Estimator) -> bool:
     """Return whether an estimator, fitted or not, predicts labels.
 
-    scikit-learn asks its tags, which ``class X(BaseEstimator, ClassifierMixin)``, the
-    order of bases in most code, does not set: `BaseEstimator` answers first.
+    Unlike scikit-learn's function this also holds for ``class X(BaseEstimator,
+    ClassifierMixin)``, the order of bases in most code, in which the tags of
+    `BaseEstimator` hide those of the mixin.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def _is_kind(estimator: Any, wanted: str, mixin: type) -> bool:
         kind = get_tags(estimator).estimator_type or kind
     if kind is not None:
         return bool(kind == wanted)
-    # A pipeline is what its last step is, a search what it searches.
+    # A pipeline is of the kind of its last step, a search of that of its estimator.
     if hasattr(estimator, "steps"):
         return _is_kind(estimator.steps[-1][1], wanted, mixin)
     inner = getattr(estimator, "estimator", None)

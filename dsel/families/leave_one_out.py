@@ -11,7 +11,7 @@ from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts
 
-TOGETHER: Final = 64
+MODELS_AT_ONCE: Final = 64
 """Rows whose models are in memory at once."""
 
 
@@ -26,28 +26,29 @@ def leave_one_out_counts(
 ) -> FitCounts:
     """Count the leave-one-out errors of every candidate of a group.
 
-    `split`, from `leave_one_out_split`, is the one column of the counts: test errors,
-    -1 where a fit failed; training errors are -1.
+    The counts have one column, for the `split` from `leave_one_out_split`. Test errors
+    are -1 where a fit failed; training errors are always -1.
     """
     rows = np.arange(len(y))
     failures: dict[int, str] = {}
-    found = FitCounts.empty(len(group), 1)
-    found.record(np.s_[:], 0)
-    found.seconds[:] = 0.0
-    for start in range(0, len(y), TOGETHER):
+    totals = FitCounts.empty(len(group), 1)
+    totals.record(np.s_[:], 0)
+    totals.seconds[:] = 0.0
+    for start in range(0, len(y), MODELS_AT_ONCE):
         splits = [
             Split(row, SplitKind.ROW, (row,), np.delete(rows, row), rows[[row]])
-            for row in rows[start : start + TOGETHER].tolist()
+            for row in rows[start : start + MODELS_AT_ONCE].tolist()
         ]
         counts = family.fit(
             group, X, y, splits, pool=pool, budget=process_cache()
         ).counts
-        found.test_errors[:, 0] += counts.test_errors.sum(axis=1)
-        found.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
-        for place, column in np.argwhere(counts.status == FIT_FAILED).tolist():
-            key = group[place].number, splits[column].number
+        # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
+        totals.test_errors[:, 0] += counts.test_errors.sum(axis=1)
+        totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
+        for i, column in np.argwhere(counts.status == FIT_FAILED).tolist():
+            key = group[i].number, splits[column].number
             why = f"without row {key[1]}: {counts.messages.get(key, '')}"
-            failures.setdefault(place, why)
-    for place, why in failures.items():
-        found.refuse((place, 0), (group[place].number, split.number), why)
-    return found
+            failures.setdefault(i, why)
+    for i, why in failures.items():
+        totals.refuse((i, 0), (group[i].number, split.number), why)
+    return totals

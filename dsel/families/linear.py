@@ -1,8 +1,8 @@
 """Linear models that predict by one matrix product, with reproducible classes.
 
-A matrix product rounds differently for another number of rows. A decision that is
-farther from a tie than rounding can move it is safe; the few others are computed
-again, row by row, in a fixed order, so that a row's class never depends on its block.
+BLAS rounds a matrix product differently for another number of rows. A decision that is
+farther from a tie than rounding can move it is safe. The few others are computed again
+by sums in a fixed order, so that a row's class never depends on its block.
 """
 
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ LINEAR = (
 SAFETY = 8  # roundings beyond the a-priori bound of a dot product
 ONE_PRODUCT = 256  # scores a row up to which one product for all splits is cheaper
 RECOMPUTED_AT_ONCE = 4096
-# Bytes, in float64, of the rows of one product. They stay in the second cache from one
-# look at them to the next, and BLAS copies the rows of larger products first.
+# Bytes, in float64, of the rows of one product. Rows of this size stay in the second-
+# level cache between the passes over them; BLAS copies the rows of larger products.
 PRODUCT_NBYTES = 2**20
 
 
@@ -53,7 +53,7 @@ def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
     parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
     shape = (len(fitted.candidates), len(fitted.splits), *parts[0][0].shape)
     return LinearStack(
-        **{each.name: getattr(fitted, each.name) for each in fields(fitted)},
+        **{field.name: getattr(fitted, field.name) for field in fields(fitted)},
         weights=np.stack([weights for weights, _ in parts]).reshape(shape),
         offsets=np.stack([offsets for _, offsets in parts]).reshape(shape[:3]),
     )
@@ -65,14 +65,17 @@ def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
     offsets = np.broadcast_to(np.asarray(model.intercept_, float), weights.shape[:1])
     if len(classes) == 2:
         return weights, offsets
-    if len(weights) == 1:  # two of more than two classes were seen: sign as argmax
+    # A model that was trained on two of several classes has one score, whose sign
+    # decides; two scores of opposite sign have the same argmax.
+    if len(weights) == 1:
         weights, offsets = np.vstack((-weights, weights)), np.append(-offsets, offsets)
-    seen = np.searchsorted(classes, model.classes_)
+    # Classes without a training row get the score -inf, so they are never predicted.
+    codes = np.searchsorted(classes, model.classes_)
     full = np.zeros((len(classes), weights.shape[1]))
-    full[seen] = weights
-    lowest = np.full(len(classes), -np.inf)
-    lowest[seen] = offsets
-    return full, lowest
+    full[codes] = weights
+    full_offsets = np.full(len(classes), -np.inf)
+    full_offsets[codes] = offsets
+    return full, full_offsets
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,11 @@ class LinearStack(FittedClassifiers):
     weights: Floats = field(kw_only=True)
     """Shape (n_candidates, n_splits, n_scores, n_columns)."""
     offsets: Floats = field(kw_only=True)
-    """Shape (n_candidates, n_splits, n_scores); -inf for classes never seen."""
+    """Shape (n_candidates, n_splits, n_scores); -inf for classes without rows."""
 
     @property
     def row_nbytes(self) -> int:
-        """Working memory of `predict` for one row: itself in float64, its scores."""
+        """Bytes of `predict` for one row: the row in float64, and its scores."""
         return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
@@ -102,8 +105,8 @@ class LinearStack(FittedClassifiers):
                 codes[item][some, rows] = every[some, position, rows]
             else:
                 part = X if isinstance(rows, slice) else X[rows]
-                found = self._codes(part, np.array([position]))
-                codes[item][some, rows] = found[some, 0]
+                part_codes = self._codes(part, np.array([position]))
+                codes[item][some, rows] = part_codes[some, 0]
         return codes
 
     @cached_property
@@ -114,7 +117,7 @@ class LinearStack(FittedClassifiers):
 
     def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
         """Return codes or booleans, shape (n_candidates, n_positions, n_rows)."""
-        # The product only finds the rows in doubt, so half the digits are enough.
+        # The product only has to find the doubtful rows, so float32 is enough.
         is_single = X.dtype == np.float32 and not issparse(X)
         dtype = np.float32 if is_single else np.float64
         with np.errstate(over="ignore", invalid="ignore"):
@@ -130,16 +133,17 @@ class LinearStack(FittedClassifiers):
                 largest = max(largest, *(abs(float(end)) for end in ends))
                 part = part.astype(dtype, copy=False)
                 products[start : start + step] = part @ columns
-            # Rows last from here on: numpy is slow where the last axis is short.
+            # From here on rows are the last axis: numpy is slow where it is short.
             scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
             scores = scores.reshape(*offsets.shape, -1)
             codes, margins = _decide(scores, axis=2), np.abs(scores[:, :, 0])
-            if scores.shape[2] > 1:  # how far the largest is ahead of the next one
+            if scores.shape[2] > 1:  # margin between the largest score and the next
                 top = np.partition(scores, -2, axis=2)
                 margins = top[:, :, -1] - top[:, :, -2]
-        if not np.isfinite(margins.max(initial=0.0)):  # what overflows is in doubt
+        if not np.isfinite(margins.max(initial=0.0)):  # overflows are doubtful, too
             margins = np.where(np.isfinite(margins), margins, 0.0)
-        # One number for all rows, which is quick; then each row's own where it matters.
+        # First one rounding bound for all rows, which is fast; then the tighter bound
+        # of each doubtful row.
         doubtful = margins <= self._rounding(positions, np.array([largest]), dtype)
         rows = np.flatnonzero(doubtful.any(axis=(0, 1)))
         if not len(rows):
@@ -152,7 +156,7 @@ class LinearStack(FittedClassifiers):
             c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
             some = X[r].toarray() if issparse(X) else X[r]
             terms = self.weights[c, positions[t]] * some.astype(float)[:, np.newaxis]
-            # A sum along the last axis adds in an order fixed by its length alone.
+            # numpy adds along the last axis in an order that only its length decides.
             exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
             codes[c, t, rows[r]] = _decide(exact, axis=1)
         return codes

@@ -1,7 +1,7 @@
 """The steps before the last one of a pipeline, fitted once for all candidates.
 
-Where the candidates of a grid differ in the classifier alone, the steps before it are
-equal on every split. A process keeps what it fitted, with the rows that came out.
+Where the candidates of a grid differ only in the last step, the steps before it are
+equal on every split. A process caches these fitted steps and the transformed rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,8 @@ def keep_steps(estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
 def first_step(estimator: Any) -> Any:
     """Return the first step of a pipeline that is not skipped, or the estimator.
 
-    Of one that fits another, as GridSearchCV does, it is that of the other one.
+    For an estimator that fits another one, as GridSearchCV does, it is the first step
+    of the inner one.
     """
     while hasattr(estimator, "steps"):
         estimator = next(
@@ -60,38 +61,49 @@ def fit_prefix(
     text: str,
     cache: Cache,
 ) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
-    """Return the fitted steps before the last one, from the cache if it has them.
+    """Fit the steps before the last one, or take the fitted steps from the cache.
 
-    `front` has these steps, with their seeds, and `text` tells them from others. They
-    are fitted on the training rows of `split`, unless the cache has equal ones that
-    were. What the cache does not hold is fitted for each candidate.
-    Before the steps is what no other steps and rows are named, behind them what
-    `fit_transform` made of the training rows, and each part of the test rows as they
-    leave the steps: None where it is empty, what was raised where a step refuses it.
+    `front` has these steps, with their seeds, and `text` identifies them. They are
+    fitted on the training rows of `split`. Without room in the cache they are fitted
+    for each candidate.
+
+    Returns
+    -------
+    key
+        A cache key for these steps and rows.
+    steps
+        The fitted steps.
+    rows
+        The training rows that `fit_transform` returned.
+    tests
+        Each part of the test rows, transformed; None for an empty part, the exception
+        where a step raised one.
     """
     rows = content_hash(X, y, split.train_rows, *split.tests)
-    name = blake2b(f"{rows}-{text}-{exact_text(labels)}".encode(), digest_size=16)
+    key = blake2b(f"{rows}-{text}-{exact_text(labels)}".encode(), digest_size=16)
 
-    def seen(rows: Integers) -> Any:
+    def transform(rows: Integers) -> Any:
+        # An exception is a result here: it must not fail the fit, which depends on the
+        # training rows alone.
         try:
             return transform_rows(front.steps, native(X[rows])) if len(rows) else None
         except Exception as error:
             return error
 
-    def make() -> Any:
+    def fit() -> Any:
         train = split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
-        return front.steps, read_only_rows(rows), tuple(map(seen, split.tests))
+        return front.steps, read_only_rows(rows), tuple(map(transform, split.tests))
 
-    made: Any = cache.get(f"prefix-{name.hexdigest()}", make)
-    return name.hexdigest(), *made
+    results: Any = cache.get(f"prefix-{key.hexdigest()}", fit)
+    return key.hexdigest(), *results
 
 
 def transform_rows(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     """Return rows transformed by fitted steps.
 
-    `Pipeline.transform` raises where the last step has no fitted attribute, as
-    transformers without a state have none.
+    `Pipeline.transform` would raise for a last step without fitted attributes, and
+    stateless transformers have none.
     """
     for _, step in steps:
         if step is not None and not isinstance(step, str):  # "passthrough"
@@ -103,8 +115,8 @@ def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> 
     """Return a clone in which frozen estimators have wrappers of their own.
 
     `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
-    part while it is fitted: fits on other threads would meet there. `params` are those
-    of `get_params`, where they are known.
+    part during `fit`, so fits on several threads would write to the same object.
+    `params` are those of `get_params`, if they are known.
     """
     model = clone(estimator)
     if isinstance(model, FrozenEstimator):
@@ -119,9 +131,10 @@ def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> 
 
 
 def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) -> Any:
-    """Set each `random_state` that is None to a hash of the seed, parameters and split.
+    """Set each `random_state` that is None to a hash of the seed and its name.
 
-    `before` and `behind` its name stands what else it is for.
+    `before` and `behind` are hashed, too, before and after the name of the parameter:
+    the parameters of a candidate, the name of a split.
     """
     missing = {
         name: hashed_seed(seed, *before, name, *behind)

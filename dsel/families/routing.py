@@ -1,4 +1,4 @@
-"""Metadata that searches pass to the `fit` of their estimators, by scikit-learn."""
+"""Metadata that searches pass to the `fit` of estimators, as scikit-learn does."""
 
 import inspect
 from collections.abc import Mapping
@@ -19,22 +19,22 @@ from dsel.checks import show
 
 GROUPS: Final = "groups"
 SEARCHES: Final = GridSearchCV.__bases__
-"""The class of all searches of scikit-learn, which exports its members only. Without
-metadata routing their `fit` hands groups to the splitter, and its signature is mute."""
+"""Base class of scikit-learn's searches, which is not exported. Without metadata
+routing their `fit` passes groups to the splitter, which its signature does not show."""
 
 
 def groups_arguments(estimator: Any) -> list[str]:
     """Return the argument names by which an estimator's `fit` takes groups.
 
-    Such as a search whose inner splitter keeps groups together. Where metadata routing
-    is enabled, its requests say it.
+    An example is a search whose inner splitter keeps groups together. Where metadata
+    routing is enabled, its requests decide.
     """
     if get_config()["enable_metadata_routing"]:
         routing = get_routing_for_object(estimator)
         return [GROUPS] if routing.consumes("fit", [GROUPS]) else []
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        return [f"{name}__{each}" for each in groups_arguments(last)]
+        return [f"{name}__{argument}" for argument in groups_arguments(last)]
     if isinstance(estimator, SEARCHES):
         return [GROUPS] if _splits_by_groups(estimator.cv) else []
     return [GROUPS] if GROUPS in inspect.signature(estimator.fit).parameters else []
@@ -43,7 +43,7 @@ def groups_arguments(estimator: Any) -> list[str]:
 def check_groups_reach(estimator: Estimator) -> None:
     """Raise ValueError where an inner splitter needs groups that do not reach it.
 
-    Without metadata routing only a search, or one that ends a pipeline, gets them.
+    Without metadata routing groups reach only a search, or one that ends a pipeline.
     """
     reached = {f"{name.removesuffix(GROUPS)}cv" for name in groups_arguments(estimator)}
     is_routed = get_config()["enable_metadata_routing"]
@@ -62,18 +62,21 @@ def check_groups_reach(estimator: Estimator) -> None:
 
 
 def _splits_by_groups(cv: Any) -> bool:
-    """Whether a splitter wants groups; those of scikit-learn that do not, warn."""
+    """Return whether a splitter takes groups.
+
+    scikit-learn's splitters that ignore groups warn when they get some.
+    """
     if not hasattr(cv, "split"):
         return False
     if not hasattr(cv, "get_metadata_routing"):
-        return True  # of somebody else's class, which takes what the protocol has
+        return True  # a class of another library: the splitter protocol has groups
     return bool(get_routing_for_object(cv).consumes("split", [GROUPS]))
 
 
 class RoutedFit:
-    """A search whose `fit` passes metadata on to its estimator, or to all of a list.
+    """Mixin of searches whose `fit` passes metadata on to the estimators.
 
-    It has the parameters `estimator`, None where `param_grid` lists estimators.
+    `estimator` is None where `param_grid` is a list of estimators.
     """
 
     estimator: Any
@@ -83,21 +86,21 @@ class RoutedFit:
         """Return the routing of `fit` to the estimator, or to each of a list."""
         router = MetadataRouter(owner=type(self).__name__)
         router.add_self_request(self)
-        listed = [self.estimator] if self.estimator is not None else self.param_grid
-        for number, estimator in enumerate(listed):
+        estimators = [self.estimator] if self.estimator is not None else self.param_grid
+        for number, estimator in enumerate(estimators):
             mapping = MethodMapping().add(caller="fit", callee="fit")
             name = f"param_grid[{number}]" if self.estimator is None else "estimator"
             router.add(method_mapping=mapping, **{name: estimator})
         return router
 
     def routed_fit_params(self, fit_params: Mapping[str, object]) -> dict[str, Any]:
-        """Return the metadata for the fits; all of it where routing is not enabled."""
+        """Return the metadata for the fits; all of it where routing is disabled."""
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)
         routed = process_routing(self, "fit", **fit_params)
-        first, *others = (each.fit for each in routed.values())
+        first, *rest = (methods.fit for methods in routed.values())
         for name in fit_params:
-            if any((name in first) != (name in other) for other in others):
+            if any((name in first) != (name in names) for names in rest):
                 raise ValueError(
                     f"`{name}` must be requested by all estimators of `param_grid` or "
                     f"by none, since a search fits all in one way; call "

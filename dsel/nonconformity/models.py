@@ -17,7 +17,7 @@ from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import class_scores
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import FIT_DONE, Candidate, Family, FittedGroup
-from dsel.families.fit_arguments import checked_params
+from dsel.families.fit_arguments import check_fit_params
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import results_in_order
@@ -108,7 +108,7 @@ def train_grid(
         X,
         classes=classes,
         seed=seed,
-        fit_params=checked_params(fit_params, len(y)),
+        fit_params=check_fit_params(fit_params, len(y)),
     )
     groups = [(each.family, group) for each in assignments for group in each.groups]
     tasks = [

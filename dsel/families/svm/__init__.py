@@ -1,11 +1,13 @@
 """Kernel SVMs of a grid: one kernel for every C and all splits, libsvm's solutions.
 
-`family` is the seam that a search calls, and says which SVCs are taken; `settings` what
-their parameters mean; `rows` is the table class by class. `fit` computes the kernel,
-solves every pair of classes along the path of C, by the compiled `smo`, and counts
-errors. `machines` are what is kept, and makes real SVCs of it; `predict` answers for
-many candidates and splits from shared kernel values. `decisions` says which votes
-rounding could change; `votes` counts them, compiled. `lanes` are the vector
-instructions of both compiled modules, which are imported only inside functions: numba
-is slow to load.
+- `family` is the interface that a search calls, and decides which SVCs it takes
+- `settings` resolves the parameters of an SVC; `rows` holds labeled rows by class
+- `fit` computes the kernel, solves every pair of classes for every C, and counts errors
+- `smo` is the compiled solver
+- `machines` holds the fitted binary SVMs and makes scikit-learn SVCs from them
+- `predict` predicts for many candidates and splits from shared kernel values
+- `decisions` finds the votes that rounding could change; `votes` counts votes, compiled
+- `lanes` has the vector instructions of both compiled modules
+
+Compiled modules are imported only inside functions, because numba is slow to load.
 """

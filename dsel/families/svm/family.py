@@ -12,11 +12,11 @@ from dsel.arrays import Integers
 from dsel.data.frames import Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
-from dsel.families.family import Cache, Candidate, Family, FitCounts, joined_order
+from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
 from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.rows import check_row_lengths, packed_rows
+from dsel.families.svm.rows import check_row_lengths, pack_rows
 from dsel.families.svm.settings import (
     KERNELS,
     PARAMETERS,
@@ -25,16 +25,18 @@ from dsel.families.svm.settings import (
     split_svc,
 )
 
-SHARE: Final = 0.6
-"""Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
+MATRIX_SHARE: Final = 0.6
+"""Part of a task's memory for the kernel matrix; the rest is for copied rows and
+votes."""
 
 
 @dataclass(frozen=True)
 class KernelSVMFamily(Family):
-    """SVCs, alone or at the end of a pipeline, that differ in C share one kernel.
+    """SVCs, alone or at the end of a pipeline; those that differ in C share a kernel.
 
-    A fit takes the steps of libsvm, so it depends on its training rows and its own C,
-    on nothing else; the values of C share the steps that none of them stops.
+    A fit takes exactly the steps of libsvm, so it depends only on its training rows and
+    its C. Several values of C share their first steps, up to the first step that the
+    smaller C stops.
     """
 
     name: ClassVar[str] = "kernel SVM"
@@ -45,19 +47,20 @@ class KernelSVMFamily(Family):
         _, prefix, svc = split_svc(estimator)
         if type(svc) is not SVC:
             return ""
-        others = set(self.fit_params) - {f"{prefix}sample_weight"}
-        is_own = callable(svc.kernel)
-        is_known = is_own or svc.kernel in KERNELS
+        unknown_params = set(self.fit_params) - {f"{prefix}sample_weight"}
+        is_function = callable(svc.kernel)
+        is_known = is_function or svc.kernel in KERNELS
         is_inside = type(estimator) is Pipeline
         reasons = {
-            "the kernel is a function that only SVC can call": is_own,
+            "the kernel is a function that only SVC can call": is_function,
             f"the kernel {svc.kernel!r} is fitted by scikit-learn alone": not is_known,
             "probability=True needs libsvm's own fit": svc.probability is True,
             "break_ties=True predicts by confidences, not by votes": svc.break_ties,
             "a precomputed kernel inside a pipeline is changed by its other steps": (
-                is_inside and not is_own and svc.kernel == "precomputed"
+                is_inside and not is_function and svc.kernel == "precomputed"
             ),
-            f"the fit parameter {min(others, default='')!r} is not for the SVC": others,
+            f"the fit parameter {min(unknown_params, default='')!r} is not for the "
+            f"SVC": unknown_params,
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
@@ -74,38 +77,40 @@ class KernelSVMFamily(Family):
         kernels = set()
         for candidate in candidates:
             steps, _, svc = split_svc(candidate.estimator)
-            # What a pipeline makes of the rows is seen when it is fitted.
+            # The rows that a pipeline passes to its SVC are known only once it is
+            # fitted.
             check_svc(svc, None if steps else numbers(X))
             if not steps:
                 kernels.add(svc.kernel)
         for kernel in sorted(kernels):
             if kernel == "precomputed":
                 check_gram(numbers(X))
-            check_row_lengths(
-                numbers(X), kernel
-            )  # a fold must not fail what is chosen without it
+            # All rows are checked here, before the fits: a row that is too long must
+            # not fail the candidates on some folds only.
+            check_row_lengths(numbers(X), kernel)
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ only in C."""
-        found: dict[str, list[Candidate]] = {}
-        for candidate in sorted(candidates, key=lambda each: each.number):
+        groups: dict[str, list[Candidate]] = {}
+        for candidate in sorted(candidates, key=lambda candidate: candidate.number):
             steps, _, svc = split_svc(candidate.estimator)
-            others = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
-            found.setdefault(exact_text([steps, others]), []).append(candidate)
-        return [tuple(group) for group in found.values()]
+            params = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
+            groups.setdefault(exact_text([steps, params]), []).append(candidate)
+        return [tuple(group) for group in groups.values()]
 
     def remark(self, n_groups: int, n_rows: int) -> str:
-        """Return how many kernels there are, and their size."""
+        """Return the number and the size of the kernel matrices, as text."""
         size = 12 * n_rows**2 / 2**30
         return f"one kernel for all C and folds, {n_groups} in all, each {size:.2g} GiB"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise where the kernel matrix of all rows does not fit; see `Family`."""
-        needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
+        needed = int(4 * n_rows**2 / MATRIX_SHARE)
+        most = int((limit * MATRIX_SHARE / 4) ** 0.5)
         if limit < needed:
             raise MemoryError(
                 f"the memory of a task must hold the kernel matrix of {n_rows:,} "
-                f"labeled rows and what is made of it, {needed:,} bytes, got "
+                f"labeled rows and copies of parts of it, {needed:,} bytes, got "
                 f"{limit:,}; give each worker thread more memory, or use at most "
                 f"{most:,} labeled rows."
             )
@@ -113,7 +118,8 @@ class KernelSVMFamily(Family):
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
         """Return the bytes of the kernel matrices of some groups, and to compute them.
 
-        The base, distances or products in float64, is made from another of its size.
+        Distances or products in float64, and a temporary array of the same size, are
+        needed in addition to the float32 matrices.
         """
         return (4 * n_groups + 8 + 8) * n_rows**2
 
@@ -134,20 +140,20 @@ class KernelSVMFamily(Family):
         for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                found, labeled, failures = fits.fit(split, counts, column)
-                machines.append(found)
+                split_machines, labeled, failures = fits.fit(split, counts, column)
+                machines.append(split_machines)
                 row_sets[labeled.origin] = labeled
             except Exception as error:
                 failures = [error]
             for failure in failures:
                 for candidate in group:
-                    counts.failed(candidate.number, split.number, failure)
+                    counts.record_error(candidate.number, split.number, failure)
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
         return PackedSVMs(
             candidates=tuple(candidate.number for candidate in group),
             splits=tuple(split.number for split in splits),
             counts=counts,
-            row_sets=packed_rows([row_sets], machines),
+            row_sets=pack_rows([row_sets], machines),
             machines=tuple(machines),
             estimators={candidate.number: candidate.estimator for candidate in group},
             train_rows={split.number: split.train_rows for split in splits},
@@ -158,26 +164,26 @@ class KernelSVMFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> PackedSVMs:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = joined_order(fitted, candidates)
+        numbers, splits = join_order(fitted, candidates)
         wanted = set(numbers)
         machines = [
-            each.of(wanted)
-            for piece in fitted
-            for each in piece.machines
-            if wanted & set(each.candidates)
+            machines.of(wanted)
+            for group in fitted
+            for machines in group.machines
+            if wanted & set(machines.candidates)
         ]
         return PackedSVMs(
             candidates=numbers,
             splits=splits,
             counts=FitCounts.empty(len(numbers), len(splits)),
-            row_sets=packed_rows([piece.row_sets for piece in fitted], machines),
+            row_sets=pack_rows([group.row_sets for group in fitted], machines),
             machines=tuple(machines),
             estimators={
                 number: estimator
-                for piece in fitted
-                for number, estimator in piece.estimators.items()
+                for group in fitted
+                for number, estimator in group.estimators.items()
                 if number in wanted
             },
-            train_rows={t: rows for p in fitted for t, rows in p.train_rows.items()},
+            train_rows={t: rows for g in fitted for t, rows in g.train_rows.items()},
             classes=self.classes,
         )

@@ -14,7 +14,12 @@ from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts
 from dsel.families.prefixes import clone_estimator, fit_prefix, with_seeds
-from dsel.families.svm.decisions import DecisionWeights, decide, kernel_block, lay_out
+from dsel.families.svm.decisions import (
+    DecisionWeights,
+    arrange_duals,
+    decide,
+    kernel_block,
+)
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import RowsByClass, check_row_lengths, rows_by_class
 from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
@@ -22,7 +27,7 @@ from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 BLOCK_NBYTES: Final = 2**23
-"""Kernel blocks stay below this, so that what reads them finds them in the cache."""
+"""Bytes of a kernel block at most, so that it is still in the cache when it is read."""
 
 
 class GroupFit:
@@ -38,26 +43,27 @@ class GroupFit:
     ) -> None:
         self.family, self.X, self.y, self.budget = family, X, y, budget
         self.classes = family.classes
-        C_values = np.array([float(split_svc(each.estimator)[2].C) for each in group])
-        numbers = np.array([each.number for each in group])
-        # Ascending, since each C goes on from where the one before was first stopped
-        # by its bound.
-        self.places = np.lexsort((numbers, C_values))
-        """Of the candidates in ascending order of C."""
-        self.candidates = tuple(group[place].number for place in self.places)
-        self.C_values = C_values[self.places]
+        C_values = np.array([float(split_svc(c.estimator)[2].C) for c in group])
+        numbers = np.array([c.number for c in group])
+        # In ascending order, because the solver starts each C where the bound of the
+        # next smaller one first stopped a step.
+        self.order = np.lexsort((numbers, C_values))
+        """Positions of the candidates in the group, in ascending order of C."""
+        self.candidates = tuple(group[i].number for i in self.order)
+        self.C_values = C_values[self.order]
         self.steps, prefix, self.svc = split_svc(group[0].estimator)
         weights = family.fit_params.get(f"{prefix}sample_weight")
         weights = np.ones(len(y)) if weights is None else weights
         self.sample_weight = np.asarray(weights, dtype=np.float64)
         self.kernel: Any = None
         self.gram: Any = None
-        """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
-        self.as_given: RowsByClass | None = None
+        """Kernel values of all rows with all rows, in float32 as in libsvm's cache."""
+        self.untransformed: RowsByClass | None = None
+        """The labeled rows where no step transforms them, the same for all splits."""
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
             origin = f"{'values' if n_values else 'rows'}-{content_hash(X, y)}"
-            self.as_given = budget.get(
+            self.untransformed = budget.get(
                 f"svm-{origin}",
                 lambda: rows_by_class(
                     y,
@@ -75,14 +81,14 @@ class GroupFit:
     ) -> tuple[Machines, RowsByClass, list[Exception]]:
         """Fit all candidates on a split, and write their errors into the counts.
 
-        Beside the machines are their labeled rows, and what was raised on test rows.
+        Returns the machines, their labeled rows, and the exceptions from test rows.
         """
         self.family.check_budget(len(self.y), self.budget.limit)
         svc, train = self.svc, split.train_rows
         of_classes, weights = weights_of(
             svc, self.classes[self.y[train]], self.sample_weight[train]
         )
-        labeled, tests = self.as_given, tuple[Any, ...]()
+        labeled, tests = self.untransformed, tuple[Any, ...]()
         if labeled is None:
             front = with_seeds(
                 clone_estimator(Pipeline(self.steps)),
@@ -107,29 +113,29 @@ class GroupFit:
                 steps=steps,
                 takes_frames=isinstance(self.X, Frame),
             )
-        places = labeled.places_of(train)
-        by_place = np.argsort(places)
-        kernel = resolve_kernel(svc, labeled.rows[places[by_place]])
+        positions = labeled.positions(train)
+        order = np.argsort(positions)
+        kernel = resolve_kernel(svc, labeled.rows[positions[order]])
         if kernel != self.kernel or labeled is not self.labeled:
             self._compute_kernel(kernel, labeled)
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
-        by_place = by_place[weights[by_place] > 0]
+        order = order[weights[order] > 0]
         machines, gaps = self._solve(
-            split, places[by_place], weights[by_place], of_classes
+            split, positions[order], weights[order], of_classes
         )
-        duals, errors, refused = lay_out(machines, labeled), [], []
-        for place, part in enumerate(split.tests):
+        duals, errors, failures = arrange_duals(machines, labeled), [], []
+        for i, part in enumerate(split.tests):
             try:
-                seen = tests[place] if tests else None
-                if isinstance(seen, Exception):
-                    raise seen
+                transformed = tests[i] if tests else None
+                if isinstance(transformed, Exception):
+                    raise transformed
                 if tests and len(part):
-                    seen = check_row_lengths(seen, svc.kernel)
-                errors.append(self._count_errors(duals, part, seen))
-            except Exception as error:  # all rows of the part are wrong
-                errors.append(np.full(len(self.places), len(part)))
-                refused.append(error)
-        counts.record((self.places, column), *errors)
+                    transformed = check_row_lengths(transformed, svc.kernel)
+                errors.append(self._count_errors(duals, part, transformed))
+            except Exception as error:  # all rows of the part count as errors
+                errors.append(np.full(len(self.order), len(part)))
+                failures.append(error)
+        counts.record((self.order, column), *errors)
         for number, gap in zip(self.candidates, gaps, strict=True):
             if gap >= svc.tol:
                 counts.messages[number, split.number] = (
@@ -137,27 +143,28 @@ class GroupFit:
                     f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "
                     f"max_iter."
                 )
-        return machines, labeled, refused
+        return machines, labeled, failures
 
     def _compute_kernel(self, kernel: Kernel, labeled: RowsByClass) -> None:
-        """Compute a kernel over labeled rows, which every C and all splits share.
+        """Compute the kernel matrix of labeled rows, which every C and split share.
 
         Raises ValueError where a kernel value is too large, or cannot be computed.
         """
-        self.kernel = self.gram = None  # let go of the old matrix before the new one
+        self.kernel = self.gram = None  # free the old matrix before making the new one
         budget, base = self.budget, None
         n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
         reference: ReferenceRows = budget.get(
             f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
         )
-        if 12 * n_rows**2 <= 0.8 * budget.limit:  # base and matrix
+        if 12 * n_rows**2 <= 0.8 * budget.limit:  # float64 base and float32 matrix
             base = budget.get(
                 f"svm-base-{key}", lambda: reference.base_of(reference.rows)
             )
 
-        def make() -> NDArray[np.float32]:
+        def compute() -> NDArray[np.float32]:
             gram = np.empty((n_rows, n_rows), dtype=np.float32)
-            # All exponentials: to compute half of them and mirror that takes as long.
+            # All exponentials are computed: half of them and a mirrored copy take as
+            # long.
             step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
             for start in range(0, n_rows, step):
                 rows = slice(start, start + step)
@@ -165,53 +172,56 @@ class GroupFit:
                     block = base[rows]
                 else:
                     block = reference.base_of(reference.rows[rows])
-                    if kernel.base == DISTANCES:  # as where it is made in one piece
-                        places = np.arange(len(block))
-                        block[places, start + places] = 0.0
+                    if kernel.base == DISTANCES:
+                        # Distances of rows to themselves are exactly 0 where the base
+                        # is made in one piece; blocks must not differ from it.
+                        diagonal = np.arange(len(block))
+                        block[diagonal, start + diagonal] = 0.0
                 gram[rows] = kernel.values(block)
             return gram
 
-        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make)
+        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
         if not largest <= np.finfo(np.float32).max:
             raise ValueError(
                 f"kernel values must be below 3.4e38, got {largest:.3g} for "
                 f"{kernel!r}; scale the features."
             )
-        own = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
+        norms = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
         self.kernel, self.labeled, self.reference = kernel, labeled, reference
         self.gram = gram
-        self.diagonal = kernel.diagonal(own)
-        """Kernel of all rows with themselves, which libsvm keeps without rounding."""
+        self.diagonal = kernel.diagonal(norms)
+        """Kernel of all rows with themselves in float64, which libsvm uses, too."""
 
     def _solve(
-        self, split: Split, places: Integers, weights: Floats, of_classes: Floats
+        self, split: Split, positions: Integers, weights: Floats, of_classes: Floats
     ) -> tuple[Machines, Floats]:
-        """Solve all pairs of classes for every C; return remaining KKT violations, too.
+        """Solve all pairs of classes for every C; also return the KKT violations left.
 
-        `places` of the training rows ascend, `weights` are their factors of C. Support
-        vectors alone are kept, and equal solutions once.
+        `positions` of the training rows ascend, `weights` are their factors of C. Only
+        support vectors are kept, and equal solutions only once.
         """
         from dsel.families.svm import smo
 
-        numbers = self.labeled.numbers[places]
+        numbers = self.labeled.numbers[positions]
         present, firsts = np.unique(self.y[numbers], return_index=True)
-        starts = np.append(firsts, len(places))
+        starts = np.append(firsts, len(positions))
         coefs, offsets, steps, gaps = smo.solve_pairs(
             self.gram,
-            places,
+            positions,
             starts,
             weights,
-            self.diagonal[places],
+            self.diagonal[positions],
             self.C_values,
             float(self.svc.tol),
             int(self.svc.max_iter),
         )
-        # From some C on no variable meets its bound, and all machines are the same.
+        # From some C on no dual variable reaches its bound, and all solutions are
+        # equal.
         is_new = np.ones(len(self.candidates), dtype=np.bool_)
         is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
-        kept = coefs.any(axis=(1, 2))
+        is_support = coefs.any(axis=(1, 2))
         return Machines(
             split=split.number,
             rows_of=self.labeled.origin,
@@ -219,9 +229,9 @@ class GroupFit:
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
             present=present,
-            numbers=numbers[kept],
-            starts=np.concatenate(([0], np.cumsum(kept)))[starts],
-            coefs=np.ascontiguousarray(coefs[kept][:, :, is_new]),
+            numbers=numbers[is_support],
+            starts=np.concatenate(([0], np.cumsum(is_support)))[starts],
+            coefs=np.ascontiguousarray(coefs[is_support][:, :, is_new]),
             offsets=offsets[:, is_new],
             steps=steps,
             stopped=np.asarray((gaps >= self.svc.tol).any(axis=0)),
@@ -229,27 +239,29 @@ class GroupFit:
         ), gaps.max(axis=0, initial=0.0)
 
     def _count_errors(
-        self, duals: DecisionWeights, part: Integers, seen: Any
+        self, duals: DecisionWeights, part: Integers, transformed: Any
     ) -> Integers:
-        """Return the errors on some labeled rows, (n_candidates,).
+        """Count the errors on some labeled rows, (n_candidates,).
 
-        `seen` are the rows as the machines see them, or None where they are among the
-        rows of the kernel.
+        `transformed` are these rows as input of the SVMs, or None where they are among
+        the rows of the kernel matrix.
         """
         kernel, reference, starts = self.kernel, self.reference, self.labeled.starts
         models = np.arange(duals.machines.n_models)
-        wrong = np.zeros_like(models)
-        at = self.labeled.places_of(part) if seen is None else part
+        n_errors = np.zeros_like(models)
+        positions = self.labeled.positions(part) if transformed is None else part
         step = max(16, BLOCK_NBYTES // (8 * max(1, len(self.gram))))
         for start in range(0, len(part), step):
-            mine = slice(start, start + step)
-            if seen is None:
-                rows, values = reference.rows[at[mine]], self.gram[at[mine]]
+            block_rows = slice(start, start + step)
+            if transformed is None:
+                at = positions[block_rows]
+                rows, values = reference.rows[at], self.gram[at]
             else:
-                rows = seen[mine]
+                rows = transformed[block_rows]
                 values = kernel.values(reference.base_of(rows)).astype(np.float32)
             block = kernel_block(kernel, reference, rows, values, starts)
-            own = self.y[part[mine]]
-            codes = decide(block, duals, np.arange(len(own)), models, own)
-            wrong += np.count_nonzero(codes != own, axis=1)
-        return wrong[duals.machines.model_of]
+            # The true class is the best first guess: most predictions are right.
+            truth = self.y[part[block_rows]]
+            codes = decide(block, duals, np.arange(len(truth)), models, truth)
+            n_errors += np.count_nonzero(codes != truth, axis=1)
+        return n_errors[duals.machines.model_of]

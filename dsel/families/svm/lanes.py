@@ -1,8 +1,9 @@
 """Loops that LLVM does not vectorize by itself, as explicit vector instructions.
 
-For votes it would have to know that the arrays that are written are none of those that
-are read; for steps of SMO it does not look for the place of a maximum. Imported only
-inside functions that run compiled code, as everything that imports numba.
+LLVM does not vectorize the loops of votes, because it cannot prove that the arrays that
+are written and read do not overlap, nor the search for the position of a maximum in a
+step of SMO. Like everything that imports numba, this module is imported only inside
+functions that run compiled code.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,28 +20,28 @@ if TYPE_CHECKING:
     from numba.core.typing.context import Context
     from numba.core.typing.templates import Signature
 
-LANES = 16  # models of which products are taken at a time
-ROWS = 4  # rows of which products are taken at a time
-SUMS = 4  # sums whose sum is a row's product
-WIDTH = 16  # rows of a machine of which gains are taken at a time
-AHEAD = 16  # blocks between what is read of a kernel row and what is asked for
+LANES = 16  # models per vector in matrix products
+ROWS = 4  # rows per call in matrix products
+SUMS = 4  # partial sums of a row's product, so that additions need not wait
+WIDTH = 16  # rows per vector in steps of SMO
+AHEAD = 16  # blocks by which a kernel row is prefetched
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SIZE = ir.IntType(64)
 REAL = ir.DoubleType()
 FAST: Any = ("nnan", "nsz")
-"""What may be assumed of numbers: no NaN comes in, and infinities stay defined, since
-masks are 0 and -inf. Nothing here may change a rounding."""
+"""LLVM's fast-math flags: NaN does not occur; infinities do, because masks are 0 and
+-inf. Flags that change a rounding must not be added."""
 alloca: Any = cgutils.alloca_once_value
 for_range: Any = cgutils.for_range
 insert: Any = cgutils.get_or_insert_function
 
 
-def compiled(
+def compile_with(
     *, fast: bool = False, inline: str = "never"
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles, and caches where any folder can be written.
+    """Return a decorator that compiles by numba, with a cache on disk if possible.
 
-    With `fast` comparisons may assume what `FAST` says.
+    With `fast` the flags `FAST` apply to comparisons.
     """
     options: dict[str, Any] = {
         "nogil": True,
@@ -130,7 +131,7 @@ class Lanes:
     def last_largest(
         self, n_blocks: ir.Value, values_of: Callable[[ir.Value], ir.Value]
     ) -> Any:
-        """Return the last place of the largest value in blocks of `count` values.
+        """Return the last position of the largest value in blocks of `count` values.
 
         `values_of` takes the number of a block and returns its values, without NaN.
         """
@@ -195,7 +196,8 @@ def _add_products(
         starts = [lanes.start(0, builder.mul(number, width)) for number in numbers]
         kind = ir.VectorType(starts[0].type.pointee, LANES)
         zero = ir.Constant(kind, [0.0] * LANES)
-        # Sums that are added to in turn do not wait for each other, and round less.
+        # Additions to different partial sums do not wait for each other, and shorter
+        # sums round less.
         sums = [[alloca(builder, zero) for _ in starts] for _ in range(SUMS)]
 
         def add(t: ir.Value, totals: Sequence[ir.Value]) -> None:
@@ -225,7 +227,7 @@ def _add_products(
 
 
 class At(IntEnum):
-    """Places of the arguments of `compare_lanes`, which compiled code has in a list."""
+    """Positions of the arguments of `compare_lanes`, which numba passes as a list."""
 
     FIRST = 0
     SECOND = 1
@@ -258,11 +260,12 @@ def _compare_lanes(
 ) -> Any:
     """Add the decisions between two classes i < j to the votes of both.
 
-    `first` and `second` are what the support vectors of either add to the decisions,
-    `bound` is as `decisions.Layout.bounds`, and `sizes` are the peaks of both and the
-    error of the row. `sign` is 1 if the class that is compared is i, else -1; `other`
-    is the place of the other one. Updated are the fewest and most pairs that either
-    class may win, the class with the smallest decision, and that.
+    `first` and `second` are the sums over the support vectors of either class, `bound`
+    is that of `decisions.PairTerms.bounds`, and `sizes` are the peaks of both classes
+    and the error of the row. `sign` is 1 if the class that is compared is i, else -1;
+    `other` is the position of the other class. Updated are the fewest and most pairs
+    that either class may win, and the rival, which is the class with the smallest
+    decision value, with this value.
     """
 
     def emit(
@@ -333,11 +336,13 @@ def _best_partner(
     residual: types.Type,
     fall: types.Type,
 ) -> Any:
-    """Return the last row that gains most if paired with the first one, and the gap.
+    """Return the row that gains most if paired with the first one, and the gap.
 
-    `best` and `own` are the first row's residual and its kernel with itself, `row` is
-    its kernel row. The others are of all rows, in whole blocks of WIDTH; `fall` is 0
-    or, for rows that may not fall, -inf.
+    This is the second-order choice of the working set by Fan, Chen and Lin (2005);
+    among equals the last row wins, as in libsvm. `best` and `own` are the first row's
+    residual and its kernel with itself, `row` is its kernel row. `diagonal`, `residual`
+    and `fall` have all rows, in whole blocks of WIDTH; `fall` is 0, or -inf for rows
+    that must not fall. The gap is the KKT violation.
     """
 
     def emit(
@@ -367,8 +372,8 @@ def _best_partner(
             return builder.fdiv(builder.fmul(ahead, ahead), curvature)
 
         partner = lanes.last_largest(lanes.n_blocks(4), gains_of)
-        found = [partner, lanes.largest(builder.load(gap))]
-        return context.make_tuple(builder, signature.return_type, found)
+        results = [partner, lanes.largest(builder.load(gap))]
+        return context.make_tuple(builder, signature.return_type, results)
 
     pair: Any = types.Tuple([types.intp, types.float64])
     kinds = (types.float64, types.float64, row, diagonal, residual, fall)
@@ -384,9 +389,10 @@ def _subtract_rows(
     residual: types.Type,
     rise: types.Type,
 ) -> Any:
-    """Subtract kernel rows times changes; return the last row of largest residual.
+    """Subtract kernel rows times changes from the residuals; return the largest's row.
 
-    `rise` is 0 or, for rows that are not to be returned, -inf.
+    `rise` is 0, or -inf for rows that must not rise and are never returned. The last of
+    several rows with the largest residual is returned, as in libsvm.
     """
 
     def emit(

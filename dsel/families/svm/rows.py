@@ -15,10 +15,13 @@ from dsel.kernels.reference_rows import squared_lengths
 if TYPE_CHECKING:
     from dsel.families.svm.machines import Machines
 
-MOST: Final[Mapping[str, float]] = {"linear": float(np.finfo(np.float32).max)}
-"""Squared length of rows at most: libsvm keeps kernel values in float32 ..."""
-MOST_OF_OTHERS: Final = float(np.finfo(np.float64).max) / 4
-"""... and squared distances are up to four times as large."""
+MAX_SQUARED_NORM: Final[Mapping[str, float]] = {
+    "linear": float(np.finfo(np.float32).max)
+}
+"""Largest squared norm of a row by kernel; libsvm keeps kernel values in float32."""
+MAX_SQUARED_NORM_OTHERWISE: Final = float(np.finfo(np.float64).max) / 4
+"""Largest squared norm for other kernels: squared distances are up to four times as
+large, and computed in float64."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class RowsByClass:
     """Labeled rows sorted by class, as input of the SVMs of one split or of all."""
 
     origin: str
-    """What tells rows of some labeled rows and steps from those of others."""
+    """Cache key of these rows and the steps that transformed them."""
     steps: Sequence[tuple[str, Any]]
     """Fitted steps before the SVC."""
     numbers: Integers
@@ -34,14 +37,15 @@ class RowsByClass:
     starts: Integers
     """Where each class code begins, and the end, (n_classes + 1,)."""
     rows: Any
-    """The rows, float64, dense or CSR; for a precomputed kernel its values."""
+    """The rows, float64, dense or CSR; for a precomputed kernel the kernel values."""
     n_values: int = 0
-    """How many labeled rows the columns are, of a precomputed kernel; 0 of others."""
+    """Number of columns of a precomputed kernel, one for each labeled row; 0 for other
+    kernels."""
     takes_frames: bool = False
-    """Whether the steps make numbers of data frames."""
+    """Whether the steps turn data frames into numbers."""
 
-    def places_of(self, numbers: Integers) -> Integers:
-        """Return the positions of labeled rows, by their row numbers."""
+    def positions(self, numbers: Integers) -> Integers:
+        """Return the positions of labeled rows in `rows`, by their row numbers."""
         order = np.argsort(self.numbers)
         return order[np.searchsorted(self.numbers, numbers, sorter=order)]
 
@@ -69,7 +73,7 @@ def check_row_lengths(rows: Any, kernel: str) -> Any:
     rows = as_floats(rows)
     with np.errstate(over="ignore"):
         longest = float(squared_lengths(rows).max(initial=0.0))
-    most = MOST.get(kernel, MOST_OF_OTHERS)
+    most = MAX_SQUARED_NORM.get(kernel, MAX_SQUARED_NORM_OTHERWISE)
     if kernel != "precomputed" and not longest <= most:
         raise ValueError(
             f"squared lengths of rows in `X` and `pool` must be below {most:.2g} for "
@@ -78,26 +82,27 @@ def check_row_lengths(rows: Any, kernel: str) -> Any:
     return rows
 
 
-def packed_rows(
-    pieces: Sequence[Mapping[str, RowsByClass]], machines: Sequence["Machines"]
+def pack_rows(
+    row_sets: Sequence[Mapping[str, RowsByClass]], machines: Sequence["Machines"]
 ) -> dict[str, RowsByClass]:
     """Return the support vectors of the SVMs, by `RowsByClass.origin`."""
-    needed: dict[str, list[Integers]] = {}
-    for each in machines:
-        needed.setdefault(each.rows_of, []).append(each.numbers)
+    support: dict[str, list[Integers]] = {}
+    for svms in machines:
+        support.setdefault(svms.rows_of, []).append(svms.numbers)
     packed = {}
-    for origin, wanted in needed.items():
-        several = [piece[origin] for piece in pieces if origin in piece]
-        first = several[0]
+    for origin, wanted in support.items():
+        sources = [row_set[origin] for row_set in row_sets if origin in row_set]
+        first = sources[0]
         n_classes = len(first.starts) - 1
         codes = np.concatenate(
-            [np.repeat(np.arange(n_classes), np.diff(each.starts)) for each in several]
+            [np.repeat(np.arange(n_classes), np.diff(s.starts)) for s in sources]
         )
-        numbers = np.concatenate([each.numbers for each in several])
+        numbers = np.concatenate([source.numbers for source in sources])
         _, places = np.unique(numbers, return_index=True)
         places = places[np.isin(numbers[places], np.concatenate(wanted))]
-        # Precomputed values come with the rows that are to be predicted.
-        tables = [each.rows[:, :0] if first.n_values else each.rows for each in several]
+        # Precomputed kernel values come with the rows that are predicted, so the
+        # columns are not stored.
+        tables = [s.rows[:, :0] if first.n_values else s.rows for s in sources]
         stack: Any = sparse.vstack if sparse.issparse(first.rows) else np.concatenate
         rows = stack(tables) if len(tables) > 1 else tables[0]
         rows = rows.tocsr() if sparse.issparse(rows) else rows

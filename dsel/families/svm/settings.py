@@ -20,12 +20,12 @@ KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
     "precomputed": lambda svc, gamma: Precomputed(),
     "rbf": lambda svc, gamma: Rbf(gamma),
 }
-"""What `kernel=` of an SVC names: from the SVC, and its gamma as a number."""
+"""Functions that make the kernel of an SVC from it and its gamma as a number."""
 OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
-"""Those that scikit-learn's SVC knows by name. A kernel that was added to `KERNELS` is
-given to it as a function, so this is not the list of these."""
+"""Kernels that scikit-learn's SVC knows by name. It is not the list of `KERNELS`: a
+kernel that is added there is passed to SVC as a function."""
 SYMMETRY: Final = 1e-8  # times the largest entry
-PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
+PARAMETERS: Final = tuple(SVC().get_params())  # `get_params` of each SVC takes .1 ms
 
 
 def split_svc(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
@@ -104,11 +104,11 @@ def weights_of(
     classes, codes = np.unique(labels, return_inverse=True)
     of_classes = np.ones(len(classes))
     if svc.class_weight is not None:
-        given = compute_class_weight(svc.class_weight, classes=classes, y=labels)
-        of_classes = np.asarray(given, dtype=np.float64)
+        factors = compute_class_weight(svc.class_weight, classes=classes, y=labels)
+        of_classes = np.asarray(factors, dtype=np.float64)
     weights = of_classes[codes] * sample_weight
-    lost = set(codes.tolist()) - set(codes[weights > 0].tolist())
-    if lost:
-        label = classes[min(lost)]
+    empty = set(codes.tolist()) - set(codes[weights > 0].tolist())
+    if empty:
+        label = classes[min(empty)]
         raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
     return of_classes, weights

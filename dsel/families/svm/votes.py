@@ -1,7 +1,7 @@
 """Compiled part of one-against-one voting; imported only where votes are counted.
 
-Classes i < j of the pair number p: a decision above zero is a vote for i, any other
-one for j; the first class with the most votes wins. Both rules are libsvm's.
+For a pair of classes i < j a decision value above zero is a vote for i, any other value
+a vote for j; the first class with the most votes wins. Both rules are libsvm's.
 """
 
 from math import factorial
@@ -15,46 +15,46 @@ from dsel.families.svm.lanes import (
     ROWS,
     add_products,
     compare_lanes,
-    compiled,
+    compile_with,
     larger,
 )
 
 if TYPE_CHECKING:
-    from dsel.families.svm.decisions import Layout
+    from dsel.families.svm.decisions import PairTerms
 
 EPS = 2.0**-52
 TERMS = tuple(np.float32(1 / factorial(n)) for n in range(1, 11))
 
 
-@compiled(fast=True)
+@compile_with(fast=True)
 def flush_to_peaks(
     values: Singles, starts: Integers, least: float, peaks: Singles
 ) -> Any:
     """Set values below `least` to 0, and write each row's largest value by class.
 
     `values` is (n_rows, n_columns), `starts` where each class begins among the columns
-    and the end, `peaks` (n_classes, n_rows). Processors multiply numbers that are
-    nearly too small for their type a hundred times as slowly.
+    and the end, `peaks` (n_classes, n_rows). Processors multiply subnormal numbers a
+    hundred times as slowly.
     """
-    nothing = least - least  # of the type of the values, without which nothing is fast
+    nothing = least - least  # 0 of the type of the values; another type would be slow
     for r in range(len(values)):
         for code in range(len(peaks)):
-            mine = values[r, starts[code] : starts[code + 1]]
+            part = values[r, starts[code] : starts[code + 1]]
             peak = nothing
-            for t in range(len(mine)):
-                size = abs(mine[t])
-                mine[t] = mine[t] if size >= least else nothing
+            for t in range(len(part)):
+                size = abs(part[t])
+                part[t] = part[t] if size >= least else nothing
                 peak = larger(peak, size)
             peaks[code, r] = peak
 
 
-@compiled()
-def exponentials_less_one(distances: Singles, gamma: float, found: Singles) -> Any:
+@compile_with()
+def exponentials_less_one(distances: Singles, gamma: float, out: Singles) -> Any:
     """Write exp(-gamma d) - 1 for distances d with gamma d <= 1, (n_rows, n_columns).
 
-    Of x = gamma d in float32 the sum of (-x)^n / n! from n = 1 to 10. What is left out
-    is below x / 11!, and each sum rounds less than the one around it: see
-    `dsel.families.svm.decisions`.
+    With x = gamma d in float32 it is the sum of (-x)^n / n! from n = 1 to 10, by
+    Horner's rule. The remainder is below x / 11!, and inner sums round less than outer
+    ones: see `dsel.families.svm.decisions`.
     """
     for r in range(len(distances)):
         for t in range(distances.shape[1]):
@@ -62,10 +62,10 @@ def exponentials_less_one(distances: Singles, gamma: float, found: Singles) -> A
             rest = TERMS[-1]
             for n in range(len(TERMS) - 2, -1, -1):
                 rest = TERMS[n] + x * rest
-            found[r, t] = x * rest
+            out[r, t] = x * rest
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """State and working memory of `settle` for some rows."""
 
     fewest: Shorts
@@ -74,56 +74,57 @@ class Room(NamedTuple):
     tried: Bools
     """Whether each class was compared with all others, (n_rows, n_classes)."""
     terms: Singles
-    """What each class of a pair adds to the decisions, (2, ROWS * LANES)."""
+    """Sums over the support vectors of each class of a pair, (2, ROWS * LANES)."""
     rivals: Shorts
     """The class farthest ahead of the one compared, or least behind, (ROWS, LANES)."""
     leads: Floats
-    """By how much the class that is compared is ahead of the rival."""
+    """Lead of the class that is compared over the rival."""
     sizes: Floats
     """Peaks of both classes, and the error of the row."""
     places: Integers
-    """Rows of the block of which products are taken, (ROWS,)."""
+    """Row numbers in the block of the rows that are compared, (ROWS,)."""
 
 
-@compiled()
-def write_layout(
+@compile_with()
+def write_terms(
     coefs: Floats,
     starts: Integers,
     columns: Integers,
     first: int,
-    layout: "Layout",
+    pairs: "PairTerms",
     sums: Floats,
 ) -> Any:
     """Arrange LANES models, beginning with the first; return the number of terms.
 
     `coefs` and `starts` are those of `machines.Machines`, `columns` the column of the
-    kernel values for each of their rows, `first` the number of the first model. The
-    `decisions.Layout` is written to, and `sums`, zeros, (3, n_classes, n_classes - 1,
-    n_models): of absolute coefficients, how many are not 0, and of coefficients.
+    kernel values for each of their rows, `first` the number of the first model. Written
+    are the `decisions.PairTerms`, and `sums`, zeros, (3, n_classes, n_classes - 1,
+    n_models): the sum of absolute coefficients, the number of nonzero ones, and the sum
+    of coefficients.
     """
     size, n_others, n_models = 0, coefs.shape[1], sums.shape[3]
-    for piece in range(len(layout.starts) - 1):
+    for piece in range(len(pairs.starts) - 1):
         i, other = piece // n_others, piece % n_others
         for t in range(starts[i], starts[i + 1]):
             is_used = False
             for m in range(n_models):
                 coef = coefs[t, other, first + m]
-                layout.weights[size, m] = coef
+                pairs.weights[size, m] = coef
                 sums[0, i, other, m] += abs(coef)
                 sums[1, i, other, m] += coef != 0.0
                 sums[2, i, other, m] += coef
                 is_used = is_used or coef != 0.0
-            layout.columns[size] = columns[t]
+            pairs.columns[size] = columns[t]
             size += is_used
-        layout.starts[piece + 1] = size
+        pairs.starts[piece + 1] = size
     return size
 
 
-@compiled()
+@compile_with()
 def settle(
     values: Singles,
     rows: Integers,
-    layout: "Layout",
+    pairs: "PairTerms",
     peaks: Singles,
     errors: Floats,
     guess: Integers,
@@ -132,19 +133,19 @@ def settle(
 ) -> Any:
     """Find the winners of rows, of up to LANES models, that rounding cannot change.
 
-    Each row's guess is compared with all other classes; who wins all its pairs beyond
-    doubt is the winner whatever the other pairs say. Else the next class is compared,
-    until the pairs that are known leave one winner, or all are known.
+    Each row's guess is compared with all other classes. A class that clearly wins all
+    its pairs is the winner whatever the votes of the other pairs. Else the next class
+    is compared, until the known pairs leave one winner, or all pairs are known.
 
-    `values`, `peaks` and `errors` are of a `decisions.KernelBlock`, `rows` those of the
-    block that are asked, `layout` of the models, and `present` the code of each class.
-    `guess` has a class code for each row of the block. `codes`, (n_models, n_rows), are
-    -1 where a winner is asked for, and written there; they stay -1 where rounding could
-    make another one.
+    `values`, `peaks` and `errors` are those of a `decisions.KernelBlock`, `rows` the
+    rows of the block to decide, `pairs` the terms of the models, and `present` the code
+    of each class. `guess` has a class code for each row of the block. `codes`,
+    (n_models, n_rows), are -1 where a winner is wanted, and written there; they stay -1
+    where rounding could change the winner.
     """
     left, n_classes = len(rows), len(present)
     following, queue = np.zeros((2, left + ROWS), dtype=np.int64)
-    room = Room(
+    room = Workspace(
         np.zeros((left, n_classes, LANES), dtype=np.int16),
         np.full((left, n_classes, LANES), n_classes - 1, dtype=np.int16),
         np.zeros((left, n_classes), dtype=np.bool_),
@@ -168,42 +169,42 @@ def settle(
             for u in range(ROWS if size else 0):
                 queue[size + u] = queue[size - 1]
             for t in range(0, size, ROWS):
-                mine = queue[t : t + ROWS]
-                compare(values, rows, layout, peaks, errors, winner, mine, room)
+                four = queue[t : t + ROWS]
+                compare(values, rows, pairs, peaks, errors, winner, four, room)
                 for u in range(min(ROWS, size - t)):
-                    room.tried[mine[u], winner] = True
-                    guessed = next_guess(room, codes, present, mine[u], u, winner)
-                    following[mine[u]] = guessed
-                    left += guessed >= 0
+                    room.tried[four[u], winner] = True
+                    next_class = next_guess(room, codes, present, four[u], u, winner)
+                    following[four[u]] = next_class
+                    left += next_class >= 0
 
 
-@compiled(inline="always")
+@compile_with(inline="always")
 def compare(
     values: Singles,
     rows: Integers,
-    layout: "Layout",
+    pairs: "PairTerms",
     peaks: Singles,
     errors: Floats,
     winner: int,
-    mine: Integers,
-    room: Room,
+    four: Integers,
+    room: Workspace,
 ) -> Any:
     """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
 
-    `mine` says which of the rows asked, (ROWS,); the last may repeat.
+    `four` are indices of ROWS of the `rows`; the last index may repeat.
     """
-    columns, weights, starts = layout.columns, layout.weights, layout.starts
+    columns, weights, starts = pairs.columns, pairs.weights, pairs.starts
     rivals, leads, tried, terms = room.rivals, room.leads, room.tried, room.terms
     sizes, places, fewest, most = room.sizes, room.places, room.fewest, room.most
     n_classes = len(peaks)
     for u in range(ROWS):
-        places[u] = rows[mine[u]]
+        places[u] = rows[four[u]]
         for m in range(LANES):
             rivals[u, m], leads[u, m] = -1, np.inf
     for other in range(n_classes):
         known = True
         for u in range(ROWS):
-            known = known and tried[mine[u], other]
+            known = known and tried[four[u], other]
         if known or other == winner:
             continue
         i, j = min(winner, other), max(winner, other)
@@ -212,12 +213,13 @@ def compare(
             begin, end = starts[piece], starts[piece + 1]
             add_products(values, places, columns, begin, end, weights, terms[side])
             piece = back
-        bound = layout.bounds[i * (2 * n_classes - i - 1) // 2 + j - i - 1]
+        bound = pairs.bounds[i * (2 * n_classes - i - 1) // 2 + j - i - 1]
         sign = 1.0 if winner == i else -1.0
         for u in range(ROWS):
-            row = mine[u]
-            # The last row is repeated where they are fewer: it is entered once.
-            if tried[row, other] or (u > 0 and row == mine[u - 1]):
+            row = four[u]
+            # Where fewer than ROWS rows are left, the last one repeats; its votes must
+            # be counted once.
+            if tried[row, other] or (u > 0 and row == four[u - 1]):
                 continue
             sizes[0], sizes[1] = peaks[i, places[u]], peaks[j, places[u]]
             sizes[2] = errors[places[u]]
@@ -237,14 +239,14 @@ def compare(
             )
 
 
-@compiled(inline="always")
+@compile_with(inline="always")
 def next_guess(
-    room: Room, codes: Integers, present: Integers, row: int, u: int, winner: int
+    room: Workspace, codes: Integers, present: Integers, row: int, u: int, winner: int
 ) -> Any:
-    """Write a row's winners as far as they are known; return who is next, -1 for none.
+    """Write a row's known winners; return the class to compare next, -1 for none.
 
-    The first model without a winner says who is next: its rival, or else the class not
-    yet tried that may win most pairs. `u` is where the row's rivals stand.
+    The first model without a winner decides: its rival comes next, or else the class
+    not yet tried that may win most pairs. `u` is the index of the row in the rivals.
     """
     following, tried = -1, room.tried[row]
     for m in range(len(codes)):
@@ -266,9 +268,9 @@ def next_guess(
     return following
 
 
-@compiled(inline="always")
+@compile_with(inline="always")
 def known_winner(fewest: Shorts, most: Shorts, n_classes: int, row: int, m: int) -> Any:
-    """Return the class that wins whatever the pairs that are not known, -1 for none."""
+    """Return the class that wins whatever the unknown pairs vote, -1 for none."""
     best = 0
     for i in range(1, n_classes):
         best = i if fewest[row, i, m] > fewest[row, best, m] else best
@@ -279,7 +281,7 @@ def known_winner(fewest: Shorts, most: Shorts, n_classes: int, row: int, m: int)
     return best
 
 
-@compiled()
+@compile_with()
 def add_terms(
     values: Singles,
     columns: Integers,
@@ -292,10 +294,10 @@ def add_terms(
 ) -> Any:
     """Add each class's terms of cells in the order of the class's support vectors.
 
-    `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` as `write_layout`
-    has them, and each cell has a row and a model. `terms` and `limits` are zeros,
-    (n_classes, n_classes - 1, n_cells): there the sums are written, and what adding may
-    change.
+    `values` are (n_rows, n_columns), `columns`, `coefs` and `starts` are those of
+    `write_terms`, and each cell has a row and a model. `terms` and `limits` are zeros,
+    (n_classes, n_classes - 1, n_cells), to which the sums and bounds of their rounding
+    errors are written.
     """
     n_classes, n_others, _ = terms.shape
     for cell in range(len(rows)):

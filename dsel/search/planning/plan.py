@@ -35,7 +35,11 @@ from dsel.data.row_random import seed_from
 from dsel.data.splits import full_split
 from dsel.errors import warn_of_old_name
 from dsel.families.family import FIT_DONE
-from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.families.fit_arguments import (
+    check_fit_params,
+    check_pool_learners,
+    takes_pool,
+)
 from dsel.families.kinds import is_classifier
 from dsel.losses.by_value import find_column
 from dsel.losses.declared import DeclaredLosses, declare_losses
@@ -574,7 +578,7 @@ def plan_search(
     check_text((each.estimator for each in candidates), labeled.X)
     check_options_of_numbers(n_queries, baseline, is_regression=is_regression)
     rows = labeled.X  # as a baseline gets them
-    params = checked_params(fit_params, labeled.n_rows)
+    params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     column = find_column(
         report_by,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dsel.families.svm.decisions import cell_decisions, lay_out
+from dsel.families.svm.decisions import arrange_duals, cell_decisions
 from dsel.families.svm.lanes import LANES, ROWS, add_products
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.predict import ScoringPlan
@@ -44,13 +44,13 @@ def labeled_of(rows, y):
 
 @pytest.fixture
 def duals(machines):
-    return lay_out(machines, labeled_of(np.zeros((600, 1)), CODES))
+    return arrange_duals(machines, labeled_of(np.zeros((600, 1)), CODES))
 
 
 def blocks_of(rows, y, machines, seen):
     """Yield the kernel blocks of some rows, and the machines of each."""
     labeled = labeled_of(rows, y)
-    by_kernel = {each.kernel: [lay_out(each, labeled)] for each in machines}
+    by_kernel = {each.kernel: [arrange_duals(each, labeled)] for each in machines}
     reference = {DISTANCES: reference_rows(labeled.rows, DISTANCES)}
     for block in ScoringPlan(labeled, by_kernel, reference, ()).kernels(seen):
         yield block, by_kernel[block.kernel][0]
@@ -91,7 +91,7 @@ def in_float64(duals, values):
 
 def in_float32(duals, values, peaks, errors, less_one=False):
     """Decisions as votes in float32 take them, and the bounds of their errors."""
-    ((columns, weights, starts, bounds),) = (each[less_one] for each in duals.layouts)
+    ((columns, weights, starts, bounds),) = (each[less_one] for each in duals.terms)
     models, n_others = duals.machines.n_models, duals.machines.coefs.shape[1]
     terms = sums_of(values, columns, weights, starts)[..., :models].astype(float)
     bounds = bounds.reshape(-1, 5, LANES)[..., :models]
