@@ -125,8 +125,8 @@ RUNS_OF_UNABLE = {
     ("way", "words"),
     [
         ("raises", "it has no answer"),
-        ("two", "answer each row with one label, got labels of shape"),
-        ("few", "answer each row with one label, got labels of shape"),
+        ("two", "return one label for each row, got labels of shape"),
+        ("few", "return one label for each row, got labels of shape"),
     ],
 )
 def test_model__that_predicts_nowhere_is_an_error_with_its_reason(run, way, words):
