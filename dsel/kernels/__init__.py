@@ -1,12 +1,12 @@
 """Kernel functions, and the distances or products that all candidates share.
 
-Numbers in, numbers out, on numpy and scipy alone; float64 unless an array says
-otherwise.
+Functions take and return arrays, on numpy and scipy alone; numbers are float64 unless
+an input array has another type.
 
-Vocabulary: the *base* of a kernel is what kernels with other parameters share: squared
-distances, inner products, or the kernel values themselves where the user computed them.
-*Reference rows* are fixed rows, such as the labeled ones, and the base of other rows is
-computed with them.
+Vocabulary: the *base* is the array from which kernels with any parameters are computed:
+squared distances, inner products, or the kernel values themselves if the user computed
+them. *Reference rows* are fixed rows, such as the labeled ones; the base of other rows
+is computed with them.
 """
 
 from dsel.kernels.checking import check_kernel

@@ -1,7 +1,7 @@
 """A check for kernel functions that users add.
 
-A kernel need not be positive semi-definite: SVMs take others, and that of a polynomial
-of fractional degree is none.
+A kernel need not be positive semidefinite: SVMs take others, too, and a polynomial of
+fractional degree is an example.
 """
 
 from copy import deepcopy
@@ -22,12 +22,12 @@ def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
     kernel
         A member of `Kernel`, with all its parameters.
     n_rows, seed
-        Random rows that it is tried on. Their features are nonnegative.
+        Number and seed of the random rows of the check. Their features are nonnegative.
 
     Raises
     ------
     TypeError, ValueError
-        Saying which member of `Kernel` gives what it must not give.
+        With the method of `Kernel` that breaks the interface.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
     if not (is_dataclass(kernel) and isinstance(kernel, Kernel)):
         raise TypeError(f"{name} must be a frozen dataclass that inherits from Kernel.")
     if deepcopy(kernel) != kernel or hash(kernel) != hash(kernel):
-        raise ValueError(f"{name} must be equal to its copy: caches know it by that.")
+        raise ValueError(f"{name} must be equal to its copy, since it is a cache key.")
     if kernel.base not in (DISTANCES, PRODUCTS, VALUES):
         raise ValueError(f"{name}.base must be one of the bases, got {kernel.base!r}.")
     rows = np.random.default_rng(seed).random((n_rows, 3))
@@ -62,33 +62,33 @@ def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
 
 
 def _check_values(kernel: Kernel, base: Floats) -> Floats:
-    """Return kernel values; raise where types, shapes or the base are changed."""
+    """Return kernel values; raise where their type or shape is not that of the base."""
     name = type(kernel).__name__
     for dtype in (np.float32, np.float64):
-        given = base.astype(dtype)
-        found = kernel.values(given)
-        if found.dtype != dtype or found.shape != given.shape:
+        typed = base.astype(dtype)
+        values = kernel.values(typed)
+        if values.dtype != dtype or values.shape != typed.shape:
             raise ValueError(
-                f"{name}.values must keep type and shape of the base, got {found.dtype}"
-                f" {found.shape} for {given.dtype} {given.shape}."
+                f"{name}.values must keep type and shape of the base, got "
+                f"{values.dtype} {values.shape} for {typed.dtype} {typed.shape}."
             )
-        if not np.array_equal(given, base.astype(dtype)):
+        if not np.array_equal(typed, base.astype(dtype)):
             raise ValueError(f"{name}.values must not change the base.")
-    if not np.isfinite(found).all():
+    if not np.isfinite(values).all():
         raise ValueError(f"{name}.values must be finite.")
-    return np.asarray(found)
+    return np.asarray(values)
 
 
 def _check_rounding(kernel: Kernel, base: Floats, gram: Floats) -> None:
     """Raise where an error of the base changes values by more than `rounding`.
 
-    Votes are counted in float32 only where this bound proves the label, so that one
+    Votes of SVMs are counted in float32 where this bound proves the label, so a bound
     that is too small would change counts.
     """
     for error in (1e-6, 1e-3):
         errors = np.full(base.shape, error)
         relative, absolute = kernel.rounding(errors, np.abs(base) + error)
-        # Rounding of the values themselves comes in addition.
+        # The last term is the rounding of the values themselves.
         limit = relative * np.abs(gram) + absolute + 1e-12 * (1.0 + np.abs(gram))
         for sign in (-1, 1):
             moved = base + sign * error

@@ -1,8 +1,8 @@
 """Kernel functions of a base: squared distances, or inner products.
 
-To add one: a frozen dataclass with the methods of `Kernel`, and its line in `KERNELS`
-of `dsel.families.svm.settings`. Where scikit-learn's `SVC` has no kernel of that name,
-it has a `__call__`, too, which gives the kernel matrix of two tables.
+To add a kernel, write a frozen dataclass with the methods of `Kernel` and list it in
+`KERNELS` of `dsel.families.svm.settings`. A kernel that scikit-learn's `SVC` does not
+know by name also needs a `__call__` that returns the kernel matrix of two tables.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from dsel.kernels.reference_rows import (
 
 
 class Kernel:
-    """A kernel function of the base that all kernels of a grid share.
+    """Base class of kernel functions, which are computed from the shared base.
 
-    Members are frozen dataclasses of numbers; equal parameters make equal members.
+    Kernels are frozen dataclasses of numbers, so equal parameters make equal kernels.
 
     Examples
     --------
@@ -42,27 +42,27 @@ class Kernel:
         raise NotImplementedError
 
     def diagonal(self, base: Floats) -> Floats:
-        """Return the kernel of rows with themselves, from their squared lengths.
+        """Return the kernel of rows with themselves, from their squared norms.
 
-        For ``VALUES``, from the diagonal of the matrix that was given.
+        For ``VALUES`` the argument is the diagonal of the user's matrix.
         """
         return self.values(base)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values when the error of the base is `base_error`.
+        """Bound the error of kernel values from the error of the base.
 
         Parameters
         ----------
         base_error
-            Largest absolute error of the base, any shape; what was given has none.
+            Largest absolute error of the base, any shape; 0 for ``VALUES``.
         base_size
             Largest absolute value of the base, of the same shape.
 
         Returns
         -------
         relative, absolute
-            The error of a value k is at most ``relative * abs(k) + absolute``, beside
-            the few units in the last place of the last operation.
+            The error of a value k is at most ``relative * abs(k) + absolute``, apart
+            from a few units in the last place from the last operation.
         """
         return np.zeros_like(base_error), base_error
 
@@ -80,7 +80,7 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A kernel that the user computed: the table is the Gram matrix."""
+    """A kernel that the user computed; the table `X` is the Gram matrix."""
 
     base: ClassVar[str] = VALUES
 
@@ -108,7 +108,8 @@ class Polynomial(Kernel):
         scaled = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
         if float(self.degree).is_integer():
             return np.asarray(scaled ** int(self.degree))
-        # Products of nonnegative features are never below zero, sums of them neither.
+        # Products of nonnegative features and their sums are never negative, so this
+        # refuses only negative features or a negative coef0.
         lowest = scaled.min(initial=0.0)
         if lowest < 0:
             raise ValueError(
@@ -150,7 +151,8 @@ class Rbf(Kernel):
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """See `Kernel.rounding`."""
-        # Where rows are so far away that it overflows, nothing is known of them.
+        # Beyond this exponent the bound is useless anyway; capped, it does not
+        # overflow.
         relative = np.expm1(np.minimum(self.gamma * base_error, 500.0))
         return relative, np.zeros_like(base_error)
 
@@ -160,11 +162,12 @@ def errors_of(
 ) -> tuple[Floats, ...]:
     """Bound the rounding errors of kernel values in float64; see `Kernel.rounding`.
 
-    A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma. Let e
-    bound the error of squared distances within that reach of a row. Beyond it, the
-    longer one of two rows being at most the other one and their distance, an error is
-    below 1.5 e + d / 1000. So where gamma e <= 100 values are found to be below
-    exp(-640) there; else nothing is believed of the row.
+    A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma, the
+    reach. Let e bound the error of squared distances d within the reach of a row.
+    Beyond it the error is below 1.5 e + d / 1000, because the longer one of two rows is
+    at most the sum of the other one and their distance. So where gamma e <= 100, values
+    beyond the reach are computed as less than exp(-640); else the bound for the row is
+    so large that its values are not used.
     """
     reach = 800.0 / kernel.gamma if isinstance(kernel, Rbf) else np.inf
     return kernel.rounding(*reference.rounding(X, reach))

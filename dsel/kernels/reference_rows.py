@@ -12,13 +12,13 @@ from dsel.arrays import Floats
 DISTANCES: Final = "distances"
 PRODUCTS: Final = "products"
 VALUES: Final = "values"
-UNIT = np.finfo(np.float64).eps
-CACHED: Final = 2**14  # entries of a table that stay in the fastest caches
-SAMPLED: Final = 1000  # rows of which the middle is taken
+EPS = np.finfo(np.float64).eps
+CACHED: Final = 2**14  # entries of an array that stay in the fastest caches
+SAMPLED: Final = 1000  # rows from which medians are computed
 
 
 def squared_lengths(X: Any) -> Floats:
-    """Return the squared length of every row, shape (n_rows,)."""
+    """Return the squared norm of every row, shape (n_rows,)."""
     if issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
@@ -48,36 +48,37 @@ class ReferenceRows:
     """``DISTANCES``, ``PRODUCTS`` or ``VALUES``."""
     rows: Any
     """The rows, float64, dense or CSR."""
-    middle: NDArray[np.float64] | None
-    """What is subtracted from all rows before distances are taken, if anything."""
+    medians: NDArray[np.float64] | None
+    """Medians of the columns, which are subtracted from all rows before distances are
+    computed; None for products and sparse rows."""
     shifted: Any
-    """The rows less the middle, which changes no distance."""
+    """The rows minus the medians; distances are the same."""
     lengths: Floats
-    """Squared lengths of the shifted rows, (n_rows,)."""
+    """Squared norms of the shifted rows, (n_rows,)."""
 
     def shift(self, X: Any) -> Any:
         """Subtract the medians from rows."""
-        return X if self.middle is None else X - self.middle
+        return X if self.medians is None else X - self.medians
 
     def base_of(self, X: ArrayLike) -> Floats:
         """Return the base of rows and the fixed rows, (n_rows of X, n_rows).
 
-        Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative
-        becomes 0. A table with itself gives a symmetric matrix with a zero diagonal.
-        Where the user computed the kernel (``VALUES``), `X` already is the base.
+        Squared distances are |x|^2 + |z|^2 - 2 x.z; values that rounding makes negative
+        become 0. The base of the fixed rows themselves is symmetric, with a zero
+        diagonal. Where the user computed the kernel (``VALUES``), `X` is the base.
         """
         if self.kind == VALUES:
             return np.asarray(X, dtype=np.float64)
         same = X is self.rows
-        # Far from the origin |x|^2 and x.z nearly cancel: distances are taken about the
-        # middle.
+        # Far from the origin |x|^2 and x.z nearly cancel, so distances are computed
+        # after a shift by the medians.
         moved = self.shifted if same else self.shift(X)
         if self.kind == PRODUCTS:
             return inner_products(moved, self.shifted)
         lengths = self.lengths if same else squared_lengths(moved)
         base = inner_products(-2.0 * moved, self.shifted)
-        # The sum of both lengths first: so symmetry stays exact. A few rows at a time
-        # stay in the processor's cache.
+        # Adding the sum of both norms, not one after the other, keeps the matrix
+        # exactly symmetric. A few rows at a time stay in the processor's cache.
         step = max(1, CACHED // max(1, base.shape[1]))
         for start in range(0, len(base), step):
             rows = slice(start, start + step)
@@ -90,28 +91,29 @@ class ReferenceRows:
     def rounding(self, X: Any, reach: float = np.inf) -> tuple[Floats, Floats]:
         """Bound the error and the size of the base of each row, (n_rows,).
 
-        Only of squared distances up to `reach`; see `functions.errors_of`.
+        Distances count up to a squared distance of `reach`; see `functions.errors_of`.
         """
         if self.kind == VALUES:
-            nothing = np.zeros(X.shape[0])
-            return nothing, nothing
+            exact = np.zeros(X.shape[0])
+            return exact, exact
         lengths, longest = squared_lengths(self.shift(X)), self.lengths.max(initial=0.0)
         if self.kind == DISTANCES:
-            # Of two rows neither is longer than the other one and their distance.
+            # By the triangle inequality a row is at most as long as another one plus
+            # their distance.
             near = (np.sqrt(lengths) + np.sqrt(reach)) ** 2
             longest_near = (np.sqrt(longest) + np.sqrt(reach)) ** 2
             size = 2.0 * (np.minimum(lengths, longest_near) + np.minimum(longest, near))
         else:
             size = np.sqrt(lengths * longest)
-        # A dot product of p terms rounds by at most p units of its size; the rest is
-        # for shift, lengths and sum, with room.
-        return 2.0 * UNIT * (self.rows.shape[1] + 4) * size, size
+        # A dot product of p terms is off by at most p eps times its size; 4 more cover
+        # the shift, the norms and the sum.
+        return 2.0 * EPS * (self.rows.shape[1] + 4) * size, size
 
     def exact_base_of(self, x: Any) -> Floats:
         """Return the base of one row, (n_rows,), independent of other rows.
 
-        Sums are taken in an order that depends on the number of columns alone; in a
-        matrix product the rounding depends on the rows beside.
+        Sums are added in an order that depends on the number of columns alone, unlike
+        in a matrix product, whose rounding depends on the number of rows.
         """
         x = np.ravel(x.toarray() if issparse(x) else x).astype(np.float64)
         if self.kind == VALUES:
@@ -124,17 +126,19 @@ class ReferenceRows:
             return np.asarray(np.maximum(distances, 0.0))
         if self.kind == PRODUCTS:
             return np.asarray((self.rows * x).sum(axis=1))
-        difference = self.rows - x  # no cancellation at all: differences first
+        difference = self.rows - x  # differences first: no cancellation
         with np.errstate(over="ignore"):
             return np.asarray((difference * difference).sum(axis=1))
 
 
 def reference_rows(rows: Any, kind: str) -> ReferenceRows:
-    """Prepare fixed rows, float64, dense or CSR; `kind` as `Kernel.base` names it."""
+    """Return fixed rows, float64, dense or CSR, prepared for a `Kernel.base`."""
     if kind == VALUES:
         return ReferenceRows(kind, rows, None, rows, np.zeros(0))
     centered = kind == DISTANCES and not issparse(rows) and rows.shape[0] > 0
-    # Unlike a mean it stays among the rows where one of them holds a fill value.
-    middle = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0) if centered else None
-    shifted = rows if middle is None else rows - middle
-    return ReferenceRows(kind, rows, middle, shifted, squared_lengths(shifted))
+    # Medians, not means: a huge fill value in one row would move a mean far away.
+    medians = None
+    if centered:
+        medians = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0)
+    shifted = rows if medians is None else rows - medians
+    return ReferenceRows(kind, rows, medians, shifted, squared_lengths(shifted))

@@ -1,4 +1,4 @@
-r"""Regularized least squares: leave-one-out for all rows from one factorization.
+r"""Leave-one-out residuals of regularized least squares from one factorization.
 
 Three models share one algebra. With design X (n x b), targets y and the penalty's
 matrix M (n x n),
@@ -43,9 +43,9 @@ from dsel.kernels.reference_rows import squared_distances
 
 EPS: Final = float(np.finfo(np.float64).eps)
 NARROWEST: Final = 1e-150
-"""Below this width the square underflows; kernels of rows that differ are 0."""
+"""Below this width its square underflows; kernels of different rows are 0 there."""
 COPIES: Final = 4
-"""Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
+"""Matrices of n x n in memory during a decomposition: gram, vectors, workspace."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Spectrum:
     vectors: Floats
     """Q, orthogonal, shape (n, n)."""
     values: Floats
-    """mu, shape (n,), in no particular order; what is below 0 is rounding."""
+    """mu, shape (n,), in no particular order; negative values are rounding errors."""
 
     def rounding_limit(self) -> float:
         """Return n eps max(mu): eigenvalues below it may be rounding errors of 0."""
@@ -63,7 +63,7 @@ class Spectrum:
         return len(self.values) * EPS * largest
 
     def is_singular(self) -> bool:
-        """Whether M is singular up to rounding."""
+        """Return whether M is singular up to rounding."""
         return bool(self.values.min() <= self.rounding_limit())
 
 
@@ -80,8 +80,7 @@ def gaussian_kernel(rows: ArrayLike, centers: Any, *, width: float) -> Floats:
 def gaussian_gram(rows: ArrayLike, *, width: float) -> Floats:
     """Return the Gram matrix of rows.
 
-    It is exactly symmetric, whatever order a product summed in, with ones on the
-    diagonal.
+    It is exactly symmetric with ones on the diagonal, in whatever order BLAS sums.
     """
     gram = gaussian_kernel(rows, rows, width=width)
     gram = (gram + gram.T) / 2.0
@@ -100,15 +99,16 @@ def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
 
 
 def whitening(centers: Floats, *, width: float) -> Floats:
-    """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
+    """Return W with W W' = K^+, so that the RKHS norm is the norm of coefficients.
 
-    K is the kernel of the b centers with themselves; the shape is (b, r), r its
-    numerical rank.
+    K is the kernel matrix of the b centers; W has the shape (b, r), r the numerical
+    rank of K. With the design K(x, Z) W the penalty is that of ordinary ridge
+    regression.
     """
     spectrum = decompose_gram(gaussian_gram(centers, width=width), penalty="rkhs")
-    # Smaller ones are rounding: duplicate centers span fewer dimensions.
-    kept = spectrum.values > spectrum.rounding_limit()
-    return np.asarray(spectrum.vectors[:, kept] / np.sqrt(spectrum.values[kept]))
+    # Duplicate centers span fewer dimensions; their eigenvalues are rounding errors.
+    is_kept = spectrum.values > spectrum.rounding_limit()
+    return np.asarray(spectrum.vectors[:, is_kept] / np.sqrt(spectrum.values[is_kept]))
 
 
 def check_memory(n_rows: int) -> None:
@@ -137,8 +137,9 @@ class DualSolution:
     """G y, shape (n, n_outputs, n_lam)."""
     intercept: Floats
     """(1'G y) / (1'G 1), shape (n_outputs, n_lam); zero without an intercept."""
-    taken: Floats
-    """(G 1) / root(1'G 1), shape (n, n_lam); zero without an intercept."""
+    intercept_vector: Floats
+    """(G 1) / root(1'G 1), shape (n, n_lam), whose outer product is G - G~; zero
+    without an intercept."""
 
 
 def solve_dual(
@@ -154,9 +155,10 @@ def solve_dual(
     is singular; with `fit_intercept` the model has an unpenalised constant.
     """
     mu = spectrum.values[:, np.newaxis]
-    # Rounding makes some mu negative, by less than any lam that is not below it.
+    # Rounding makes some mu slightly negative; lam / 2 keeps the sum positive for every
+    # lam above the rounding limit.
     inverse = 1.0 / np.maximum(mu + regularizations, regularizations / 2.0)
-    # An intercept absorbs any shift of the targets, and near 0 they keep more digits.
+    # An intercept absorbs any shift of the targets; targets near 0 keep more digits.
     shift = y[0] if fit_intercept else np.zeros(y.shape[1])
     vectors = spectrum.vectors
     # G y = Q (r * Q'y) for all outputs and lam in one matrix product.
@@ -165,11 +167,11 @@ def solve_dual(
     # G~ y = G y - G 1 (1'G y) / (1'G 1).
     sums = vectors.sum(axis=0)[:, np.newaxis]
     total = (inverse * sums**2).sum(axis=0)
-    taken = fit_intercept * (vectors @ (inverse * sums)) / np.sqrt(total)
+    outer = fit_intercept * (vectors @ (inverse * sums)) / np.sqrt(total)
     constant = fit_intercept * values.sum(axis=0) / total
-    values -= taken[:, np.newaxis, :] * (constant * np.sqrt(total))
+    values -= outer[:, np.newaxis, :] * (constant * np.sqrt(total))
     intercept = constant + shift[:, np.newaxis]
-    return DualSolution(spectrum, inverse, values, intercept, taken)
+    return DualSolution(spectrum, inverse, values, intercept, outer)
 
 
 def leave_one_out_residuals(solution: DualSolution) -> Floats:
@@ -179,7 +181,7 @@ def leave_one_out_residuals(solution: DualSolution) -> Floats:
     """
     # G_jj = sum_i Q_ji^2 r_i.
     diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
-    diagonal -= solution.taken**2
+    diagonal -= solution.intercept_vector**2
     return np.asarray(solution.values / diagonal[:, np.newaxis, :])
 
 
@@ -192,35 +194,36 @@ def block_residuals(
     has all rows. Each array has the shape (len(T), n_outputs).
     """
     vectors, n = solution.spectrum.vectors, len(solution.values)
-    # Pairs of folds read every part of G, so forming it once costs less than theirs.
+    # Pairs of folds overlap and together read every part of G, so that forming G once
+    # costs less than forming each block.
     needs_all = sum(len(rows) ** 2 for rows in blocks) > n**2
-    order, pieces = _sort_by_blocks(n, blocks)
-    rows_of = [np.concatenate([order[piece] for piece in each]) for each in pieces]
+    order, slices_of = _sort_by_blocks(n, blocks)
+    rows_of = [np.concatenate([order[s] for s in slices]) for slices in slices_of]
     for column, inverse in enumerate(solution.inverse.T):
-        root, taken = np.sqrt(inverse), solution.taken[:, column]
-        values, found = solution.values[:, :, column], []
-        whole = _lower_gram(vectors, root, taken, order) if needs_all else None
-        for block, rows, each in zip(blocks, rows_of, pieces, strict=True):
+        root, outer = np.sqrt(inverse), solution.intercept_vector[:, column]
+        values, residuals = solution.values[:, :, column], []
+        whole = _lower_gram(vectors, root, outer, order) if needs_all else None
+        for block, rows, slices in zip(blocks, rows_of, slices_of, strict=True):
             if whole is None:
-                inner = _lower_gram(vectors, root, taken, rows)
+                inner = _lower_gram(vectors, root, outer, rows)
             else:
-                inner = _cut_lower(whole, each)
+                inner = _cut_lower(whole, slices)
             solved = np.empty_like(values)
             solved[rows] = _solve_lower(inner, values[rows])
-            found.append(solved[block])
-        yield found
+            residuals.append(solved[block])
+        yield residuals
 
 
 def _sort_by_blocks(
     n_rows: int, blocks: Sequence[Integers]
 ) -> tuple[Integers, list[list[slice]]]:
-    """Return an order of rows in which each block is made of slices, and these.
+    """Return an order of rows in which each block is a few slices, and these slices.
 
-    Rows that are in the same blocks stand together.
+    Rows that are in exactly the same blocks are neighbors in this order.
     """
     is_in = np.zeros((n_rows, len(blocks)), bool)
-    for place, rows in enumerate(blocks):
-        is_in[rows, place] = True
+    for number, rows in enumerate(blocks):
+        is_in[rows, number] = True
     _, pieces = np.unique(is_in, axis=0, return_inverse=True)
     stops = np.cumsum(np.bincount(pieces)).tolist()
     slices = list(map(slice, [0, *stops[:-1]], stops))
@@ -228,29 +231,29 @@ def _sort_by_blocks(
     return order, [[slices[n] for n in np.unique(pieces[rows])] for rows in blocks]
 
 
-def _lower_gram(vectors: Floats, root: Floats, taken: Floats, rows: Integers) -> Floats:
+def _lower_gram(vectors: Floats, root: Floats, outer: Floats, rows: Integers) -> Floats:
     """Return G_TT = Q_T diag(r) Q_T' for these rows T, or G~_TT with an intercept.
 
-    As a square it is positive semidefinite up to the rounding of its entries. Above the
-    diagonal it holds nothing, as of all matrices here.
+    Only the lower triangle is computed. A product of a matrix with its transpose is
+    positive semidefinite up to the rounding of its entries.
     """
     scaled = vectors[rows]
     scaled *= root
     square: Floats = blas.dsyrk(1.0, scaled.T, trans=1, lower=1)
-    if taken.any():
-        square = blas.dsyr(-1.0, taken[rows], a=square, lower=1, overwrite_a=1)
+    if outer.any():
+        square = blas.dsyr(-1.0, outer[rows], a=square, lower=1, overwrite_a=1)
     return square
 
 
-def _cut_lower(whole: Floats, pieces: Sequence[slice]) -> Floats:
-    """Return the matrix of the rows in these slices, from that of all."""
-    sizes = [piece.stop - piece.start for piece in pieces]
+def _cut_lower(whole: Floats, slices: Sequence[slice]) -> Floats:
+    """Return the lower triangle of the rows in these slices, from that of all rows."""
+    sizes = [piece.stop - piece.start for piece in slices]
     stops = np.cumsum(sizes).tolist()
-    places = list(map(slice, [0, *stops[:-1]], stops))
+    targets = list(map(slice, [0, *stops[:-1]], stops))
     inner = np.empty((stops[-1], stops[-1]), order="F")
-    for number, (below, to_below) in enumerate(zip(pieces, places, strict=True)):
+    for number, (below, to_below) in enumerate(zip(slices, targets, strict=True)):
         for left, to_left in zip(
-            pieces[: number + 1], places[: number + 1], strict=True
+            slices[: number + 1], targets[: number + 1], strict=True
         ):
             inner[to_below, to_left] = whole[below, left]
     return inner
@@ -259,7 +262,8 @@ def _cut_lower(whole: Floats, pieces: Sequence[slice]) -> Floats:
 def _solve_lower(inner: Floats, values: Floats) -> Floats:
     _, solved, info = lapack.dposv(inner, values, lower=1)
     if info != 0:
-        # Not positive definite to rounding: the solution of least norm.
+        # The matrix is not positive definite up to rounding, so that Cholesky fails:
+        # take the solution of least norm.
         whole = np.tril(inner) + np.tril(inner, -1).T
         solved = np.linalg.lstsq(whole, values, rcond=None)[0]
     return np.asarray(solved)
@@ -275,6 +279,7 @@ def gcv_losses(solution: DualSolution) -> Floats:
     in which the factor lam between G and H cancels.
     """
     # tr G is the sum of r, as Q is orthogonal: no n x n work.
-    trace = solution.inverse.sum(axis=0) - np.square(solution.taken).sum(axis=0)
+    outer = np.square(solution.intercept_vector).sum(axis=0)
+    trace = solution.inverse.sum(axis=0) - outer
     squares = np.square(solution.values).sum(axis=(0, 1))
     return np.asarray(len(solution.values) ** 2 * squares / trace**2)

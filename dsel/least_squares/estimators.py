@@ -34,10 +34,10 @@ from dsel.least_squares.closed_form import (
 )
 
 PENALTIES: Final = ("coefficients", "rkhs")
-BLOCK_BYTES: Final = 2**26
-"""Kernel values of one block of rows when predicting."""
-ROUNDING: Final = 16 * EPS
-"""A score this small relative to the coefficients' sum is rounding of a zero."""
+PREDICT_BLOCK_NBYTES: Final = 2**26
+"""Bytes of the kernel values of one block of rows in `predict`."""
+SCORE_ROUNDING: Final = 16 * EPS
+"""A score this small relative to the sum of coefficients is a rounded zero."""
 SINGULAR: Final = (
     "`regularization` is 0 but the kernel matrix is singular, so the solution is not "
     "unique; set a positive value, such as 1e-8."
@@ -71,9 +71,9 @@ class KernelModel(BaseEstimator):
         if self.centers is not None:
             centers = check_centers(self.centers, X.shape[1])
         elif self.n_centers is not None:
-            wanted = check_integer(self.n_centers, "n_centers", at_least=1)
+            n_centers = check_integer(self.n_centers, "n_centers", at_least=1)
             order = check_random_state(self.random_state).permutation(X.shape[0])
-            centers = X[np.sort(order[:wanted])]
+            centers = X[np.sort(order[:n_centers])]
         else:
             fit = self._fit_at_rows
         self.set_model(centers, *fit(columns, X, centers, width, lam), y.ndim)
@@ -92,8 +92,8 @@ class KernelModel(BaseEstimator):
         n = X.shape[0]
         check_memory(n)
         gram = gaussian_gram(centers, width=width)
-        # For one lam several times cheaper than a decomposition. Below this one the
-        # matrix would not be positive definite to rounding.
+        # Cholesky is several times cheaper than a decomposition for a single lam. Below
+        # this limit the matrix may not be positive definite up to rounding.
         if self.penalty == "rkhs" and lam > n**2 * EPS:
             factor = cho_factor(gram + lam * np.eye(n), overwrite_a=True)
             dual, ones = cho_solve(factor, y), cho_solve(factor, np.ones(n))
@@ -121,7 +121,7 @@ class KernelModel(BaseEstimator):
         self, y: Floats, X: Any, centers: Any, width: float, lam: float
     ) -> tuple[Floats, Floats]:
         design = gaussian_kernel(X, centers, width=width)
-        # Coordinates in which the penalty is the squared length of the coefficients.
+        # In these coordinates the penalty is the squared norm of the coefficients.
         root = np.eye(design.shape[1])
         if self.penalty == "rkhs":
             root = whitening(centers, width=width)
@@ -141,7 +141,7 @@ class KernelModel(BaseEstimator):
         dual = self.dual_coef_.reshape(self.centers_.shape[0], -1)
         values = np.empty((X.shape[0], dual.shape[1]))
         # Kernel values of all rows at once would not fit into memory.
-        rows = max(1, BLOCK_BYTES // (8 * self.centers_.shape[0]))
+        rows = max(1, PREDICT_BLOCK_NBYTES // (8 * self.centers_.shape[0]))
         for block in gen_batches(X.shape[0], rows):
             kernel = gaussian_kernel(X[block], self.centers_, width=self.width)
             values[block] = kernel @ dual + np.atleast_1d(self.intercept_)
@@ -158,7 +158,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
 
     The model is :math:`f(x) = \sum_j \alpha_j K(x, z_j) + b` with
     :math:`K(x, z) = \exp(-\|x - z\|^2 / (2 c^2))` and one center z per training row
-    unless told otherwise. It minimizes :math:`\|f(X) - y\|^2 + \lambda P`, without
+    by default. It minimizes :math:`\|f(X) - y\|^2 + \lambda P`, without
     any factor 1/n or 1/2, where P is :math:`\|\alpha\|^2`
     (``penalty="coefficients"``) or :math:`\alpha' K \alpha` (``penalty="rkhs"``).
 
@@ -328,10 +328,10 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         scores = self._scores(X)
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(scores))
-        # Kernel values are at most 1: this bounds what rounding does to a score. A
+        # Kernel values are at most 1, so this bounds the rounding error of a score. A
         # smaller difference is a tie, which goes to the first class.
         sizes = np.abs(self.dual_coef_).sum(axis=0) + np.abs(self.intercept_)
-        slack = ROUNDING * np.max(sizes)
+        slack = SCORE_ROUNDING * np.max(sizes)
         if scores.shape[1] == 1:
             scores = np.hstack([-scores, scores])
         ties = scores >= scores.max(axis=1, keepdims=True) - 2.0 * slack
@@ -339,10 +339,10 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
 
 def check_centers(centers: Any, n_columns: int) -> Floats:
-    """Check the centers: raise where they have other columns than the rows."""
-    given = as_array(centers, "centers", np.float64)
+    """Return the centers as an array; raise where they differ in columns from rows."""
+    array = as_array(centers, "centers", np.float64)
     try:
-        points: Floats = check_array(given, input_name="`centers`")
+        points: Floats = check_array(array, input_name="`centers`")
     except ValueError as error:
         raise ValueError(
             f"`centers` must be a table of finite numbers: "

@@ -1,8 +1,8 @@
 r"""Estimates of the squared error, their cube, and the choice.
 
-Each estimate is of G + :math:`\sigma^2`, the squared error against the target function
-and the noise, in squared units of the target. Ties go to the larger regularization,
-then to the larger width: the smoother model.
+All estimate G + :math:`\sigma^2`, the squared error against the target function plus
+the variance of the noise, in squared units of the target. Ties go to the larger
+regularization, then to the larger width: the smoother model.
 
 Guarantee: none with a probability. The expectation of an estimate from rows left out is
 the expectation of G + :math:`\sigma^2` at the number of training rows that remain.
@@ -32,12 +32,12 @@ from dsel.results.cube import (
     with_estimates,
 )
 
-ROUNDING: Final = 1e-12
+TIE_TOLERANCE: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
 
 Record = Mapping[str, Any]
-"""What was found of one width: variables of the cube by name, regularizations first.
-They may be lists. Where a width failed there are messages alone."""
+"""Results of one width: variables of the cube by name, with regularizations as the
+first axis. They may be lists. A width that failed has only messages."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LossChoice:
     params: Mapping[str, float]
     """``width`` and ``regularization``."""
     criterion: str
-    """What chose it."""
+    """Name of the estimate by which it was chosen."""
     estimate: float
     """Estimated squared error, noise included; nothing is guaranteed."""
 
@@ -62,16 +62,16 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
     "gcv": lambda cube: cube[names.GCV_LOSS_SUM] / cube[names.N_LABELED],
     "kfold": lambda cube: _fold_means(cube).mean(names.FOLD),
     "holdout": lambda cube: _fold_means(cube).isel({names.FOLD: 0}, drop=True),
-    # Unbiased for the model of all rows, if the extra rows are independent of them.
+    # Unbiased for the model of all rows if the extra rows are independent of them.
     "extra_sample": lambda cube: cube[names.EXTRA_LOSS_MEAN],
 }
-"""By name, from the sums of squares in a cube."""
+"""Functions that compute an estimate from the sums of squares in a cube, by name."""
 
 
 def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[Any]:
     """Return why each regularization cannot be chosen; "" where it can.
 
-    Up to `limit` they are below the rounding of the kernel matrix.
+    Regularizations up to `limit` are below the rounding of the kernel matrix.
     """
     reasons = np.full(len(lams), "", dtype=object)
     reasons[(lams > 0) & (lams <= limit)] = (
@@ -110,12 +110,13 @@ def make_loss_cube(
     folds: Sequence[Split],
     attributes: Mapping[str, object],
 ) -> xr.Dataset:
-    """Put the records of all widths into a cube, with every estimate they allow.
+    """Return a cube of the records of all widths, with every estimate they allow.
 
-    The criterion that chooses comes first. Without folds, every row is held out in its
-    turn. Raises AllFitsFailedError where all widths failed.
+    The criterion that chooses is the first estimate. Without folds the cube has one
+    fold, which stands for leaving out each row in turn. Raises AllFitsFailedError where
+    all widths failed.
     """
-    usable = next((each for each in records if len(each) > 1), None)
+    usable = next((record for record in records if len(record) > 1), None)
     if usable is None:
         raise AllFitsFailedError(
             f"all {len(widths)} widths failed; the first: "
@@ -123,7 +124,7 @@ def make_loss_cube(
         )
     values: dict[str, Any] = {
         name: np.concatenate(
-            [each.get(name, np.full(np.shape(like), np.nan)) for each in records]
+            [record.get(name, np.full(np.shape(like), np.nan)) for record in records]
         )
         for name, like in usable.items()
     }
@@ -149,7 +150,7 @@ def make_loss_cube(
         present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
     if names.EXTRA_LOSS_MEAN in values:
         present.append("extra_sample")
-    order = list(dict.fromkeys(present))
+    order = list(dict.fromkeys(present))  # the criterion first, each once
     is_done = cube[names.STATUS] == names.STATUS_DONE
     estimates = {name: ESTIMATES[name](cube).where(is_done, np.inf) for name in order}
     return with_estimates(cube, estimates)
@@ -165,10 +166,11 @@ def select_least_squares(
     results
         Cube of a `LeastSquaresSearch`.
     criterion
-        Name of an estimate in the cube; None means the first, by which was searched.
+        Name of an estimate in the cube; None means the first, the criterion of the
+        search.
     fold
-        Number of a fold, by whose held-out rows alone is chosen: how the choice varies
-        over folds says how much of it is chance. None chooses by `criterion`.
+        Number of a fold; the choice then uses its held-out rows only. Choices that vary
+        over folds show how much of a choice is chance. None chooses by `criterion`.
 
     Returns
     -------
@@ -208,11 +210,10 @@ def select_least_squares(
                 f"`fold` chooses by the held-out rows of one fold, got criterion="
                 f"{criterion!r}, too; leave one of them out."
             )
-        if "kfold" not in present:  # the only fold is then all rows
+        if "kfold" not in present:  # then the only fold of the cube stands for all rows
             raise ValueError(
                 f"`fold` must be a fold of the search, which has none, got "
-                f"{show(fold)}; "
-                f"search with cv=5."
+                f"{show(fold)}; search with cv=5."
             )
         last = results.sizes[names.FOLD] - 1
         number = check_integer(fold, "fold", at_least=0, at_most=last)
@@ -225,12 +226,12 @@ def select_least_squares(
     values = estimate.values.ravel()
     if not np.isfinite(values).any():
         raise AllFitsFailedError(
-            "no candidate has a finite estimate; `results.message` says what happened "
-            "to each."
+            "no candidate has a finite estimate; `results.message` has the reason for "
+            "each."
         )
     widths, lams = np.meshgrid(*(estimate[axis] for axis in axes), indexing="ij")
     pairs = list(zip(lams.flat, widths.flat, strict=True))
-    equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING)).tolist()
+    equal = np.flatnonzero(values <= values.min() * (1.0 + TIE_TOLERANCE)).tolist()
     chosen = max(equal, key=pairs.__getitem__)
     lam, width = map(float, pairs[chosen])
     params = {names.WIDTH: width, names.REGULARIZATION: lam}

@@ -1,14 +1,14 @@
 r"""A certified choice of width and regularization, without refits of the candidates.
 
-The search without fold i reads the residuals on fold j of the models without both.
-`closed_form` has those of all pairs of folds from one decomposition for each width.
-What each search has chosen is then fitted, counted and certified by the steps of
-`dsel.search` that every other learner takes.
+The search without fold i ranks candidates by the residuals on each other fold j of the
+models trained without both. `closed_form` computes those of all pairs of folds from one
+decomposition for each width. The choice of each search is then fitted, counted and
+certified by the same steps as for every other learner.
 
-A model without fold i may depend on nothing of this fold. With the RKHS penalty none
-does: a kernel at a row that is left out has the coefficient 0. Neither may it depend on
-the fold which candidates there are: a regularization is left out where no kernel matrix
-of so many rows has a digit, whatever the rows are.
+A model trained without fold i must not depend on this fold. With the RKHS penalty none
+does: a kernel at a row that is left out has the coefficient 0. The set of candidates
+must not depend on the fold either: a regularization is excluded if it is below the
+rounding of any kernel matrix of this number of rows, whatever the rows are.
 """
 
 import re
@@ -46,24 +46,25 @@ if TYPE_CHECKING:
 
 
 PAIR_LOSSES: Final = "pair_losses"
-"""Name in a record of mean squared errors without pairs of folds, on both of them."""
+"""Key in a record of the mean squared errors of models without a pair of folds, on each
+fold of the pair."""
 AUTO: Final = "auto"
 Grid = tuple[Sequence[float], Floats]
 """Widths and regularizations, each once."""
 
 
 def smallest_regularization(n_rows: int) -> float:
-    """Return the limit up to which no kernel matrix of so many rows has a digit.
+    """Return the rounding limit of any kernel matrix of `n_rows` rows.
 
-    That is n eps times the largest eigenvalue there can be, n: kernels are at most 1.
-    A limit that reads the matrix would let the rows of a fold decide which candidates
-    are there for the search without it.
+    It is n eps times the largest possible eigenvalue, which is n because kernel values
+    are at most 1. A limit from the matrix itself would be tighter, but then the rows of
+    a fold would decide which candidates the search without this fold has.
     """
     return n_rows**2 * EPS
 
 
 def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
-    """Return for each regularization why it cannot be chosen, or an empty text."""
+    """Return why each regularization cannot be chosen; "" where it can."""
     limit = smallest_regularization(n_rows)
     reasons = np.full(len(lams), "", dtype=object)
     reasons[lams <= limit] = (
@@ -73,7 +74,7 @@ def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
     return reasons
 
 
-def plan_certified(
+def plan_certified_search(
     search: Any, grid: Grid, X: ArrayLike, y: Floats, pool: object, seed: int
 ) -> Plan:
     """Plan the certified search over a grid of a `LeastSquaresSearch`.
@@ -117,14 +118,15 @@ def plan_certified(
         cv=None if is_auto(search.cv) else search.cv, delta=search.delta, prune=False,
         random_state=seed, loss=search.loss, report=search.report,
     )  # fmt: skip
-    # No candidate is fitted by a family, so what is said of that is left out.
+    # Candidates are evaluated in closed form, so the plan must not say how a family
+    # would fit them.
     [group, *_] = plan.context.candidate_groups
     is_about_fits = re.compile(rf"\d+ candidates? by {re.escape(group.family.name)}:")
     return replace(
         plan,
         axes=axes_of(widths, lams, plan.axes.candidates),
         caveats=tuple(
-            each for each in plan.caveats if not is_about_fits.match(each.text)
+            caveat for caveat in plan.caveats if not is_about_fits.match(caveat.text)
         ),
     )
 
@@ -135,15 +137,15 @@ def is_auto(cv: Any) -> bool:
 
 
 def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floats:
-    """Return mean squared residuals on each part that a split tests, (2,).
+    """Return the mean squared residual on each test part of a split, (2,).
 
-    `residuals` are of all rows that the training lacks. Without a second part its mean
-    is NaN.
+    `residuals` are those of the rows `left_out`, all rows that the training lacks.
+    Without a second part its mean is NaN.
     """
     means = np.full(2, np.nan)
     for part, rows in enumerate(split.tests):
-        found = residuals[np.searchsorted(left_out, rows)].ravel()
-        means[part] = mean_squared_error(found, np.zeros(len(found)))
+        of_part = residuals[np.searchsorted(left_out, rows)].ravel()
+        means[part] = mean_squared_error(of_part, np.zeros(len(of_part)))
     return means
 
 
@@ -157,7 +159,7 @@ def certify(
     """Choose, fit and certify; return the outcome and the model of all rows.
 
     `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
-    2), `reasons` say of each candidate why it cannot be chosen, or nothing.
+    2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
     run = Run(plan, client, n_jobs)
     table = CountTable(
@@ -173,12 +175,12 @@ def certify(
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )
-    if len(plan.scheme.splits):  # of one candidate nothing is compared
-        lacking = np.flatnonzero(~is_usable).tolist()
-        table.messages.update({(number, 0): reasons[number] for number in lacking})
+    if len(plan.scheme.splits):  # a single candidate needs no inner splits
+        unusable = np.flatnonzero(~is_usable).tolist()
+        table.messages.update({(number, 0): reasons[number] for number in unusable})
     pruner = NestedPruner(plan.scheme, plan.prune)
     with closing(run.open_executor()) as executor:
-        # Of candidates that cannot be chosen the cube of estimates has warned.
+        # `make_loss_cube` has already warned about candidates that cannot be chosen.
         outcome = certify_choices(
             run, executor, pruner, table, pruner.evidence(table), run.check_pool()
         )
@@ -188,22 +190,22 @@ def certify(
     return outcome, models[ALL_ROWS]
 
 
-def with_certified(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
-    """Return the cube of estimates with what the certified search has counted.
+def add_certified_counts(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
+    """Return the cube of estimates with the counts of the certified search.
 
-    Its mean squared error of inner folds, which has chosen, comes first of all
-    estimates.
+    The mean squared error of inner folds, by which candidates were chosen, is the first
+    estimate.
     """
-    chosen_by = {
+    criteria = {
         str(name): certified[names.ESTIMATE].sel({names.CRITERION: name})
         for name in certified[names.CRITERION].values
     }
-    others = {
+    estimates = {
         str(name): cube[names.ESTIMATE].sel({names.CRITERION: name})
         for name in cube[names.CRITERION].values
     }
     cube = with_estimates(
-        cube.drop_vars([names.ESTIMATE, names.CRITERION]), chosen_by | others
+        cube.drop_vars([names.ESTIMATE, names.CRITERION]), criteria | estimates
     )
     added = {
         name: variable.variable

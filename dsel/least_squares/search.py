@@ -1,7 +1,7 @@
 """Model selection for kernel least squares on rows in memory.
 
-A search makes a record of each width, which an interrupted run goes on from. In memory
-a width is one task, a decomposition.
+A search makes one record for each width, from which an interrupted run continues. Each
+width is one task: a decomposition of its kernel matrix.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,12 +57,12 @@ from dsel.least_squares.losses import (
 from dsel.least_squares.nested import (
     AUTO,
     PAIR_LOSSES,
+    add_certified_counts,
     certify,
     is_auto,
     mean_squares_of,
-    plan_certified,
+    plan_certified_search,
     why_below_rounding,
-    with_certified,
 )
 from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
@@ -79,11 +79,11 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
-"""How scikit-learn checks rows and their targets."""
+"""Options of scikit-learn's checks of rows and targets."""
 KIND: Final = "least-squares"
 DELTA: Final = 0.05
 ESTIMATE_FOLDS: Final = 10
-"""Folds where nothing is certified and `cv` does not say."""
+"""Folds of a search without a certificate where `cv` is "auto"."""
 
 
 @dataclass(eq=False, repr=False)
@@ -99,23 +99,21 @@ class Search(RegressorMixin, BaseEstimator):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _checked_grid(
-        self, criteria: Sequence[str]
-    ) -> tuple[tuple[float, ...], Floats]:
+    def _check_grid(self, criteria: Sequence[str]) -> tuple[tuple[float, ...], Floats]:
         """Return the distinct widths and regularizations, at least one of each."""
         check_choice(self.penalty, "penalty", PENALTIES)
         check_truth(self.fit_intercept, "fit_intercept")
         check_choice(self.criterion, "criterion", criteria)
         axes = []
-        for name, given, check in (
+        for name, numbers, check in (
             ("regularizations", self.regularizations, check_nonnegative),
             ("widths", self.widths, check_positive),
         ):
-            values = np.atleast_1d(as_array(given, name, object))
+            values = np.atleast_1d(as_array(numbers, name, object))
             if values.ndim != 1 or not values.size:
                 raise ValueError(
                     f"`{name}` must be a list of at least one number, got "
-                    f"{show(given)}."
+                    f"{show(numbers)}."
                 )
             axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
         return axes[1], np.array(axes[0])
@@ -133,13 +131,13 @@ class Search(RegressorMixin, BaseEstimator):
     ) -> xr.Dataset:
         """Return the cube of all records, from `evaluate` or from the store.
 
-        `inputs` tell what the losses depend on besides the grid. The store is at `out`,
-        where that is not None, and keeps the cube, too, as `finish` returns it. Raises
-        StoreMismatchError where it holds a search of other rows or models.
+        `inputs` are what the losses depend on in addition to the grid. Where `out` is
+        not None, the store is there, and also keeps the cube that `finish` returns.
+        Raises StoreMismatchError where it holds a search of other rows or models.
         """
         inputs |= {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
-        told = {**inputs, "versions": sorted(installed_versions().items())}
-        plan = {name: str(value) for name, value in told.items()}
+        identity = {**inputs, "versions": sorted(installed_versions().items())}
+        plan = {name: str(value) for name, value in identity.items()}
         opened = nullcontext() if out is None else Store(out, kind=KIND, plan=plan)
         with opened as store:
             cube = make_loss_cube(
@@ -167,7 +165,7 @@ class Search(RegressorMixin, BaseEstimator):
 
     @takes_dask_arrays
     def predict(self, X: Any) -> Floats:
-        """Predict with the chosen model; of a Dask array lazily.
+        """Predict with the chosen model; lazily for a Dask array.
 
         Parameters
         ----------
@@ -202,13 +200,14 @@ class LeastSquaresPlan:
     folds: tuple[Split, ...]
     seed: int
     pairs: tuple[Split, ...] = ()
-    """Trainings without two folds, which inner searches read."""
+    """Trainings without two folds, whose errors the inner searches compare."""
     certified: Plan | None = None
-    """The certified search; None for estimates, and where tasks are made."""
+    """Plan of the certified search; None for estimates, and in the copy that is sent to
+    workers."""
 
     @property
     def is_certified(self) -> bool:
-        """Whether the search is nested, and certifies what it chooses."""
+        """Whether the search is nested and certifies its choice."""
         return self.search.certificate is not None
 
     def run(
@@ -228,7 +227,9 @@ class LeastSquaresPlan:
     def search_all(
         self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
     ) -> tuple[xr.Dataset, tuple[Outcome, Any] | None]:
-        """Return the cube; where it is certified, also outcome and model of all rows.
+        """Run the search; return the cube and, if certified, its outcome.
+
+        The outcome comes with the model of all rows, which it lacks without a pool.
 
         Arguments are those of `run`.
         """
@@ -239,46 +240,47 @@ class LeastSquaresPlan:
         outcomes: list[tuple[Outcome, Any]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
-            found: dict[str, Record] = {} if store is None else dict(store.records)
+            results: dict[str, Record] = {} if store is None else dict(store.records)
             tasks = [
                 Task(name, WidthJob(width))
                 for width, (name, key) in zip(self.widths, keys.items(), strict=True)
-                if key not in found
+                if key not in results
             ]
-            # The certified search has the rows again.
+            # The plan of the certified search holds the rows, too; without it they are
+            # sent to workers once.
             executor = make_executor(replace(self, certified=None), client, n_jobs)
             with closing(executor):
                 for done in run_to_completion(executor, tasks):
                     key = keys[done.key]
                     if done.error is not None:
-                        found[key] = self._failed(done.error)
+                        results[key] = self._failure_record(done.error)
                         continue
-                    found[key] = done.result
+                    results[key] = done.result
                     if store is not None:
                         store.append(key, done.result)
-            records = [found[key] for key in keys.values()]
+            records = [results[key] for key in keys.values()]
+            # Losses of pairs become `pair_results_`; they are no variable of the cube.
             pairs.extend(record.get(PAIR_LOSSES) for record in records)
-            # No variable of the cube, but of `pair_results_`.
             return [
-                {name: each for name, each in record.items() if name != PAIR_LOSSES}
+                {name: value for name, value in record.items() if name != PAIR_LOSSES}
                 for record in records
             ]
 
         def finish(cube: xr.Dataset) -> xr.Dataset:
             if plan is None:
                 return cube
-            losses = np.concatenate([np.asarray(each) for each in pairs])
+            losses = np.concatenate([np.asarray(losses) for losses in pairs])
             reasons = cube.get(
                 names.MESSAGE, xr.full_like(cube[names.STATUS], "", object)
             )
-            made = certify(plan, losses, reasons.values.ravel(), client, n_jobs)
-            outcomes.append(made)
-            return with_certified(cube, made[0].results)
+            result = certify(plan, losses, reasons.values.ravel(), client, n_jobs)
+            outcomes.append(result)
+            return add_certified_counts(cube, result[0].results)
 
         inputs: dict[str, Any] = {}
         if plan is not None:
-            told = ("certificate", "deploy", "loss", "report")
-            inputs = {name: plan.identity[name] for name in told}
+            options = ("certificate", "deploy", "loss", "report")
+            inputs = {name: plan.identity[name] for name in options}
             if plan.pool is not None:
                 inputs["pool"] = plan.pool.fingerprint(client)
         cube = self.search._run(
@@ -297,11 +299,11 @@ class LeastSquaresPlan:
         )
         return cube, outcomes[0] if outcomes else None
 
-    def _failed(self, error: BaseException) -> Record:
+    def _failure_record(self, error: BaseException) -> Record:
         """Return the record of a width that failed, or raise.
 
-        Of a certified search the rows of a fold must not decide which candidates are
-        there for the search without it.
+        A certified search raises: if a width were left out, the rows of a fold could
+        decide which candidates the search without this fold has.
         """
         if self.certified is not None:
             raise RuntimeError(
@@ -320,18 +322,18 @@ class LeastSquaresPlan:
             f"  {n_widths} tasks: one decomposition of {n} x {n} each "
             f"({format_bytes(8 * n**2)}; a task holds about {COPIES} of them)\n"
             f"  leave-one-out, GCV and {len(self.folds)} folds in closed form\n"
-            f"{self._chooses()}"
+            f"{self._describe_choice()}"
         )
 
-    def _chooses(self) -> str:
+    def _describe_choice(self) -> str:
         if self.certified is None:
             name = self.search.criterion
             return f"  chooses by {name!r}, an estimate; seed {self.seed}"
         plan = self.certified
         lines = [
             f"certificate nested at delta={plan.delta:g}, of "
-            f"{plan.context.losses.main!r}; what is chosen is fitted without each of "
-            f"{plan.scheme.n_folds} folds; seed {self.seed}",
+            f"{plan.context.losses.main!r}; the chosen candidates are fitted without "
+            f"each of {plan.scheme.n_folds} folds; seed {self.seed}",
             *map(str, plan.caveats),
         ]
         return "\n".join(wrap_line(f"  {line}", 4) for line in lines)
@@ -339,7 +341,7 @@ class LeastSquaresPlan:
 
 @dataclass(frozen=True)
 class WidthJob:
-    """A task that evaluates all regularizations at one width of the kernel."""
+    """A task that evaluates all regularizations for one width of the kernel."""
 
     width: float
 
@@ -366,25 +368,25 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
     solution = solve_dual(spectrum, plan.y, lams, fit_intercept=fit_intercept)
     loo = np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
     every, splits = np.arange(len(plan.y)), (*plan.folds, *plan.pairs)
-    # Splitters need not test all rows that they leave out of the training.
+    # A splitter may test fewer rows than it leaves out of the training.
     left_out = [np.setdiff1d(every, split.train_rows) for split in splits]
     folds = np.empty((len(lams), len(plan.folds)))
     pairs = np.empty((len(lams), len(plan.pairs), 2))
     for sums, means, residuals in zip(
         folds, pairs, block_residuals(solution, left_out), strict=True
     ):
-        each = list(zip(splits, left_out, residuals, strict=True))
-        for place, (split, rows, of_rows) in enumerate(each[: len(sums)]):
-            sums[place] = np.square(of_rows[np.isin(rows, split.test_rows)]).sum()
-        for place, (split, rows, of_rows) in enumerate(each[len(sums) :]):
-            means[place] = mean_squares_of(split, rows, of_rows)
-    found = {
+        trainings = list(zip(splits, left_out, residuals, strict=True))
+        for i, (split, rows, of_rows) in enumerate(trainings[: len(sums)]):
+            sums[i] = np.square(of_rows[np.isin(rows, split.test_rows)]).sum()
+        for i, (split, rows, of_rows) in enumerate(trainings[len(sums) :]):
+            means[i] = mean_squares_of(split, rows, of_rows)
+    variables = {
         names.LOO_LOSS_SUM: loo,
         names.GCV_LOSS_SUM: gcv_losses(solution),
         names.FOLD_LOSS_SUM: folds if plan.folds else loo[:, np.newaxis],
     }
     if plan.is_certified:
-        found[PAIR_LOSSES] = pairs
+        variables[PAIR_LOSSES] = pairs
     if plan.extra is not None:
         rows, targets = plan.extra
         dual = solution.values.reshape(len(gram), -1)
@@ -393,9 +395,10 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
         fitted = gaussian_kernel(rows, X, width=width) @ dual
         fitted = fitted.reshape(*targets.shape, len(lams)) + solution.intercept
         squares = np.square(fitted - targets[:, :, np.newaxis])
-        found[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
+        variables[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
+    # Regularizations that cannot be chosen have NaN, and their reason as a message.
     record: dict[str, Any] = {names.MESSAGE: reasons}
-    for name, values in found.items():
+    for name, values in variables.items():
         record[name] = np.full((len(reasons), *values.shape[1:]), np.nan)
         record[name][usable] = values
     return record
@@ -409,9 +412,9 @@ class LeastSquaresSearch(Search):
     generalized cross-validation and all folds. Widths are tasks, on the current Dask
     client if there is one, else on local threads.
 
-    With ``certificate="nested"`` it also says how far off predictions can be, as
-    `dsel.SemiSupervisedSearchCV` does: the same folds, choices and numbers, of which
-    only what is chosen is fitted.
+    With ``certificate="nested"`` it also certifies how far off predictions can be, with
+    the same folds, choices and numbers as `dsel.SemiSupervisedSearchCV`; only the
+    chosen candidates are fitted.
 
     Parameters
     ----------
@@ -436,11 +439,11 @@ class LeastSquaresSearch(Search):
         None for estimates, or ``"nested"``, which needs ``penalty="rkhs"`` and random
         folds.
     loss
-        What is certified: of `dsel.losses` ``error_quantile(0.9)``, which None means,
-        or ``beyond(tolerance)``.
+        The certified loss: ``dsel.losses.error_quantile(0.9)``, the default, or
+        ``dsel.losses.beyond(tolerance)``.
     report
-        True, or a list of shares of the predictions, where a tolerance of each shall be
-        certified, too; see `dsel.plan_search`.
+        A list of shares of the predictions whose tolerances are certified, too, or True
+        for the usual ones; see `dsel.plan_search`.
     delta
         Probability with which the certificate may fail, in (0, 0.5].
     deploy
@@ -454,19 +457,20 @@ class LeastSquaresSearch(Search):
     Attributes
     ----------
     results_ : xarray.Dataset
-        The cube over ``width``, ``regularization``, ``fold`` and ``criterion``. Of a
-        certified search it also has what was counted of the chosen models, as
+        The cube over ``width``, ``regularization``, ``fold`` and ``criterion``. With a
+        certificate it also has the counts of the chosen models, such as
         ``outer_residuals``.
     choice_ : LossChoice or Choice
-        Candidate, parameters and estimate; of a certified search what was chosen, and
-        how far off it can be: ``print(search.choice_)``.
+        Candidate, parameters and estimate; with a certificate the choice and how far
+        off it can be: ``print(search.choice_)``.
     best_index_, best_params_
         The candidate's number, and its ``width`` and ``regularization``.
     best_estimator_ : KernelLeastSquares
-        The chosen model, fitted to all rows; of a certified search that of `deploy`.
+        The chosen model, fitted to all rows; with a certificate the model that `deploy`
+        names.
     certificate_, certificates_, models_, pair_results_
-        Of a certified search, as `dsel.SemiSupervisedSearchCV` has them. `models_` has
-        the model of all rows without a pool, too.
+        With a certificate, as in `dsel.SemiSupervisedSearchCV`. `models_` has the model
+        of all rows also without a pool.
 
     See Also
     --------
@@ -483,11 +487,13 @@ class LeastSquaresSearch(Search):
     width. The closed forms differ from refits by rounding: by some n eps / lambda of
     each sum of squares, eps = 2.2e-16, as refits differ from one another.
 
-    Guarantee: of a certified search, with probability at least ``1 - delta`` at most
-    10% of new rows (or what `loss` says) are off by more than the certified tolerance.
-    Assumes: what the certificate lists. In particular widths and features were not made
-    from all labeled rows, as by a scaler that was fitted before: put it into a pipeline
-    with `KernelLeastSquares`, and search this with `dsel.SemiSupervisedSearchCV`.
+    Guarantee: with ``certificate="nested"`` and probability at least ``1 - delta``, at
+    most 10% of new rows (or the share that `loss` names) are off by more than the
+    certified tolerance.
+    Assumes: what the certificate lists. In particular widths and features must not be
+    computed from all labeled rows, for example by a scaler that was fitted before: put
+    the scaler into a pipeline with `KernelLeastSquares`, and search this with
+    `dsel.SemiSupervisedSearchCV`.
     Source: :func:`dsel.bounds.tolerance_limit` for each fold; residuals without pairs
     of folds are those of block-wise leave-one-out, see the page on other methods.
 
@@ -536,7 +542,7 @@ class LeastSquaresSearch(Search):
         X, y, X_extra, y_extra, pool
             As for `fit`.
         """
-        widths, lams = self._checked_grid(list(ESTIMATES))
+        widths, lams = self._check_grid(list(ESTIMATES))
         check_targets(X, y)
         least = 2 + bool(self.fit_intercept)
         X, y = validate_data(
@@ -547,10 +553,10 @@ class LeastSquaresSearch(Search):
         seed = seed_from(self.random_state)
         certified = None
         if self.certificate is not None:
-            certified = plan_certified(self, (widths, lams), X, y, pool, seed)
+            certified = plan_certified_search(self, (widths, lams), X, y, pool, seed)
             folds = certified.scheme.held_out
         else:
-            self._check_uncertified(pool)
+            self._check_no_certificate_options(pool)
             folds = self._folds(X, y, seed)
         extra = None
         if (X_extra is None) != (y_extra is None):
@@ -561,10 +567,10 @@ class LeastSquaresSearch(Search):
             )
             check_unmasked(y_extra)
             fresh = check_array(y_extra, ensure_2d=False, dtype=np.float64)
-            wanted = (rows.shape[0], *y.shape[1:])
-            if fresh.shape != wanted:
+            shape = (rows.shape[0], *y.shape[1:])
+            if fresh.shape != shape:
                 raise ValueError(
-                    f"`y_extra` must have the shape {wanted} of `X_extra` and `y`, got "
+                    f"`y_extra` must have the shape {shape} of `X_extra` and `y`, got "
                     f"{fresh.shape}."
                 )
             extra = rows, fresh.reshape(len(fresh), -1)
@@ -586,9 +592,9 @@ class LeastSquaresSearch(Search):
             certified=certified,
         )
 
-    def _check_uncertified(self, pool: Any) -> None:
+    def _check_no_certificate_options(self, pool: Any) -> None:
         """Raise ValueError where an option needs `certificate="nested"`."""
-        for name, given, is_default in (
+        for name, value, is_default in (
             ("loss", self.loss, self.loss is None),
             ("report", self.report, self.report is False),
             ("deploy", self.deploy, self.deploy is None),
@@ -597,7 +603,7 @@ class LeastSquaresSearch(Search):
         ):
             if not is_default:
                 raise ValueError(
-                    f"`{name}` is for certificate='nested', got {show(given)} without "
+                    f"`{name}` is for certificate='nested', got {show(value)} without "
                     f"one; leave it out, or search with penalty='rkhs' and "
                     f"certificate='nested'."
                 )
@@ -627,7 +633,7 @@ class LeastSquaresSearch(Search):
         pool: Any = None,
         out: Any = None,
     ) -> Self:
-        """Search, then fit the chosen model: to all rows, or certified.
+        """Search, and fit the chosen model.
 
         Parameters
         ----------
@@ -640,11 +646,11 @@ class LeastSquaresSearch(Search):
             trained on.
         pool
             For certificate="nested": unlabeled rows, anything that `dsel.open_pool`
-            takes, by which the model of all rows gets a tolerance, too.
+            takes. With them the model of all rows gets a tolerance, too.
         out
             Directory or URL where finished widths are stored; the same call, also
-            with other widths, continues from them. Needs an integer `random_state`,
-            where folds are drawn.
+            with other widths, continues from them. Needs an integer `random_state`
+            if folds are drawn.
 
         Raises
         ------
@@ -673,7 +679,7 @@ class LeastSquaresSearch(Search):
     def predict_interval(
         self, X: Any, deploy: str | None = None
     ) -> NDArray[np.float64]:
-        """Return the ends between which targets of a certified search are.
+        """Return the lower and upper end of the certified interval of each row.
 
         Parameters
         ----------
@@ -685,9 +691,9 @@ class LeastSquaresSearch(Search):
         Returns
         -------
         ndarray
-            Prediction minus and plus its tolerance, shape (n_rows, 2). Of the model of
-            all rows this is the tolerance of the fold's model and, on each row, how far
-            both are apart: no pool is needed for that.
+            Prediction minus and plus its tolerance, shape (n_rows, 2). For the model of
+            all rows this is the tolerance of the fold's model plus the distance of both
+            predictions for the row, which needs no pool.
 
         Raises
         ------
@@ -697,22 +703,22 @@ class LeastSquaresSearch(Search):
         Notes
         -----
         Guarantee: with probability at least ``1 - delta`` the targets of at most 10% of
-        new rows (or what `loss` says) lie outside of their interval.
+        new rows (or the share that `loss` names) lie outside of their interval.
         Assumes: what the certificate lists.
         Source: :func:`dsel.bounds.tolerance_limit`. A row is off by more than the sum
         only if the fold's model is off by more than its tolerance.
         """
         choice = self._certified_choice()
-        wanted = check_choice(deploy or choice.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
+        model = check_choice(deploy or choice.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
         check_tolerance(choice, ONE_FOLD)
         rows = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=np.float64
         )
         tolerance = Tolerance(
             choice.certificates[ONE_FOLD].bound,
-            self.models_[ONE_FOLD] if wanted == ALL_ROWS else None,
+            self.models_[ONE_FOLD] if model == ALL_ROWS else None,
         )
-        return tolerance.interval(rows, predict_numbers(self.models_[wanted], rows))
+        return tolerance.interval(rows, predict_numbers(self.models_[model], rows))
 
     def certified_report(
         self, deploy: str | None = None

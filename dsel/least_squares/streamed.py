@@ -1,8 +1,8 @@
 """Model selection for kernel least squares with few centers, in passes over the rows.
 
 Rows are a pool whose last columns are the targets. Two passes over it for each width
-add up moments, then losses, in row order: the sums do not depend on workers or on the
-order of tasks.
+add up moments, then losses. Sums are merged in row order, so they do not depend on
+workers or on the order of tasks.
 """
 
 from collections.abc import Callable
@@ -38,8 +38,9 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.tasks import single_threaded
 
-BLOCK_NBYTES: Final = 2**24
-"""Kernel values of one block of rows; a constant, so that sums are rounded alike."""
+STREAM_BLOCK_NBYTES: Final = 2**24
+"""Bytes of the kernel values of one block of rows. It does not depend on free memory,
+because the size of blocks changes the rounding of sums."""
 S = TypeVar("S", bound=Search)
 ESTIMATES_ONLY: Final = dict.fromkeys(
     ("certificate", "loss", "report", "delta", "deploy"),
@@ -47,11 +48,11 @@ ESTIMATES_ONLY: Final = dict.fromkeys(
     "every fold; for a certificate search KernelLeastSquares(n_centers=500) with "
     "SemiSupervisedSearchCV, or use LeastSquaresSearch",
 )
-"""Why options of `LeastSquaresSearch` are none here."""
+"""Why this search lacks options of `LeastSquaresSearch`."""
 
 
 def _explain(search: type[S]) -> type[S]:
-    """Return the class; its `__init__` says why it lacks options of a certificate."""
+    """Make `__init__` explain why the search has no options of a certificate."""
     init = explain_unknown(ESTIMATES_ONLY)(search.__init__)
     search.__init__ = init  # type: ignore[method-assign]
     return search
@@ -83,8 +84,8 @@ class StreamedLeastSquaresSearch(Search):
     Attributes
     ----------
     results_, choice_, best_index_, best_params_, best_estimator_
-        As in `LeastSquaresSearch`; the cube has one fold, in which every row is held
-        out in its turn.
+        As in `LeastSquaresSearch`; the cube has one fold, which stands for leaving out
+        each row in turn.
     centers_ : ndarray
         Centers, shape (n_centers, n_columns).
 
@@ -94,10 +95,10 @@ class StreamedLeastSquaresSearch(Search):
 
     Notes
     -----
-    No estimate is a bound, and there is no ``certificate``: centers that are drawn
-    among all rows are rows of every fold. `dsel.SemiSupervisedSearchCV` certifies
-    `KernelLeastSquares` with `n_centers`, or `centers` of other rows. The centers stay
-    where they are when a row is left out.
+    No estimate is a bound, and there is no ``certificate``, because centers drawn from
+    all rows make every model depend on rows of every fold.
+    `dsel.SemiSupervisedSearchCV` certifies `KernelLeastSquares` with `n_centers`, or
+    with `centers` that are other rows. Leave-one-out leaves out rows, not centers.
 
     Examples
     --------
@@ -136,29 +137,30 @@ class StreamedLeastSquaresSearch(Search):
         AllFitsFailedError
             Where no candidate has a finite estimate.
         """
-        widths, lams = self._checked_grid(("loo", "gcv"))
+        widths, lams = self._check_grid(("loo", "gcv"))
         check_targets(X, y)
-        checked: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
+        options: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
         if hasattr(X, "dask"):
-            checked = {"skip_check_array": True}
-        X, y = validate_data(self, X, y, **checked)
+            options = {"skip_check_array": True}
+        X, y = validate_data(self, X, y, **options)
         rows, n_targets = labeled_pool(X, y)
         client = resolve_client() or partial(LocalExecutor, n_threads=self.n_jobs)
         seed = seed_from(self.random_state)
         if self.centers is None:
-            wanted = check_integer(self.n_centers, "n_centers", at_least=1)
-            n_centers, drawn = min(wanted, rows.n_rows), f"of seed {seed}"
-            place = partial(draw_rows, rows, n_targets, n_centers, seed, client)
+            n_centers = check_integer(self.n_centers, "n_centers", at_least=1)
+            n_centers, identity = min(n_centers, rows.n_rows), f"of seed {seed}"
+            make_centers = partial(draw_rows, rows, n_targets, n_centers, seed, client)
         else:
             centers = check_centers(self.centers, self.n_features_in_)
-            n_centers, drawn = len(centers), content_hash(centers)
-            place = partial(dict, points=centers)
+            n_centers, identity = len(centers), content_hash(centers)
+            make_centers = partial(dict, points=centers)
         models: list[tuple[Record, Floats | None, ThinSolution]] = []
 
         def evaluate(store: Store | None) -> list[Record]:
-            self.centers_ = get_or_store(store, "centers", place)["points"]
+            self.centers_ = get_or_store(store, "centers", make_centers)["points"]
             passes = partial(self._stream, lams, rows, n_targets, client, store)
-            # On one thread, else the last digits depend on the machine's cores.
+            # BLAS on several threads sums in another order, so that the last digits
+            # would depend on the machine's cores.
             with single_threaded():
                 models.extend(map(passes, widths))
             return [record for record, _, _ in models]
@@ -170,18 +172,18 @@ class StreamedLeastSquaresSearch(Search):
             out=out,
             labeled=rows.token if out is None else rows.fingerprint(client),
             targets=n_targets,
-            centers=drawn,
+            centers=identity,
             n_centers=n_centers,
         )
         model = self._choose(cube, self.centers_)
-        place_of_width, column = divmod(self.best_index_, len(lams))
-        _, root, solution = models[place_of_width]
+        width_index, column = divmod(self.best_index_, len(lams))
+        _, root, solution = models[width_index]
         slopes = solution.coefficients[:, :, column]
         model.n_features_in_ = self.n_features_in_
         model.set_model(
             self.centers_,
             slopes if root is None else root @ slopes,
-            solution.level - solution.middle @ slopes,
+            solution.y_mean - solution.X_mean @ slopes,
             np.ndim(y),
         )
         self.best_estimator_ = model
@@ -204,15 +206,14 @@ class StreamedLeastSquaresSearch(Search):
         root = whitening(centers, width=width) if self.penalty == "rkhs" else None
 
         def add_up(key: str, count: Any, merge: Callable[[Sums, Sums], Sums]) -> Sums:
-            step = max(1, BLOCK_NBYTES // (8 * len(centers)))
+            step = max(1, STREAM_BLOCK_NBYTES // (8 * len(centers)))
 
-            def of_block(block: Any, numbers: Integers) -> Sums:
+            def count_block(block: Any, numbers: Integers) -> Sums:
                 sums = []
                 for start in range(0, len(block), step):
                     parts = np.split(block[start : start + step], [-n_targets], axis=1)
-                    # Copies are aligned in memory. Rows that came over a network may
-                    # start at any byte, and sums over such values are rounded
-                    # otherwise.
+                    # Copies are aligned in memory. Rows from a network may start at
+                    # any byte, and vectorized sums over them are rounded differently.
                     X, y = (np.array(part, np.float64, order="C") for part in parts)
                     design = gaussian_kernel(X, centers, width=width)
                     design = design if root is None else design @ root
@@ -220,7 +221,7 @@ class StreamedLeastSquaresSearch(Search):
                 return reduce(merge, sums)
 
             name = f"{key.partition('/')[0]}-width={width!r}"
-            make = partial(rows.reduce, of_block, merge, client=client, name=name)
+            make = partial(rows.reduce, count_block, merge, client=client, name=name)
             return get_or_store(store, key, make)
 
         moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
@@ -243,16 +244,16 @@ class StreamedLeastSquaresSearch(Search):
 def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     """Return rows with their targets as last columns, and the number of targets.
 
-    Both are Dask collections or of numpy; a numpy `y` goes along with a Dask `X`.
+    Both are Dask collections or numpy arrays; a numpy `y` may come with a Dask `X`.
     """
     X, y = (
-        each.to_dask_array(lengths=True) if hasattr(each, "to_dask_array") else each
-        for each in (X, y)
+        table.to_dask_array(lengths=True) if hasattr(table, "to_dask_array") else table
+        for table in (X, y)
     )
     is_lazy = hasattr(X, "dask")
     X = X if is_lazy else as_array(X, "X", np.float64)
     y = y if is_lazy and hasattr(y, "dask") else as_array(y, "y", np.float64)
-    if not all(isinstance(getattr(each, "ndim", None), int) for each in (X, y)):
+    if not all(isinstance(getattr(table, "ndim", None), int) for table in (X, y)):
         raise TypeError(
             f"`X` and `y` must be arrays or frames, of Dask or in memory, got "
             f"{type(X).__name__} and {type(y).__name__}."
@@ -282,7 +283,7 @@ def get_or_store(store: Store | None, key: str, make: Callable[[], Sums]) -> Sum
     if key not in store.records:
         store.append(key, make())
     fields = store.records[key].items()
-    return {name: np.asarray(each)[()] for name, each in fields}
+    return {name: np.asarray(value)[()] for name, value in fields}
 
 
 def draw_rows(rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any) -> Sums:
@@ -293,8 +294,7 @@ def draw_rows(rows: Pool, n_targets: int, n_drawn: int, seed: int, client: Any) 
     def pick(block: Any, numbers: Integers) -> Floats:
         return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
 
-    found = rows.reduce(
-        pick, lambda *parts: np.concatenate(parts), client=client,
-        name="centers",
-    )  # fmt: skip
-    return {"points": found}
+    points = rows.reduce(
+        pick, lambda *parts: np.concatenate(parts), client=client, name="centers"
+    )
+    return {"points": points}

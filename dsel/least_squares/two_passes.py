@@ -1,15 +1,15 @@
 r"""Least squares with few centers and any number of rows, in two passes.
 
-With the design X (n x b), M = X X' has rank b at most, so the algebra of `closed_form`
-is done with X'X instead. Pass 1 adds up X'X and X'y over
-chunks of rows, about their means. Then, with X'X = V diag(s^2) V' and
-w = 1 / (s^2 + lam), pass 2 takes of each chunk T = X_chunk V and
+With the design X (n x b), M = X X' has rank at most b, so the algebra of `closed_form`
+is done with X'X instead. Pass 1 adds up X'X and X'y over chunks of rows, about their
+means. Then, with X'X = V diag(s^2) V' and w = 1 / (s^2 + lam), pass 2 computes for each
+chunk T = X_chunk V and
 
     h = (T * T) w,    yhat = X_chunk V (w * V'X'y),    e = (y - yhat) / (1 - h),
 
-the exact leave-one-out residuals of that model. An intercept is taken out by centring:
-X - 1 m' and y - ybar in the place of X and y, and 1/n added to h. Memory is b^2 and a
-chunk; sums are added in row order, so who computed which chunk changes no digit.
+the exact leave-one-out residuals of the model. An intercept is handled by centering:
+X - 1 m' and y - ybar replace X and y, and 1/n is added to h. Memory is b^2 and a chunk.
+Sums are added in row order, so the assignment of chunks to workers changes no digit.
 """
 
 from dataclasses import dataclass
@@ -21,29 +21,29 @@ from dsel.arrays import Floats
 from dsel.least_squares.closed_form import EPS
 
 SMALLEST_GAP = 1e-12
-"""Where 1 - h is below this it is rounding: the residual is not defined."""
+"""A smaller 1 - h is rounding, and the leave-one-out residual is undefined."""
 Sums = dict[str, Any]
-"""What a pass collects of some rows, by name."""
+"""Sums of a pass over some rows, by name."""
 
 
 def count_moments(design: Floats, y: Floats) -> Sums:
     """Return ``n_rows``, ``mean`` and ``scatter`` about it of a chunk of rows [X y]."""
     both = np.concatenate([design, y], axis=1)
     mean = both.mean(axis=0)
-    # Subtracted here, not from sums over all rows, whose rounding would be what is left
-    # of targets far from 0.
+    # The mean is subtracted here, not from the sums over all rows: for targets far from
+    # 0 the rounding of those sums would exceed the differences.
     both -= mean
     return {"n_rows": len(both), "mean": mean, "scatter": both.T @ both}
 
 
 def merge_moments(these: Sums, later: Sums) -> Sums:
-    """Merge the moments of two parts of the rows."""
+    """Merge the moments of two parts of the rows (Chan, Golub and LeVeque, 1979)."""
     n, gap = these["n_rows"] + later["n_rows"], later["mean"] - these["mean"]
-    share = later["n_rows"] / n
-    between = these["n_rows"] * share * np.outer(gap, gap)
+    fraction = later["n_rows"] / n
+    between = these["n_rows"] * fraction * np.outer(gap, gap)
     return {
         "n_rows": n,
-        "mean": these["mean"] + share * gap,
+        "mean": these["mean"] + fraction * gap,
         "scatter": these["scatter"] + later["scatter"] + between,
     }
 
@@ -57,9 +57,9 @@ def add_losses(these: Sums, later: Sums) -> Sums:
 class ThinSolution:
     """The models of all lam, and the factors that pass 2 needs."""
 
-    middle: Floats
+    X_mean: Floats
     """m, shape (b,); zero without an intercept."""
-    level: Floats
+    y_mean: Floats
     """ybar, shape (n_outputs,); zero without an intercept."""
     base_leverage: float
     """1/n with an intercept, else 0."""
@@ -70,7 +70,7 @@ class ThinSolution:
     coefficients: Floats
     """alpha, shape (b, n_outputs, n_lam)."""
     gcv_factor: Floats
-    """(n / tr H)^2, shape (n_lam,), of which the squared residuals of all rows make n
+    """(n / tr H)^2, shape (n_lam,). Its product with the sum of squared residuals is n
     times the generalized cross-validation score; NaN where no row has a residual."""
     rounding_limit: float
     """Regularizations up to this one are below the rounding of X'X."""
@@ -90,11 +90,12 @@ def solve_moments(
         scatter = scatter + n * np.outer(mean, mean)  # Z'Z
         mean, base = np.zeros_like(mean), 0.0
     values, vectors = np.linalg.eigh(scatter[:b, :b])
-    # What a decomposition may be off by, as for kernel matrices.
+    # Error bound of the eigenvalues, as in `Spectrum.rounding_limit`.
     limit = b * EPS * max(float(values[-1]), 0.0)
     # Rounding may make small eigenvalues negative.
     squares = np.maximum(values, 0.0)[:, np.newaxis]
-    # At lam = 0 what differs from a null direction by rounding alone is left out.
+    # At lam = 0 directions that differ from null directions only by rounding are left
+    # out, as in a pseudoinverse.
     is_null = (squares <= limit) & (lams == 0)
     inverse = ~is_null / np.where(is_null, 1.0, squares + lams)
     rotated = vectors.T @ scatter[:b, b:]
@@ -102,8 +103,8 @@ def solve_moments(
     coefficients = vectors @ filtered.reshape(b, -1)
     trace = n * (1.0 - base) - (squares * inverse).sum(axis=0)
     return ThinSolution(
-        middle=mean[:b],
-        level=mean[b:],
+        X_mean=mean[:b],
+        y_mean=mean[b:],
         base_leverage=base,
         vectors=vectors,
         inverse=inverse,
@@ -114,22 +115,22 @@ def solve_moments(
 
 
 def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Sums:
-    """Return squared residuals of a chunk of rows, ``loo`` and ``train``, (n_lam,).
+    """Return sums of squared residuals of a chunk, ``loo`` and ``train``, (n_lam,).
 
-    `design` and `y` are as `count_moments` takes them, `solution` is of all rows. Where
-    a leave-one-out residual is not defined it is infinite.
+    `design` and `y` are as `count_moments` takes them, `solution` is that of all rows.
+    A leave-one-out residual that is undefined counts as infinite.
     """
-    centered = design - solution.middle
+    centered = design - solution.X_mean
     alpha = solution.coefficients
     fitted = centered @ alpha.reshape(len(alpha), -1)
-    residuals = (y - solution.level)[:, :, np.newaxis]
+    residuals = (y - solution.y_mean)[:, :, np.newaxis]
     residuals = residuals - fitted.reshape(-1, *alpha.shape[1:])
     # 1 - h; the intercept alone explains 1 / n of each row. In the basis of V,
     # X'X + lam I is diagonal for every lam.
     explained = np.square(centered @ solution.vectors) @ solution.inverse
     gap = 1.0 - solution.base_leverage - explained
     squares = np.square(residuals).sum(axis=1)
-    undefined = gap < SMALLEST_GAP
-    loo = squares / np.square(np.where(undefined, 1.0, gap))
-    loo[undefined] = np.inf
+    is_undefined = gap < SMALLEST_GAP
+    loo = squares / np.square(np.where(is_undefined, 1.0, gap))
+    loo[is_undefined] = np.inf
     return {"loo": loo.sum(axis=0), "train": squares.sum(axis=0)}

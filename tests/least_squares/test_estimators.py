@@ -92,7 +92,9 @@ def test_predict__works_in_blocks(table, monkeypatch):
     X, y = table
     model = KernelLeastSquares().fit(X, y)
     whole = model.predict(X)
-    monkeypatch.setattr("dsel.least_squares.estimators.BLOCK_BYTES", 8 * 40 * 7)
+    monkeypatch.setattr(
+        "dsel.least_squares.estimators.PREDICT_BLOCK_NBYTES", 8 * 40 * 7
+    )
     np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
 
 

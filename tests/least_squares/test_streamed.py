@@ -31,7 +31,7 @@ def table(rng):
 def small_blocks(monkeypatch):
     for name in ("SMALL_SLICE_NBYTES", "SMALL_BLOCK_NBYTES"):
         monkeypatch.setattr(f"dsel.data.pool.{name}", 1000)
-    monkeypatch.setattr("dsel.least_squares.streamed.BLOCK_NBYTES", 8 * 20 * 25)
+    monkeypatch.setattr("dsel.least_squares.streamed.STREAM_BLOCK_NBYTES", 8 * 20 * 25)
 
 
 def searched(X, y, centers, **options):
