@@ -51,7 +51,7 @@ class Candidate:
 
     @cached_property
     def steps_text(self) -> str:
-        """What tells the steps before the last one, of a pipeline, from other steps."""
+        """A text that identifies the steps before the last one of a pipeline."""
         return exact_text(self.estimator[:-1])
 
 

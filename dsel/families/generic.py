@@ -36,7 +36,7 @@ from dsel.families.prefixes import (
     fit_prefix,
     has_prefix,
     keep_steps,
-    unseeded,
+    names_without_seed,
 )
 from dsel.families.routing import groups_arguments
 
@@ -234,7 +234,7 @@ class ScikitLearnFamily(Family):
         depend on the candidate. Other seeds come from the parameters, not from the
         candidate's number: adding a candidate to the grid changes no other fit.
         """
-        names = unseeded(candidate.all_params)
+        names = names_without_seed(candidate.all_params)
         if not names:
             return {}
         shared = keep_steps(candidate.estimator, dict.fromkeys(names))

@@ -138,17 +138,17 @@ def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) ->
     """
     missing = {
         name: hashed_seed(seed, *before, name, *behind)
-        for name in unseeded(estimator.get_params())
+        for name in names_without_seed(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator
 
 
-def unseeded(params: Mapping[str, Any]) -> list[str]:
-    """Return the names of each `random_state` that is None.
+def names_without_seed(params: Mapping[str, Any]) -> list[str]:
+    """Return the names of the `random_state` parameters that are None.
 
     Examples
     --------
-    >>> unseeded({"pca__random_state": None, "svc__random_state": 3, "svc__C": None})
+    >>> names_without_seed({"pca__random_state": None, "svc__random_state": 3, "svc__C": None})
     ['pca__random_state']
     """
     return [
