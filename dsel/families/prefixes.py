@@ -148,7 +148,7 @@ def names_without_seed(params: Mapping[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> names_without_seed({"pca__random_state": None, "svc__random_state": 3, "svc__C": None})
+    >>> names_without_seed({"pca__random_state": None, "svc__random_state": 3})
     ['pca__random_state']
     """
     return [
