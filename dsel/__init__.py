@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dsel.search.certifying.certify import certify, certify_selection
     from dsel.search.certifying.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
-    from dsel.search.planning.plan import plan_search
     from dsel.search.planning.plan_bound import plan_bound
+    from dsel.search.planning.plan_search import plan_search
     from dsel.search.running.select import select
 
     __version__: str
@@ -50,7 +50,7 @@ _HOMES = {
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.run_store",
     "plan_bound": "dsel.search.planning.plan_bound",
-    "plan_search": "dsel.search.planning.plan",
+    "plan_search": "dsel.search.planning.plan_search",
     "save_results": "dsel.results.run_store",
     "select": "dsel.search.running.select",
     "write_pool": "dsel.data.write",

@@ -64,7 +64,8 @@ from dsel.search.certifying.certify import certify
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan import Plan, plan_search
+from dsel.search.planning.plan import Plan
+from dsel.search.planning.plan_search import plan_search
 
 Claims = list[tuple[float, float]]
 """Certified bounds, and the true error of the model that each is about."""

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from dsel.cli.running import run_options, run_plan
-from dsel.search.planning.plan import plan_search
+from dsel.search.planning.plan_search import plan_search
 
 N_LABELED: Final = 500
 TYPICAL_SEED: Final = 90

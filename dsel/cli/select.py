@@ -45,7 +45,7 @@ from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.results.texts import wrap_line
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan import plan_search
+from dsel.search.planning.plan_search import plan_search
 
 FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "

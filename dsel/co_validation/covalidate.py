@@ -13,7 +13,8 @@ from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, listed
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
-from dsel.search.planning.plan import Plan, plan_search
+from dsel.search.planning.plan import Plan
+from dsel.search.planning.plan_search import plan_search
 
 if TYPE_CHECKING:
     from distributed import Client

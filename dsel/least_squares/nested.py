@@ -36,7 +36,8 @@ from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan import Plan, plan_search
+from dsel.search.planning.plan import Plan
+from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.nested import certify_choices
 from dsel.search.running.run import Run
 from dsel.search.running.select import TOKEN

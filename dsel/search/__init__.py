@@ -3,8 +3,8 @@
 How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 
 1. `facade.SemiSupervisedSearchCV.fit` passes its options on
-2. `planning.plan.plan_search` checks them and decides what will be done; nothing is
-   fitted
+2. `planning.plan_search.plan_search` checks them and decides what will be done;
+   nothing is fitted
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.look_at_pool` compares the pool with the labeled rows
@@ -44,8 +44,9 @@ from dsel.search.certifying.certify import certify, certify_selection
 from dsel.search.facade import SemiSupervisedSearchCV
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_pool import predict_pool
-from dsel.search.planning.plan import Plan, plan_search
+from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_bound import plan_bound
+from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.select import select
 
 __all__ = [

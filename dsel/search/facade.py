@@ -27,7 +27,7 @@ from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome, rows_for_models
-from dsel.search.planning.plan import plan_search
+from dsel.search.planning.plan_search import plan_search
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "

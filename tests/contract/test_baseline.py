@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import dsel
-from dsel.errors import StoreMismatchError
 from dsel.results import Choice, open_results, save_model
 from tests.contract.test_refusals import is_refused
 
@@ -261,7 +260,7 @@ def test_out__of_one_baseline_is_read_back_and_refused_for_another(tmp_path):
     save_model(OLD, tmp_path / "old")
     assert plan(tmp_path / "old").run(out=tmp_path / "a").baseline == made.baseline
     for other in (None, "largest class", SVC().fit(X[1500:], Y[1500:])):
-        with pytest.raises(StoreMismatchError, match="baseline"):
+        with pytest.raises(dsel.errors.StoreMismatchError, match="baseline"):
             plan(other).run(out=tmp_path / "a")
 
 

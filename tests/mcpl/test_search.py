@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.mcpl.gaussian import read_summary
-from dsel.search.planning.plan import plan_search
+from dsel.search.planning.plan_search import plan_search
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from dsel.errors import warn
 from dsel.results.prefit import PrefitCertificate
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan import plan_search
+from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.procedures import as_estimator, returned_model
 
 PREFIT: Final = "prefit"

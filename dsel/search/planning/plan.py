@@ -1,7 +1,7 @@
 """A plan: everything that is decided about a search before it runs.
 
-`plan_search` checks everything and fits nothing; `Plan.run` carries it out. A plan is
-never changed: what a run finds on the way is a value of its own.
+`plan_search.plan_search` makes it, `Plan.run` carries it out. A plan is never changed:
+what a run finds on the way is a value of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,80 +10,35 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_shares
-from dsel.candidates import (
-    Grid,
-    check_text,
-    drawn,
-    make_candidates,
-    remarks_on_parameters,
-    takes_nan,
-)
 from dsel.cards import Fact, as_card
-from dsel.checks import check_delta, check_integer
-from dsel.criteria import get_criterion
+from dsel.checks import check_integer
 from dsel.criteria.base import Criterion
-from dsel.data.frames import Frame, numbers
-from dsel.data.groups import RowGroups, row_groups, take_groups
-from dsel.data.labeled import LabeledRows, labeled_rows, remark_on_order
-from dsel.data.open import open_pool
+from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
-from dsel.data.row_random import seed_from
 from dsel.data.splits import full_split
 from dsel.errors import warn_of_old_name
 from dsel.families.family import FIT_DONE
-from dsel.families.fit_arguments import (
-    check_fit_params,
-    check_pool_learners,
-    takes_pool,
-)
-from dsel.families.kinds import is_classifier
-from dsel.losses.by_value import find_column
-from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.results.caveats import (
-    Caveat,
-    remarks_of,
-)
-from dsel.results.certificate import (
-    Assumption,
-    full_list,
-)
-from dsel.results.cube import GridAxes, grid_axes
+from dsel.results.caveats import Caveat, remarks_of
+from dsel.results.certificate import Assumption
+from dsel.results.cube import GridAxes
 from dsel.results.texts import wrap_line
 from dsel.runtime.tasks import single_threaded
-from dsel.search.design.baseline import add_baseline
-from dsel.search.design.certificate_methods import (
-    CertificateMethod,
-    MethodOptions,
-    SchemeOptions,
-    choose_method,
-    choose_pruning,
-)
+from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme, with_leave_one_out
 from dsel.search.engine.jobs import JobContext, fit_splits
 from dsel.search.engine.pruning import n_kept
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_caveats import (
-    caveats_of_groups,
-    caveats_of_losses,
-    known_assumptions,
-    plan_caveats,
-)
-from dsel.search.planning.plan_checks import (
-    check_losses,
-    check_options_of_numbers,
-    check_queries,
-)
-from dsel.search.planning.plan_identity import plan_identity, splits_text
-from dsel.search.planning.plan_inputs import divide_pool, group_candidates, read_prior
+from dsel.search.planning.plan_caveats import name_counted_rows
+from dsel.search.planning.plan_identity import splits_text
 from dsel.search.planning.plan_text import plan_facts
 from dsel.search.running.execute import execute
 
-SMALLEST_DELTA: Final = 1e-100
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
@@ -159,10 +114,12 @@ class Plan:
     @property
     def few_rows(self) -> list[str]:
         """What the labeled rows are too few for, known before anything is fitted."""
-        return caveats_of_losses(
-            self.context.losses.caveats_before, self.labeled, self.scheme,
-            delta=self.delta / self.n_compared, by_group=self.groups,
-        )  # fmt: skip
+        texts = self.context.losses.caveats_before(
+            self.labeled.y[self.scheme.counted_rows],
+            self.scheme.n_folds,
+            self.delta / self.n_compared,
+        )
+        return name_counted_rows(texts, self.scheme, self.groups)
 
     @property
     def fold_variances(self) -> Floats | None:
@@ -312,10 +269,11 @@ class Plan:
 
         Examples
         --------
+        >>> import dsel
         >>> from sklearn.datasets import load_iris
         >>> from sklearn.svm import SVC
         >>> X, y = load_iris(return_X_y=True)
-        >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0)
+        >>> plan = dsel.plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0)
         >>> plan.model(1, fold=3).predict(X[:2]).tolist()
         [0, 0]
         """
@@ -348,10 +306,11 @@ class Plan:
 
         Examples
         --------
+        >>> import dsel
         >>> from sklearn.datasets import load_iris
         >>> from sklearn.svm import SVC
         >>> X, y = load_iris(return_X_y=True)
-        >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0)
+        >>> plan = dsel.plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0)
         >>> [(number, model.C) for number, model in plan.models()]
         [(0, 0.1), (1, 1.0)]
         """
@@ -403,279 +362,3 @@ class Plan:
             for kept in (n_kept(n), min(n, 2 * n_kept(n)))
         )
         return least, most
-
-
-def plan_search(
-    estimator: Any,
-    param_grid: Grid,
-    X: Any,
-    y: Any,
-    pool: Any = None,
-    *,
-    certificate: str | None = None,
-    deploy: str | None = None,
-    criterion: str | None = None,
-    cv: Any = None,
-    delta: float = 0.05,
-    prune: str | bool | None = True,
-    max_pool_rows: int | None = None,
-    random_state: Any = None,
-    fit_params: Mapping[str, Any] | None = None,
-    groups: ArrayLike | None = None,
-    loss: Any = "error",
-    report: Any = False,
-    report_by: str | int | None = None,
-    prior: Any = None,
-    n_queries: int = 0,
-    baseline: Any = None,
-) -> Plan:
-    """Plan a search; everything is checked, nothing is fitted.
-
-    Parameters
-    ----------
-    estimator
-        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
-        some.
-    param_grid
-        Dict of parameter to values, list of such dicts, or list of estimators. Or
-        candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
-        any iterable of dicts of parameter to value. It is read once, here. A sampler
-        without a random state draws by `random_state`.
-    X
-        Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
-    y
-        Labels, shape (n_labeled,), of any kind.
-    pool
-        Unlabeled rows: anything that `open_pool` takes. Drawn from the same
-        population as the labeled rows. None to go without it. A learner whose `fit`
-        takes ``pool`` gets one half of it, as a `Pool`: nothing is certified where rows
-        there equal labeled rows, unless `open_pool` was told that they are others.
-    certificate
-        How the error is bounded. ``"nested"``, the default, also makes the whole search
-        without each fold, so that the bound does not grow with the number of
-        candidates; it is about the model of the best fold, and with a pool about that
-        of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
-        that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
-        ``"holdout"`` bounds the models that were trained without the first fold. Of
-        regressors there are ``"nested"`` and ``"holdout"``, which picks the candidate
-        of the smallest mean squared error on the first fold.
-    deploy
-        Which model a nested search hands over: ``"one_fold"``, the default, has the
-        smaller bound; ``"all_rows"``, which needs a pool, is likely the better model.
-    criterion
-        For an estimate in the place of a certificate: what ranks the candidates, such
-        as ``"cv_error"`` or ``"loo_error"``.
-    cv
-        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
-        other scikit-learn splitter, or a list of (train rows, test rows), gives
-        estimates only.
-    delta
-        Probability with which the certificate may fail, in (0, 0.5].
-    prune
-        True takes ``"halving"`` for a nested search: each search keeps the best third
-        of the candidates after a first round; and ``"exact"`` for all others, which
-        drops a candidate as soon as it cannot win. False drops none.
-    max_pool_rows
-        About how many pool rows to count at most: a random part, fixed in advance.
-    random_state
-        None, an integer, or a numpy generator; becomes the seed of everything.
-    fit_params
-        Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
-    groups
-        Where labeled rows come in groups (customers, patients, documents): the key of
-        each row, (n_labeled,), or the name of a column of a data frame `X`, which is no
-        feature then. With folds by number, folds are of whole groups, and the bound,
-        that of ``one_fold``, is about a random row of a new group; the pool is not
-        read. A splitter such as ``GroupKFold`` gets them, and gives estimates.
-    loss
-        ``"error"``, or what a nested search ranks candidates by and certifies in its
-        place: of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
-    report
-        True, or a list of classes: a nested search certifies recall and precision of
-        each class and the error, all at once; see `Outcome.certified_report`.
-    report_by
-        A column of `X`, such as ``"site"``: its name, or its position where columns
-        have no names. For each of its values, at most 100, a nested search certifies
-        the error, or of a regressor the `loss`, all at once; see
-        `Outcome.report_by_value`. Half of delta goes to them, whatever the values are.
-        The column stays a feature.
-    prior
-        For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
-        delta is divided among them. Weights >= 0, in the order of
-        ``plan.axes.candidates`` (scikit-learn's ``ParameterGrid``), or a function that
-        takes a candidate's parameters, a dict, and returns its weight. They are decided
-        before any label is looked at. A candidate of weight 0 has no bound, and is not
-        chosen. None divides delta equally.
-    n_queries
-        For nested searches with a pool: how many pool rows on which both deployed
-        models differ shall be labeled after the run. Their labels make the bound of the
-        model of all rows smaller; see `Outcome.query_rows` and
-        `Outcome.certify_with_labels`. Decided before the run, since all bounds get
-        other shares of delta. 0 queries none.
-    baseline
-        For nested searches by ``loss="error"``: what the models are compared with, by
-        the labeled rows alone. A fitted classifier that was trained on none of these
-        labels, such as the one in production; a place that `open_model` opens; or
-        ``"largest class"``, the constant that predicts the largest class of the rows
-        that a model was trained on. The comparison has a delta of its own; see
-        `Choice.baseline`. A baseline is known by what it predicts for `X`.
-
-    Returns
-    -------
-    Plan
-        Print it, or call its `run`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything that cannot be searched; the message says what to change.
-
-    See Also
-    --------
-    SemiSupervisedSearchCV : The same as a scikit-learn estimator.
-    dsel.plan_bound : What a bound can be, before a label is used.
-    dsel.certify : A bound for any other way to select.
-
-    Notes
-    -----
-    Of rows in `groups`, one row of each group in a fold is counted, drawn by the seed
-    before anything is looked at.
-    Guarantee: with probability at least ``1 - delta`` the mean over groups of the share
-    of their rows on which the model of ``one_fold`` errs is at most the bound.
-    Assumes: groups are independent draws, each with one key, and their labeled rows are
-    all of their rows or a random part; A3, A5 and A7 as the certificate prints them.
-    Source: the binomial limits of a nested search, read on independent rows;
-    :func:`dsel.bounds.nested_one_fold`.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X, pool = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
-    >>> grid = {"C": [0.1, 1.0]}
-    >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
-    >>> print(str(plan).splitlines()[0])
-    Plan of 2 candidates over (C)
-    >>> plan.run().results["status"].values.tolist()
-    [0, 0]
-    """
-    delta = check_delta(delta)
-    if delta < SMALLEST_DELTA:
-        raise ValueError(
-            f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
-            f"that certain: 5 % is written 0.05."
-        )
-    X, keys = take_groups(X, groups)
-    seed = seed_from(random_state)
-    grid = drawn(param_grid, seed)
-    candidates = make_candidates(estimator, grid, takes_regressors=True)
-    is_regression = not is_classifier(candidates[0].estimator)
-    allow_nan = takes_nan(each.estimator for each in candidates)
-    labeled = labeled_rows(
-        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=is_regression
-    )
-    check_text((each.estimator for each in candidates), labeled.X)
-    check_options_of_numbers(n_queries, baseline, is_regression=is_regression)
-    rows = labeled.X  # as a baseline gets them
-    params = check_fit_params(fit_params, labeled.n_rows)
-    of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
-    column = find_column(
-        report_by,
-        labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)],
-        labeled.columns,
-        getattr(y, "name", None),
-    )
-    sharing, notes = group_candidates(candidates, labeled, seed, params, of_rows)
-    is_fitted = any(takes_pool(each.estimator) for each in candidates)
-    reads_frames = any(
-        isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
-        for group in sharing
-        for each in group.candidates
-    )
-    if is_fitted or not reads_frames:
-        labeled = replace(labeled, X=numbers(labeled.X))
-    if max_pool_rows is not None:
-        check_integer(max_pool_rows, "max_pool_rows", at_least=1)
-    n_queries = check_integer(n_queries, "n_queries", at_least=0)
-    given = fitting = source = None
-    if pool is not None:
-        check_pool_learners(each.estimator for each in candidates)
-        source = open_pool(pool)
-        given, fitting, said = divide_pool(
-            source, labeled, is_fitted, max_pool_rows, seed
-        )
-        notes += said
-    options = MethodOptions(
-        certificate, criterion, deploy, prune, cv, labeled.n_rows, of_rows,
-        are_passed_on="groups" in params, has_pool=given is not None,
-        is_regression=is_regression,
-    )  # fmt: skip
-    method = choose_method(options)
-    prune_by, model = choose_pruning(prune, method), deploy or method.deploys
-    rule = method.criterion
-    scheme = method.make_scheme(
-        SchemeOptions(cv, labeled, seed, of_rows, len(candidates), rule)
-    )
-    by_group = of_rows if method.is_guarantee and scheme.is_plain_random else None
-    doubts = caveats_of_groups(by_group, given, fitting)
-    # Of pool rows nobody knows the groups.
-    counted = given if by_group is None else None
-    axes = grid_axes(grid)
-    parts = None if prior is None else read_prior(prior, method, axes.candidates)
-    if parts is not None and (n_without := int((parts == 0.0).sum())):
-        notes.append(
-            f"`prior` gives {n_without} of {len(candidates)} candidates the weight 0: "
-            f"they have no bound and are not chosen"
-        )
-    losses = declare_losses(loss, report, labeled.classes)
-    if column is not None:
-        if scheme.is_holdout:  # values are of all rows, and counted are some
-            column = column.of_rows(labeled.X[scheme.counted_rows])
-        losses = losses.report_by(column)
-    check_losses(losses, method, report_by)
-    check_queries(
-        n_queries, method, losses, has_pool=counted is not None,
-        in_groups=by_group is not None,
-    )  # fmt: skip
-    if losses != DeclaredLosses():
-        rule = get_criterion(losses.main.criterion)
-    losses, compared = add_baseline(
-        losses, baseline, method, rows, labeled, scheme.held_out
-    )
-    weak = [
-        *filter(None, [remark_on_order(X, y), remark_on_order(X, keys, "groups")]),
-        *doubts,
-        *remarks_on_parameters(estimator, candidates),
-    ]
-    of_losses = caveats_of_losses(
-        losses.caveats, labeled, scheme, by_group=by_group,
-        delta=delta if method.is_nested else delta / len(candidates),
-    )  # fmt: skip
-    caveats = plan_caveats(
-        labeled, scheme, counted, certificate=method.name, by_group=by_group,
-        weak=weak, notes=notes, of_losses=of_losses,
-    )  # fmt: skip
-    in_groups = of_rows is not None or "groups" in params
-    known = known_assumptions(
-        fitting, has_pool=counted is not None, in_groups=in_groups,
-        by_groups=of_rows is not None and scheme.is_plain_random,
-    )  # fmt: skip
-    plan = Plan(
-        axes=axes, labeled=labeled, scheme=scheme, pool=counted,
-        context=JobContext(
-            labeled.X, labeled.y, (scheme.splits, scheme.folds), sharing, fitting,
-            allow_nan, losses,
-            baseline=None if compared is None else compared.codes,
-        ),
-        criterion=rule, method=method, deploy=model, delta=delta,
-        prune=prune_by, seed=seed, caveats=caveats,
-        assumptions=full_list(known, has_pool=counted is not None),
-        identity={},
-        prior=parts,
-        n_queries=n_queries,
-        source=source if n_queries else None,
-        groups=by_group,
-    )  # fmt: skip
-    identity = plan_identity(plan, estimator, params, max_pool_rows, of_rows, compared)
-    return replace(plan, identity=identity)

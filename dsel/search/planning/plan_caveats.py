@@ -1,15 +1,20 @@
 """What is known against the numbers of a plan before it runs, and what they assume."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
+from dsel.arrays import Floats
+from dsel.candidates import remarks_on_parameters
 from dsel.data.groups import RowGroups
-from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
+from dsel.losses.declared import DeclaredLosses
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import DECLARED, VIOLATED, Assumption
+from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
+from dsel.search.planning.plan_design import SearchDesign
+from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.planning.plan_options import SearchOptions
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (
@@ -37,60 +42,77 @@ OTHER_RECORDS: Final = (
 
 
 def plan_caveats(
-    labeled: LabeledRows,
-    scheme: CVScheme,
-    counted: Pool | None,
-    *,
-    certificate: str,
-    by_group: RowGroups | None,
-    weak: Sequence[str],
-    notes: Sequence[str],
-    of_losses: Sequence[str],
+    options: SearchOptions,
+    inputs: SearchInputs,
+    parts: PoolParts,
+    design: SearchDesign,
+    losses: DeclaredLosses,
+    prior: Floats | None,
 ) -> tuple[Caveat, ...]:
-    """Return what a reader of a plan should know, the gravest first.
-
-    `weak` are reasons that weaken a bound, `notes` and `of_losses` what is good to
-    know.
-    """
+    """Return what a reader of a plan should know, the gravest first."""
+    scheme, labeled, groups = design.scheme, inputs.labeled, design.groups
     given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
-    unit = "row" if by_group is None else "group"
+    of_groups: list[str] = []
+    if groups is not None:
+        of_groups = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
+    # A nested search bounds one choice; elsewhere each candidate has its part of delta.
+    n_bounded = 1 if design.method.is_nested else len(inputs.candidates)
+    of_losses = losses.caveats(
+        labeled.y[scheme.counted_rows], scheme.n_folds, options.delta / n_bounded
+    )
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
-        make_caveats(Effect.WEAKENS, weak),
+        make_caveats(
+            Effect.WEAKENS,
+            [
+                *inputs.order_remarks,
+                *of_groups,
+                *remarks_on_parameters(inputs.estimator, inputs.candidates),
+            ],
+        ),
         caveats_of_rows(labeled, scheme),
-        make_caveats(Effect.INFO, notes),
-        caveats_of_sizes(scheme, counted, certificate, unit),
-        make_caveats(Effect.INFO, of_losses),
+        make_caveats(Effect.INFO, [*inputs.notes, *parts.notes]),
+        make_caveats(Effect.INFO, _of_prior(prior)),
+        caveats_of_sizes(
+            scheme,
+            design.counted,
+            design.method.name,
+            "row" if groups is None else "group",
+        ),
+        make_caveats(Effect.INFO, name_counted_rows(of_losses, scheme, groups)),
     )
 
 
-def caveats_of_losses(
-    caveats: Callable[[Any, int, float], list[str]], labeled: LabeledRows,
-    scheme: CVScheme, *, delta: float, by_group: RowGroups | None,
-) -> list[str]:  # fmt: skip
-    """Return what `caveats` of losses say of the labeled rows that bounds count.
+def _of_prior(prior: Floats | None) -> list[str]:
+    """Return what is said of candidates that a prior gives no part of delta."""
+    n_without = 0 if prior is None else int((prior == 0.0).sum())
+    if prior is None or not n_without:
+        return []
+    return [
+        f"`prior` gives {n_without} of {len(prior)} candidates the weight 0: they have "
+        f"no bound and are not chosen"
+    ]
 
-    `delta` is that of the model that is bounded.
-    """
-    texts = caveats(labeled.y[scheme.counted_rows], scheme.n_folds, delta)
+
+def name_counted_rows(
+    texts: Sequence[str], scheme: CVScheme, groups: RowGroups | None
+) -> list[str]:
+    """Return texts about labeled rows that say which of them a bound counts."""
     where = " and ".join(
         ["the hold-out set"] * scheme.is_holdout
-        + ["one row of each group"] * (by_group is not None)
+        + ["one row of each group"] * (groups is not None)
     )
     return [f"of {where}: {text}" if where else text for text in texts]
 
 
 def known_assumptions(
-    fitting: Pool | None, *, has_pool: bool, in_groups: bool, by_groups: bool
-) -> list[Assumption]:
-    """Return what is known of assumptions before the run.
-
-    Rows may be in groups, and folds random folds of groups.
-    """
-    known = []
-    if by_groups:
+    inputs: SearchInputs, design: SearchDesign, fitting: Pool | None
+) -> tuple[Assumption, ...]:
+    """Return what a certificate assumes, with what is known of it before the run."""
+    known, has_pool = [], design.counted is not None
+    if inputs.groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif in_groups:
+    elif inputs.groups is not None or inputs.passes_groups:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     elif not has_pool:
         known.append(Assumption("A1", says=WITHOUT_POOL))
@@ -99,23 +121,4 @@ def known_assumptions(
         known.append(Assumption("A4", DECLARED, part))
         if fitting.other_records:
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
-    return known
-
-
-def caveats_of_groups(
-    groups: RowGroups | None, counted: Pool | None, fitting: Pool | None
-) -> list[str]:
-    """Return what to know of groups that a bound counts, and of a pool beside them.
-
-    Raises ValueError where learners are given rows of a pool: they may be of the groups
-    of a fold, and no content tells it.
-    """
-    if groups is None:
-        return []
-    if fitting is not None:
-        raise ValueError(
-            "`groups` give no bound for learners that are given a part of `pool`, "
-            "where rows may be of the same groups as the labeled rows; leave the pool "
-            "out, or use cv=sklearn.model_selection.GroupKFold(5) for an estimate."
-        )
-    return groups.caveats() + [UNREAD_POOL] * (counted is not None)
+    return full_list(known, has_pool=has_pool)

@@ -1,15 +1,14 @@
 """What the counts of a plan depend on besides rows; by it a store knows its plan."""
 
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from sklearn import get_config
 
-from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.folds import CVScheme
+from dsel.search.planning.plan_inputs import SearchInputs
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
@@ -17,10 +16,8 @@ if TYPE_CHECKING:
 
 def plan_identity(
     plan: "Plan",
-    estimator: Any,
-    fit_params: Mapping[str, Any],
+    inputs: SearchInputs,
     max_pool_rows: int | None,
-    groups: RowGroups | None,
     baseline: Baseline | None,
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
@@ -31,7 +28,7 @@ def plan_identity(
     keys = [group.keys for group in plan.context.candidate_groups]
     certificate = plan.certificate or "none"
     identity = {
-        "estimator": short_hash(exact_text(estimator)),
+        "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
         "certificate": f"{certificate}, {plan.criterion.name}, delta={plan.delta:g}",
         "splits": splits_text(plan.scheme),
@@ -40,7 +37,7 @@ def plan_identity(
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.reported or None),
         "max_pool_rows": str(max_pool_rows),
-        "fit_params": short_hash(exact_text(fit_params)),
+        "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
         "seed": str(plan.seed),
     }
@@ -54,8 +51,8 @@ def plan_identity(
         identity["n_queries"] = str(plan.n_queries)
     if baseline is not None:
         identity["baseline"] = baseline.identity
-    if groups is not None:
-        identity["groups"] = groups.token
+    if inputs.groups is not None:
+        identity["groups"] = inputs.groups.token
     return identity
 
 

@@ -1,52 +1,198 @@
-"""What a plan makes of its inputs: parts of the pool, groups of candidates, a prior."""
+"""Labeled rows, candidates and pool as a plan reads them; nothing is decided here."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from dsel.arrays import Floats, fill_masked
 from dsel.bounds.shares import normalized_weights
-from dsel.candidates import candidate_key, candidate_texts
+from dsel.candidates import (
+    Grid,
+    candidate_key,
+    candidate_texts,
+    check_text,
+    drawn,
+    make_candidates,
+    takes_nan,
+)
 from dsel.checks import listed
-from dsel.data.groups import RowGroups
+from dsel.data.frames import Frame, numbers
+from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
-from dsel.data.labeled import LabeledRows, matching_pool
+from dsel.data.labeled import (
+    LabeledRows,
+    labeled_rows,
+    matching_pool,
+    remark_on_order,
+)
+from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import Candidate
+from dsel.families.fit_arguments import (
+    check_fit_params,
+    check_pool_learners,
+    takes_pool,
+)
+from dsel.families.kinds import is_classifier
 from dsel.families.routing import check_groups_reach, groups_arguments
+from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.certificate import params_text
+from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.jobs import CandidateGroup
 
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 
 
-def divide_pool(
-    opened: Pool, labeled: LabeledRows, is_fitted: bool, max_rows: int | None, seed: int
-) -> tuple[Pool, Pool | None, list[str]]:
-    """Return the part of a pool that is counted, that for fits, and remarks."""
-    fitting, notes = None, []
-    counted = matching_pool(opened, labeled)
-    given, kept = opened.columns or (), counted.columns or ()
+@dataclass(frozen=True)
+class SearchInputs:
+    """Labeled rows and candidates, checked and read."""
+
+    seed: int
+    estimator: Any
+    """As it was passed; None where the grid lists estimators."""
+    candidates: tuple[Candidate, ...]
+    candidate_groups: tuple[CandidateGroup, ...]
+    """The candidates again, those together that share work."""
+    axes: GridAxes
+    labeled: LabeledRows
+    """As the candidates get them: numbers, where none of them reads a data frame."""
+    given_rows: Any
+    """The labeled rows before that: array, CSR matrix or `Frame`."""
+    allow_nan: bool
+    """Whether every candidate takes missing values."""
+    fit_params: Mapping[str, Any]
+    groups: RowGroups | None
+    """Groups of the labeled rows; None where ``groups=`` gave none."""
+    column: ValueColumn | None
+    """The column of ``report_by=``."""
+    order_remarks: tuple[str, ...]
+    """What the order of the rows makes doubtful: sorted rows are no random draws."""
+    notes: tuple[str, ...]
+    """What is good to know of the candidates."""
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether candidates predict numbers."""
+        return not is_classifier(self.candidates[0].estimator)
+
+    @property
+    def takes_pool(self) -> bool:
+        """Whether a learner is fitted on a part of the pool, too."""
+        return any(takes_pool(each.estimator) for each in self.candidates)
+
+    @property
+    def passes_groups(self) -> bool:
+        """Whether `fit_params` have groups, of which no folds are made."""
+        return "groups" in self.fit_params
+
+
+@dataclass(frozen=True)
+class PoolParts:
+    """A pool, and which of its rows are for what; all None without a pool."""
+
+    source: Pool | None = None
+    """All rows and columns."""
+    counted: Pool | None = None
+    """What models are compared on."""
+    fitting: Pool | None = None
+    """What learners get that are fitted on pool rows; never rows that are counted."""
+    notes: tuple[str, ...] = ()
+
+
+def read_inputs(
+    estimator: Any,
+    param_grid: Grid,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any,
+    fit_params: Mapping[str, Any] | None,
+    report_by: str | int | None,
+    seed: int,
+) -> SearchInputs:
+    """Check and read labeled rows and candidates; see `plan_search`."""
+    X, keys = take_groups(X, groups)
+    grid = drawn(param_grid, seed)
+    candidates = make_candidates(estimator, grid, takes_regressors=True)
+    allow_nan = takes_nan(each.estimator for each in candidates)
+    labeled = labeled_rows(
+        X,
+        y,
+        allow_nan=allow_nan,
+        as_frame=True,
+        as_numbers=not is_classifier(candidates[0].estimator),
+    )
+    check_text((each.estimator for each in candidates), labeled.X)
+    params = check_fit_params(fit_params, labeled.n_rows)
+    of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
+    # Of rows in groups one each is counted. The values of the others must not decide
+    # what is reported: given these, the counted rows would be no fresh draws.
+    counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
+    target = getattr(y, "name", None)
+    column = find_column(report_by, counted, labeled.columns, target)
+    sharing, notes = group_candidates(candidates, labeled, seed, params, of_rows)
+    order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
+    inputs = SearchInputs(
+        seed=seed,
+        estimator=estimator,
+        candidates=candidates,
+        candidate_groups=sharing,
+        axes=grid_axes(grid),
+        labeled=labeled,
+        given_rows=labeled.X,
+        allow_nan=allow_nan,
+        fit_params=params,
+        groups=of_rows,
+        column=column,
+        order_remarks=tuple(filter(None, order)),
+        notes=tuple(notes),
+    )
+    if inputs.takes_pool or not _reads_frames(sharing, labeled):
+        return replace(inputs, labeled=replace(labeled, X=numbers(labeled.X)))
+    return inputs
+
+
+def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> bool:
+    return any(
+        isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
+        for group in groups
+        for each in group.candidates
+    )
+
+
+def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolParts:
+    """Open a pool and divide it; `max_rows` is about how many are counted at most.
+
+    Columns are those of the labeled rows.
+    """
+    if pool is None:
+        return PoolParts()
+    check_pool_learners(each.estimator for each in inputs.candidates)
+    source, fitting = open_pool(pool), None
+    counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
+    given, kept = source.columns or (), counted.columns or ()
     if given != kept:
         left = [name for name in given if name not in kept]
         out = f"; left out: {listed(left, 5)}" if left else ""
-        notes = [f"columns of `pool` are found by their names{out}"]
-    if is_fitted:
-        fitting = counted.part(0.0, FITTING_PART, seed=seed)
-        counted = counted.part(FITTING_PART, 1.0, seed=seed)
+        notes = (f"columns of `pool` are found by their names{out}",)
+    if inputs.takes_pool:
+        # By random words, not by order: both parts must be of one distribution.
+        fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
+        counted = counted.part(FITTING_PART, 1.0, seed=inputs.seed)
     if max_rows is not None and max_rows < counted.n_rows:
         share = max_rows / counted.n_rows
-        counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
+        counted = counted.part(0.0, share, seed=inputs.seed, stream=SUBSET_STREAM)
     if counted.n_rows == 0:
         raise ValueError(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
             "without it."
         )
-    return counted, fitting, notes
+    return PoolParts(source, counted, fitting, notes)
 
 
 def group_candidates(
@@ -93,8 +239,10 @@ def group_candidates(
 
 def read_prior(
     prior: Any, method: CertificateMethod, candidates: Sequence[Mapping[str, Any]]
-) -> Floats:
-    """Return the parts of delta that a prior means, shape (n_candidates,)."""
+) -> Floats | None:
+    """Return the parts of delta that a prior means, shape (n_candidates,), if any."""
+    if prior is None:
+        return None
     n = len(candidates)
     if not method.takes_prior:
         why = "a nested search does not pay for its candidates"

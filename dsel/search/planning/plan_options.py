@@ -1,10 +1,49 @@
-"""Options of a plan that contradict each other, or what is searched."""
+"""The options of `plan_search`, and which of them contradict each other."""
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from dsel.checks import show
+from dsel.checks import check_delta, check_integer, show
 from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.certificate_methods import CertificateMethod
+
+SMALLEST_DELTA: Final = 1e-100
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options that decide what is searched and certified, as they were passed.
+
+    `plan_search` documents each of them.
+    """
+
+    certificate: str | None
+    deploy: str | None
+    criterion: str | None
+    cv: Any
+    delta: float
+    prune: str | bool | None
+    max_pool_rows: int | None
+    loss: Any
+    report: Any
+    report_by: str | int | None
+    prior: Any
+    n_queries: int
+    baseline: Any
+
+
+def check_options(options: SearchOptions) -> SearchOptions:
+    """Return the options with plain numbers; raise where one of these is none."""
+    delta = check_delta(options.delta)
+    if delta < SMALLEST_DELTA:
+        raise ValueError(
+            f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
+            f"that certain: 5 % is written 0.05."
+        )
+    if options.max_pool_rows is not None:
+        check_integer(options.max_pool_rows, "max_pool_rows", at_least=1)
+    n_queries = check_integer(options.n_queries, "n_queries", at_least=0)
+    return replace(options, delta=delta, n_queries=n_queries)
 
 
 def check_losses(
@@ -22,21 +61,17 @@ def check_losses(
         )
 
 
-def check_options_of_numbers(
-    n_queries: Any, baseline: Any, *, is_regression: bool
-) -> None:
-    """Raise ValueError where an option is not for regressors, and these are some."""
-    if not is_regression:
-        return
-    if baseline is not None:
+def check_options_of_numbers(options: SearchOptions) -> None:
+    """Raise ValueError where an option is not for regressors."""
+    if options.baseline is not None:
         raise ValueError(
-            f"`baseline` {show(baseline)} is for classifiers: wrong labels are "
+            f"`baseline` {show(options.baseline)} is for classifiers: wrong labels are "
             f"compared, and of two numbers neither is right; leave it out."
         )
-    if n_queries:
+    if options.n_queries:
         raise ValueError(
-            f"`n_queries` {n_queries} is for classifiers: two regressors differ on "
-            f"every row; leave it out."
+            f"`n_queries` {options.n_queries} is for classifiers: two regressors "
+            f"differ on every row; leave it out."
         )
 
 

@@ -1,0 +1,258 @@
+"""Plan a search: read the inputs, choose a design, and write down what it assumes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dsel.candidates import Grid
+from dsel.data.row_random import seed_from
+from dsel.search.design.baseline import add_baseline
+from dsel.search.engine.jobs import JobContext
+from dsel.search.planning.plan import Plan
+from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
+from dsel.search.planning.plan_design import (
+    choose_design,
+    choose_losses,
+    ranking_criterion,
+)
+from dsel.search.planning.plan_identity import plan_identity
+from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
+from dsel.search.planning.plan_options import (
+    SearchOptions,
+    check_options,
+    check_options_of_numbers,
+)
+
+
+def plan_search(
+    estimator: Any,
+    param_grid: Grid,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    certificate: str | None = None,
+    deploy: str | None = None,
+    criterion: str | None = None,
+    cv: Any = None,
+    delta: float = 0.05,
+    prune: str | bool | None = True,
+    max_pool_rows: int | None = None,
+    random_state: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+    groups: ArrayLike | None = None,
+    loss: Any = "error",
+    report: Any = False,
+    report_by: str | int | None = None,
+    prior: Any = None,
+    n_queries: int = 0,
+    baseline: Any = None,
+) -> Plan:
+    """Plan a search; everything is checked, nothing is fitted.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
+        Dict of parameter to values, list of such dicts, or list of estimators. Or
+        candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
+        any iterable of dicts of parameter to value. It is read once, here. A sampler
+        without a random state draws by `random_state`.
+    X
+        Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
+    y
+        Labels, shape (n_labeled,), of any kind.
+    pool
+        Unlabeled rows: anything that `open_pool` takes. Drawn from the same
+        population as the labeled rows. None to go without it. A learner whose `fit`
+        takes ``pool`` gets one half of it, as a `Pool`: nothing is certified where rows
+        there equal labeled rows, unless `open_pool` was told that they are others.
+    certificate
+        How the error is bounded. ``"nested"``, the default, also makes the whole search
+        without each fold, so that the bound does not grow with the number of
+        candidates; it is about the model of the best fold, and with a pool about that
+        of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
+        that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
+        ``"holdout"`` bounds the models that were trained without the first fold. Of
+        regressors there are ``"nested"`` and ``"holdout"``, which picks the candidate
+        of the smallest mean squared error on the first fold.
+    deploy
+        Which model a nested search hands over: ``"one_fold"``, the default, has the
+        smaller bound; ``"all_rows"``, which needs a pool, is likely the better model.
+    criterion
+        For an estimate in the place of a certificate: what ranks the candidates, such
+        as ``"cv_error"`` or ``"loo_error"``.
+    cv
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
+        other scikit-learn splitter, or a list of (train rows, test rows), gives
+        estimates only.
+    delta
+        Probability with which the certificate may fail, in (0, 0.5].
+    prune
+        True takes ``"halving"`` for a nested search: each search keeps the best third
+        of the candidates after a first round; and ``"exact"`` for all others, which
+        drops a candidate as soon as it cannot win. False drops none.
+    max_pool_rows
+        About how many pool rows to count at most: a random part, fixed in advance.
+    random_state
+        None, an integer, or a numpy generator; becomes the seed of everything.
+    fit_params
+        Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
+    groups
+        Where labeled rows come in groups (customers, patients, documents): the key of
+        each row, (n_labeled,), or the name of a column of a data frame `X`, which is no
+        feature then. With folds by number, folds are of whole groups, and the bound,
+        that of ``one_fold``, is about a random row of a new group; the pool is not
+        read. A splitter such as ``GroupKFold`` gets them, and gives estimates.
+    loss
+        ``"error"``, or what a nested search ranks candidates by and certifies in its
+        place: of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
+    report
+        True, or a list of classes: a nested search certifies recall and precision of
+        each class and the error, all at once; see `Outcome.certified_report`.
+    report_by
+        A column of `X`, such as ``"site"``: its name, or its position where columns
+        have no names. For each of its values, at most 100, a nested search certifies
+        the error, or of a regressor the `loss`, all at once; see
+        `Outcome.report_by_value`. Half of delta goes to them, whatever the values are.
+        The column stays a feature.
+    prior
+        For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
+        delta is divided among them. Weights >= 0, in the order of
+        ``plan.axes.candidates`` (scikit-learn's ``ParameterGrid``), or a function that
+        takes a candidate's parameters, a dict, and returns its weight. They are decided
+        before any label is looked at. A candidate of weight 0 has no bound, and is not
+        chosen. None divides delta equally.
+    n_queries
+        For nested searches with a pool: how many pool rows on which both deployed
+        models differ shall be labeled after the run. Their labels make the bound of the
+        model of all rows smaller; see `Outcome.query_rows` and
+        `Outcome.certify_with_labels`. Decided before the run, since all bounds get
+        other shares of delta. 0 queries none.
+    baseline
+        For nested searches by ``loss="error"``: what the models are compared with, by
+        the labeled rows alone. A fitted classifier that was trained on none of these
+        labels, such as the one in production; a place that `open_model` opens; or
+        ``"largest class"``, the constant that predicts the largest class of the rows
+        that a model was trained on. The comparison has a delta of its own; see
+        `Choice.baseline`. A baseline is known by what it predicts for `X`.
+
+    Returns
+    -------
+    Plan
+        Print it, or call its `run`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything that cannot be searched; the message says what to change.
+
+    See Also
+    --------
+    SemiSupervisedSearchCV : The same as a scikit-learn estimator.
+    dsel.plan_bound : What a bound can be, before a label is used.
+    dsel.certify : A bound for any other way to select.
+
+    Notes
+    -----
+    Of rows in `groups`, one row of each group in a fold is counted, drawn by the seed
+    before anything is looked at.
+    Guarantee: with probability at least ``1 - delta`` the mean over groups of the share
+    of their rows on which the model of ``one_fold`` errs is at most the bound.
+    Assumes: groups are independent draws, each with one key, and their labeled rows are
+    all of their rows or a random part; A3, A5 and A7 as the certificate prints them.
+    Source: the binomial limits of a nested search, read on independent rows;
+    :func:`dsel.bounds.nested_one_fold`.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, pool = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
+    >>> grid = {"C": [0.1, 1.0]}
+    >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
+    >>> print(str(plan).splitlines()[0])
+    Plan of 2 candidates over (C)
+    >>> plan.run().results["status"].values.tolist()
+    [0, 0]
+    """
+    options = check_options(
+        SearchOptions(
+            certificate=certificate,
+            deploy=deploy,
+            criterion=criterion,
+            cv=cv,
+            delta=delta,
+            prune=prune,
+            max_pool_rows=max_pool_rows,
+            loss=loss,
+            report=report,
+            report_by=report_by,
+            prior=prior,
+            n_queries=n_queries,
+            baseline=baseline,
+        )
+    )
+    inputs = read_inputs(
+        estimator,
+        param_grid,
+        X,
+        y,
+        groups=groups,
+        fit_params=fit_params,
+        report_by=report_by,
+        seed=seed_from(random_state),
+    )
+    if inputs.is_regression:
+        check_options_of_numbers(options)
+    parts = read_pool(pool, inputs, max_pool_rows)
+    design = choose_design(options, inputs, parts)
+    prior_shares = read_prior(prior, design.method, inputs.axes.candidates)
+    losses = choose_losses(options, inputs, design)
+    ranking = ranking_criterion(losses, design.method)
+    # Compared only: no candidate is ranked by how it does against the baseline.
+    losses, compared = add_baseline(
+        losses,
+        baseline,
+        design.method,
+        inputs.given_rows,
+        inputs.labeled,
+        design.scheme.held_out,
+    )
+    plan = Plan(
+        axes=inputs.axes,
+        labeled=inputs.labeled,
+        scheme=design.scheme,
+        pool=design.counted,
+        context=JobContext(
+            inputs.labeled.X,
+            inputs.labeled.y,
+            (design.scheme.splits, design.scheme.folds),
+            inputs.candidate_groups,
+            parts.fitting,
+            inputs.allow_nan,
+            losses,
+            baseline=None if compared is None else compared.codes,
+        ),
+        criterion=ranking,
+        method=design.method,
+        deploy=design.deploy,
+        delta=options.delta,
+        prune=design.prune,
+        seed=inputs.seed,
+        assumptions=known_assumptions(inputs, design, parts.fitting),
+        caveats=plan_caveats(options, inputs, parts, design, losses, prior_shares),
+        identity={},
+        prior=prior_shares,
+        n_queries=options.n_queries,
+        # With all columns: a person who labels rows may need what no model reads.
+        source=parts.source if options.n_queries else None,
+        groups=design.groups,
+    )
+    identity = plan_identity(plan, inputs, max_pool_rows, compared)
+    return replace(plan, identity=identity)
