@@ -49,7 +49,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
 
         For two classes it is the difference of the second and the first, (n_rows,).
         """
-        scores = self._checked(X) @ self.coef_.T + self.intercept_
+        scores = self._check_rows(X) @ self.coef_.T + self.intercept_
         return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
 
     def log_likelihood(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -67,22 +67,22 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Where a label did not occur in fitting: its density is not modeled.
         """
-        rows, codes = self._checked(X), self._encode(np.asarray(y), "y")
+        rows, codes = self._check_rows(X), self._encode(np.asarray(y), "y")
         covariance = Covariance.from_cholesky(np.linalg.cholesky(self.covariance_))
         joint = np.log(self.priors_) + np.column_stack(
             [multivariate_normal.logpdf(rows, mean, covariance) for mean in self.means_]
         )
         return float(joint[np.arange(len(codes)), codes].mean())
 
-    def _checked(self, X: ArrayLike) -> Floats:
+    def _check_rows(self, X: ArrayLike) -> Floats:
         check_is_fitted(self, "means_")
         rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
         return rows
 
-    def _labeled(self, X: ArrayLike, y: ArrayLike) -> Moments:
+    def _labeled_moments(self, X: ArrayLike, y: ArrayLike) -> Moments:
         """Check labeled rows as scikit-learn does, and return their moments."""
-        # Sets `n_features_in_`, and `feature_names_in_` of data frames, which pools
-        # are checked against.
+        # `validate_data` sets `n_features_in_`, and `feature_names_in_` for data
+        # frames; the pool is checked against both.
         rows, labels = validate_data(self, X, check_labels(y), dtype=np.float64)
         self.classes_, codes = code_labels(labels)
         return moments_of(rows, codes, len(self.classes_))
@@ -91,7 +91,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Return a pool with the columns of the labeled rows, or None if empty."""
         if pool is None:
             return None
-        # As it is now: moments and blocks are kept by what the pool holds.
+        # A new object: sums and blocks are cached under the token of the pool, which
+        # must describe its content now, not when the user opened it.
         opened = replace(open_pool(pool))
         names = getattr(self, "feature_names_in_", None)
         opened = with_columns(opened, self.n_features_in_, names)
@@ -112,10 +113,11 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted parameters, and the linear scores that they give."""
         self.priors_, self.means_ = fitted.priors, fitted.means
         self.covariance_ = fitted.covariance
-        # About the middle, not the origin: a mean far from 0 would cost digits.
-        middle = fitted.means.mean(axis=0)
-        scores = fitted.scores_about(middle)
-        scores[:, 0] -= scores[:, 1:] @ middle
+        # Scores about the center of the classes, not about the origin: a mean far from
+        # 0 would cost digits.
+        center = fitted.means.mean(axis=0)
+        scores = fitted.scores_about(center)
+        scores[:, 0] -= scores[:, 1:] @ center
         if len(scores) == 2:
             scores = np.diff(scores, axis=0)
         self.coef_, self.intercept_ = scores[:, 1:], scores[:, 0]
@@ -147,10 +149,10 @@ class SemiSupervisedLDA(_GaussianClassifier):
         statement is about the likelihood with the penalty
         ``-ridge/2 tr(inverse covariance)``.
     max_passes
-        Reads of the pool at most, >= 1.
+        Largest number of passes over the pool, >= 1.
     start_rows
-        Rows of the pool on which the problem is solved first, to save reads of the
-        whole; 0 for none. It changes no result beyond `tol`.
+        Rows of the pool on which the problem is solved first, to save passes over the
+        whole pool; 0 for none. It changes no result by more than `tol`.
 
     Attributes
     ----------
@@ -166,11 +168,11 @@ class SemiSupervisedLDA(_GaussianClassifier):
         Per row of labeled data and pool: the estimate's least gain is within this
         of the best possible.
     contrast_lower_
-        Certificate, per row: under every labeling of the pool the log-likelihood is
-        above the supervised one by this or more. Never negative.
+        Certificate, per row: under every labeling of the pool the log-likelihood
+        exceeds the supervised one by at least this. Never negative.
     n_passes_
-        Reads of the pool; the first is spared where another fit of this process made
-        it.
+        Passes over the pool, including the first, whose sums are taken from the cache
+        where another fit of this process has made it.
     solver_status_
         ``"converged"``, or why the gap is larger than `tol`.
 
@@ -229,7 +231,7 @@ class SemiSupervisedLDA(_GaussianClassifier):
             Where there is one class only, a supervised covariance is singular, or
             the pool has other columns or values that are not finite.
         """
-        labeled = self._labeled(X, y)
+        labeled = self._labeled_moments(X, y)
         try:
             fitted, gap, lower, n_passes, status = fit_contrast(
                 labeled,
@@ -248,18 +250,18 @@ class SemiSupervisedLDA(_GaussianClassifier):
         self.duality_gap_, self.contrast_lower_ = gap, lower
         self.n_passes_, self.solver_status_ = n_passes, status
         if status != CONVERGED:
-            what = (
+            message = (
                 f"the duality gap is {gap:.3g} per row where `tol` is {self.tol:.3g}. "
-                f"The estimate is no worse than the supervised one all the same "
+                f"The estimate is still no worse than the supervised one "
                 f"(contrast_lower_ = {lower:.3g})"
             )
             if lower == 0.0:
-                what = (
-                    "no gain over the supervised estimate could be certified, which is "
-                    "what the fit returned"
+                message = (
+                    "no gain over the supervised estimate could be certified, so the "
+                    "fit returned the supervised estimate"
                 )
             warn(
-                f"{what} ({status} after {n_passes} reads of the pool); raise "
+                f"{message} ({status} after {n_passes} passes over the pool); raise "
                 f"`max_passes` or `tol`.",
                 GuaranteeWarning,
             )
@@ -304,7 +306,7 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
         ValueError
             Where there is one class only, or the covariance is singular.
         """
-        labeled = self._labeled(X, y)
+        labeled = self._labeled_moments(X, y)
         ridge = check_nonnegative(self.ridge, "ridge")
         self._set(supervised_fit(labeled, ridge=ridge))
         return self
@@ -349,7 +351,7 @@ class OracleLDA(MaximumLikelihoodLDA):
             Where a row of the pool has no label, or one that is not in `y`, or the
             covariance is singular.
         """
-        moments, opened = self._labeled(X, y), self._open_pool(pool)
+        moments, opened = self._labeled_moments(X, y), self._open_pool(pool)
         if opened is not None:
             labels = (
                 np.zeros(0)

@@ -2,13 +2,13 @@
 
 The polytope is known only through its linear minimizer (the vertex on which a
 linear function is smallest), which may cost a pass over millions of rows. All
-vertices met so far are kept, and between two passes the function is minimized over
-their convex hull, which costs no pass: a quadratic over simplices of weights, again and
-again.
+vertices met so far are kept. Between two passes the function is minimized over
+their convex hull, by a sequence of quadratic problems over simplices of weights, which
+cost no pass (Lacoste-Julien and Jaggi, 2015, compare such variants).
 
-The polytope may be a sum of polytopes, its parts: a point is a sum of points, one of
-each part. Then the hull is the sum of the hulls of the parts' vertices. It is larger
-than the hull of sums of vertices, so that fewer passes are needed.
+The polytope may be a Minkowski sum of polytopes, its parts: a point is a sum of points,
+one of each part. Then the hull is the sum of the hulls of the parts' vertices. It is
+larger than the hull of sums of vertices, so that fewer passes are needed.
 
 An *objective* is finite all over the polytope, and has ``expand(point)``: an object
 with the `value` and the `gradient` at the point, shape (n,), and
@@ -33,7 +33,7 @@ _DROPPED_WEIGHT = 1e-13
 _EPSILON = float(np.finfo(np.float64).eps)
 _MAX_NEWTON_STEPS = 50
 _INNER_SHARE = 0.02
-"""Share of what the next vertex may gain that is left over the hull."""
+"""Accuracy of the minimum over the hull, relative to the gap of the last pass."""
 _ROUNDING = 1e-15
 _RELATIVE_RIDGE = 1e-13
 
@@ -45,9 +45,9 @@ class Hull:
     vertices: Floats
     """Shape (r, n)."""
     parts: NDArray[np.intp]
-    """Which part each belongs to; every part 0 to P - 1 has a vertex, shape (r,)."""
+    """Part of each vertex; every part 0 to P - 1 has a vertex, shape (r,)."""
     keys: Integers
-    """Number of the pass that found each, in the order of the passes, shape (r,)."""
+    """Number of the pass that found each vertex, ascending, shape (r,)."""
     weights: Floats
     """Weights; those of each part add up to 1, shape (r,)."""
 
@@ -79,10 +79,10 @@ class Hull:
 
     def without_idle(self) -> "Hull":
         """Return the hull of the vertices with positive weight."""
-        kept = self.weights > _DROPPED_WEIGHT
-        parts = self.parts[kept]
-        weights = normalize_weights(self.weights[kept], parts)
-        return Hull(self.vertices[kept], parts, self.keys[kept], weights)
+        is_used = self.weights > _DROPPED_WEIGHT
+        parts = self.parts[is_used]
+        weights = normalize_weights(self.weights[is_used], parts)
+        return Hull(self.vertices[is_used], parts, self.keys[is_used], weights)
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Minimum:
     """The point at which Frank-Wolfe stopped."""
 
     hull: Hull
-    """The vertices that carry weight; ``hull.point`` is the minimiser."""
+    """Vertices with positive weight; ``hull.point`` is the minimizer."""
     gap: float
-    """Its value is at most this above the minimum over the polytope."""
+    """Duality gap: its value exceeds the minimum over the polytope by at most this."""
     lower: float
-    """Lower limit of that minimum: the value less the gap."""
+    """Lower limit of the minimum: the value minus the gap."""
     n_passes: int
-    """Passes, those that gave the starting hull left out."""
+    """Number of passes, without those that made the starting hull."""
     status: str
     """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
 
@@ -114,67 +114,70 @@ def minimize_over_polytope(
     `hull` has at least one vertex of each part to start from. `lowest` takes a gradient
     and returns, for each part, the vertex on which the linear function with that
     gradient is smallest, shape (P, n): one pass over the data. `tol` is the duality
-    gap, in the function's units, at which to stop, provided that it is no larger than
-    the value (else at a thousandth of it).
+    gap, in the function's units, at which to stop if the value is at least as large;
+    a smaller value is refined down to a gap of a thousandth of `tol`.
     """
     gap, n_passes, last_key = np.inf, 0, int(hull.keys.max())
     best: Minimum | None = None
     while True:
         n_passes += 1
-        # This costs no pass over the data, so it is done well before the next one.
-        promised = tol if np.isinf(gap) else max(tol, _INNER_SHARE * gap)
-        hull = minimize_over_hull(objective, hull, tol=_INNER_SHARE * promised)
+        # Minimizing over the hull costs no pass over the data, so it is done
+        # accurately before each pass.
+        expected_gap = tol if np.isinf(gap) else max(tol, _INNER_SHARE * gap)
+        hull = minimize_over_hull(objective, hull, tol=_INNER_SHARE * expected_gap)
         expansion = objective.expand(hull.point)
         vertices = lowest(expansion.gradient)
-        # Differences of vertices first: what they share may be larger by many orders.
-        way = hull.weights @ (hull.vertices - vertices[hull.parts])
-        gain = float(expansion.gradient @ way)
-        # Roundings of the terms are taken as independent: their squares add up.
+        # Vertices are subtracted first: their common part may be larger than the
+        # differences by many orders of magnitude.
+        direction = hull.weights @ (hull.vertices - vertices[hull.parts])
+        gain = float(expansion.gradient @ direction)
+        # Roundings of the terms are treated as independent, so their squares add up.
         rounding = _EPSILON * float(
             np.linalg.norm(expansion.gradient * vertices.sum(axis=0))
         )
         # A gain below its own rounding proves no smaller gap.
         previous, gap = gap, max(gain, rounding)
-        kept, value = hull.without_idle(), expansion.value
+        used, value = hull.without_idle(), expansion.value
         is_last = n_passes >= max_passes
-        # Stuck, too, where all vertices that were sent carry weight already.
+        # It is also stuck where all new vertices have a positive weight already.
         is_stuck = gain <= rounding or (
             gap >= previous
             and all(
-                (kept.vertices[kept.parts == part] == vertex).all(axis=1).any()
+                (used.vertices[used.parts == part] == vertex).all(axis=1).any()
                 for part, vertex in enumerate(vertices)
             )
         )
         status = STALLED if is_stuck else OUT_OF_PASSES if is_last else ""
-        # A gap above the value proves nothing about its sign yet: try for more.
+        # A gap above the value does not yet prove that the minimum is positive, which
+        # is what a certificate needs: go on down to 1e-3 tol.
         if gap <= tol and (status or gap <= max(value, 1e-3 * tol)):
             status = CONVERGED
-        here = Minimum(kept, gap, value - gap, n_passes, status)
-        # The lower limit need not rise from pass to pass: the best one is kept.
-        if best is None or here.lower > best.lower or status == CONVERGED:
-            best = here
+        current = Minimum(used, gap, value - gap, n_passes, status)
+        # The lower limit need not rise from pass to pass, so the best one is returned.
+        if best is None or current.lower > best.lower or status == CONVERGED:
+            best = current
         if status:
             return replace(best, n_passes=n_passes, status=status)
-        hull = kept.with_vertices(vertices, last_key + n_passes)
+        hull = used.with_vertices(vertices, last_key + n_passes)
 
 
 def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
     """Minimize a convex function over the hull of known vertices.
 
-    Newton steps: each minimizes the quadratic model over the simplices of weights,
-    and is damped by directional derivatives alone (differences of values would
-    stall far above rounding). They end where the duality gap over the hull is `tol`.
+    Each Newton step minimizes the quadratic model over the simplices of weights, and is
+    damped by directional derivatives alone, because differences of values would stall
+    far above rounding. The steps end where the duality gap over the hull is `tol`.
     """
-    # One vertex of each part: nothing to weight.
+    # With one vertex of each part all weights are 1.
     if len(hull.weights) == hull.n_parts:
         return hull
     for _ in range(_MAX_NEWTON_STEPS):
         point, edges, weights = hull.point, hull.edges, hull.weights
         expansion = objective.expand(point)
-        # By the chain rule: derivatives in the weights are products with the edges.
+        # Derivatives by the weights are products with the edges (chain rule).
         slopes = edges @ expansion.gradient
-        # How much the function may fall by moving to the best vertices; edges start at
-        # the mean of the part, so staying there gains 0.
+        # Minus the gap: the decrease of the linear model on the way to the best
+        # vertices. Edges start at the mean of the part, so staying there gains 0.
         lowest = np.zeros(hull.n_parts)
         np.minimum.at(lowest, hull.parts, slopes)
         if -lowest.sum() <= tol:
@@ -186,10 +189,10 @@ def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
         )
         step = target - weights
         slope = float(slopes @ step)
-        # No descent left but rounding.
-        if slope >= 0.0:
+        if slope >= 0.0:  # the rest of the descent is below rounding
             break
-        # Edges, not vertices: what rounding adds to the step must not count.
+        # Edges, not vertices: steps whose sum is not exactly 0 would move the point by
+        # a multiple of the large common part.
         length = _damped_length(objective, point, step @ edges, slope)
         moved = np.maximum(weights + length * step, 0.0)
         hull = replace(hull, weights=normalize_weights(moved, hull.parts))
@@ -201,7 +204,7 @@ def _damped_length(objective: Any, point: Floats, along: Floats, slope: float) -
 
     def slope_at(length: float) -> float:
         if length == 0.0:
-            return slope  # as it was summed before, and found to be negative
+            return slope  # negative as computed above; recomputed it may round to 0
         return float(objective.expand(point + length * along).gradient @ along)
 
     if slope_at(1.0) <= -0.3 * slope:
@@ -217,25 +220,25 @@ def minimize_quadratic_on_simplices(
     parts: NDArray[np.intp],
     tol: float = 0.0,
 ) -> Floats:
-    """Minimize ``w'Hw / 2 + c'w`` over a product of simplices, by an active set.
+    """Minimize ``w'Hw / 2 + c'w`` over a product of simplices by an active set method.
 
-    `hessian` is H, positive semidefinite, `linear` c, and `start` a point to start
-    from; `parts` says which simplex each weight belongs to. The value found is at most
-    `tol` above the minimum. Where H is singular, the weights are those of about the
-    least distance from `start`.
+    `hessian` is H, positive semidefinite, `linear` is c, `start` a feasible point, and
+    `parts` has the simplex of each weight. The value exceeds the minimum by at most
+    `tol`. Where H is singular, the solution is about the one nearest to `start`.
     """
     size = len(linear)
     scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
-    # A tiny ridge makes equal vertices, which share one direction, harmless.
+    # A tiny ridge makes the system regular where vertices are equal.
     matrix = hessian / scale + _RELATIVE_RIDGE * np.eye(size)
-    # About the start: without curvature nothing but rounding would set the step.
+    # The ridge is centered at the start: where H has no curvature, rounding alone would
+    # otherwise decide the step.
     slope = linear / scale - _RELATIVE_RIDGE * start
     sums = (parts == np.arange(parts.max() + 1)[:, None]).astype(np.float64)
     negligible = max(tol / scale / len(sums), _ROUNDING)
     weights = start.astype(np.float64, copy=True)
     free = weights > 0.0
     for _ in range(10 * size + 20):
-        # The minimum over the free weights with sums of 1, and the multipliers: a
+        # The minimum over the free weights with sums of 1, and its multipliers, solve a
         # Karush-Kuhn-Tucker system of the weights that are not held at 0.
         index = np.flatnonzero(free)
         n_free = len(index)
@@ -256,13 +259,14 @@ def minimize_quadratic_on_simplices(
             reduced[free] = 0.0
             lowest = np.zeros(len(sums))
             np.minimum.at(lowest, parts, reduced)
-            # Some weight moved there gains no more than this multiplier.
+            # Moving weight to a vertex gains at most its reduced cost.
             if lowest.min() >= -negligible:
                 break
-            # Those that would leave at once go one by one; the last one gains.
+            # Only the weight of the lowest reduced cost in each part is freed: others
+            # would often return to 0 at once.
             free |= (reduced == lowest[parts]) & (reduced < -negligible)
         else:
-            # Towards the target until the first free weight is 0, which is then fixed.
+            # Move towards the target until the first free weight is 0, and hold it.
             falling = np.flatnonzero(target < 0.0)
             lengths = weights[falling] / (weights[falling] - target[falling])
             blocking = falling[np.argmin(lengths)]

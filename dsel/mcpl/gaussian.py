@@ -1,9 +1,9 @@
 """Gaussian classes with a common covariance, and moments of the pool.
 
-Each read is a pure function of a chunk, small enough to be sent to the data, and a way
-to add two results: moments, or class sums of labelings. Labels of the pool exist for a
-block of rows at a time and are never stored. *Class sums* are rows of (mass, sum): how
-many rows of the pool a class has, and their sum.
+A pass over the pool is a pure function of a chunk, which is sent to the data, and a way
+to merge two results: moments, or class sums of labelings. Labels of the pool exist for
+one block of rows at a time and are never stored. *Class sums* are rows of (mass, sum):
+the number of pool rows of a class, and their sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,10 +66,9 @@ class Moments:
 
 
 def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
-    """Yield a dense or sparse chunk as float64 blocks that fit a cache, with numbers.
+    """Yield a chunk as dense float64 blocks that fit a cache, with their row numbers.
 
-    `rows` are the row numbers. A block is read several times: in the cache that costs
-    little.
+    A block is read several times, which is cheap while it is in the cache.
     """
     n_rows = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, X.shape[0], n_rows):
@@ -80,23 +79,23 @@ def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
 
 
 def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Moments:
-    """Return the moments of a chunk of rows, by class if their codes are given."""
+    """Return the moments of a chunk of rows, by class if class codes are passed."""
     codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
-    found = Moments(
+    moments = Moments(
         *map(np.zeros, (n_classes, (n_classes, X.shape[1]), X.shape[1:] * 2))
     )
     for block, numbers in dense_blocks(X, np.arange(X.shape[0])):
-        here = codes[numbers]
-        means, scatter = np.zeros_like(found.means), np.zeros_like(found.scatter)
-        counts = np.bincount(here, minlength=n_classes).astype(np.float64)
+        block_codes = codes[numbers]
+        means, scatter = np.zeros_like(moments.means), np.zeros_like(moments.scatter)
+        counts = np.bincount(block_codes, minlength=n_classes).astype(np.float64)
         for code in np.flatnonzero(counts):
-            rows = block if counts[code] == len(block) else block[here == code]
+            rows = block if counts[code] == len(block) else block[block_codes == code]
             means[code] = rows.mean(axis=0)
-            # Not X'X - n m m', which cancels where the mean is large beside the spread.
+            # X'X - n m m' would cancel where the mean is large compared to the spread.
             centered = rows - means[code]
             scatter += centered.T @ centered
-        found = found.merge(Moments(counts, means, scatter))
-    return found
+        moments = moments.merge(Moments(counts, means, scatter))
+    return moments
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,8 @@ class GaussianClasses:
     def scores_about(self, origin: Floats) -> Floats:
         """Return ln p(x, k), up to a common term, as functions of x - origin.
 
-        With one covariance they share the determinant and the square of x, so that a
-        row (constant, slopes) for each class is left, shape (K, 1 + d).
+        Classes with one covariance share the determinant and the square of x, so the
+        scores are linear: a row (constant, slopes) for each class, shape (K, 1 + d).
         """
         means = self.means - origin
         linear = np.asarray(np.linalg.solve(self.covariance, means.T).T)
@@ -134,7 +133,8 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
     """
     total = labeled.total
     variances = (np.diag(total.scatter) + ridge) / total.count
-    # Relative to the mean: the variance of a constant column is rounding, not 0.
+    # Compared to the mean, since the computed variance of a constant column is not
+    # exactly 0.
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.means[0] ** 2)))
     if len(constant):
         numbers = ", ".join(map(str, constant[:5]))
@@ -146,18 +146,19 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
         )
     scatter = labeled.scatter + ridge * np.eye(len(labeled.scatter))
     covariance = scatter / labeled.count
-    # As a correlation matrix: a feature in small units does not look singular.
+    # The correlation matrix is checked: in the covariance a feature in small units
+    # would look singular.
     scale = np.sqrt(variances)
     eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
     if eigenvalues[0] <= _SINGULAR * eigenvalues[-1]:
-        # A thousandth of a typical variance, in the units of a scatter.
-        enough = 1e-3 * labeled.count * float(np.median(variances))
+        # A thousandth of a typical variance, in the units of a scatter matrix.
+        ridge = 1e-3 * labeled.count * float(np.median(variances))
         raise ValueError(
             "`X` must give a regular covariance, but that of the classes is singular: "
             f"there are {labeled.count:.0f} labeled rows, and at least "
             f"{sum(labeled.means.shape)} in general position are needed. Label more "
             "rows, remove features that depend on others, or set `ridge`, for instance "
-            f"{enough:.2g}."
+            f"{ridge:.2g}."
         )
     return GaussianClasses(labeled.counts / labeled.count, labeled.means, covariance)
 
@@ -165,14 +166,14 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
 def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
     """Return moments and a sample of at most `n_sampled` rows, in one pass.
 
-    A process keeps them under the pool's token: the folds and candidates of a search
-    fit to the same rows, which are read once.
+    They are cached under the pool's token, so that the pool is read once for all folds
+    and candidates of a search.
     """
-    # Every so many-th row by number: the sample does not depend on chunks.
+    # Rows at a fixed stride of row numbers: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
 
     def count(X: Any, rows: Integers) -> tuple[Moments, Floats]:
-        # Values that overflow are reported once, when all chunks have been added up.
+        # Overflows are reported once, after all chunks have been merged.
         with np.errstate(invalid="ignore", over="ignore"):
             moments = moments_of(X)
         chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
@@ -202,18 +203,18 @@ def chunk_class_sums(
     origin: Floats,
     cuts: Sequence[int],
 ) -> Floats:
-    """Return class sums of labelings of a chunk: (functions, shares, K, 1 + d).
+    """Return class sums of labelings of a chunk: (functions, parts, K, 1 + d).
 
-    By each function, a row (constant, slopes) for each class, a row of the pool goes to
-    the class where it is lowest at ``x - origin``, of equal ones to the lowest code.
-    `origin` is subtracted first, so that sums keep their digits. At `cuts`, ascending
-    row numbers, a new share of the pool begins.
+    A function is a row (constant, slopes) for each class. By it a row of the pool is
+    labeled as the class with the smallest value at ``x - origin``, the smallest code
+    among equals. `origin` is subtracted first, so that sums keep their digits. At each
+    of `cuts`, ascending row numbers, a new part of the pool begins.
     """
     n_classes = len(functions[0])
     constants, linear = np.split(np.vstack(functions), [1], axis=1)
     sums = np.zeros((len(functions), len(cuts) + 1, *functions[0].shape))
     for block, numbers in dense_blocks(X, rows):
-        # Cuts are row numbers of the pool: where they lie in this block.
+        # Cuts are row numbers of the pool; `bounds` are positions in this block.
         bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
         centered = block - origin
@@ -221,18 +222,18 @@ def chunk_class_sums(
         scores = linear @ centered.T
         scores += constants
         for number in range(len(functions)):
-            here = scores[number * n_classes : (number + 1) * n_classes]
+            values = scores[number * n_classes : (number + 1) * n_classes]
             # A loop over classes is several times faster than argmin over a short axis.
-            lowest = here[0].copy()
+            lowest = values[0].copy()
             labels = np.zeros(len(block), dtype=np.int16)
             for code in range(1, n_classes):
-                labels[here[code] < lowest] = code
-                np.minimum(lowest, here[code], out=lowest)
+                labels[values[code] < lowest] = code
+                np.minimum(lowest, values[code], out=lowest)
             codes = np.arange(n_classes, dtype=np.int16)
             members = (labels == codes[:, None]).astype(np.float64)
-            for share, (start, stop) in enumerate(pairwise(bounds)):
+            for part, (start, stop) in enumerate(pairwise(bounds)):
                 if start < stop:
                     chosen = members[:, start:stop]
-                    sums[number, share, :, 0] += chosen.sum(axis=1)
-                    sums[number, share, :, 1:] += chosen @ centered[start:stop]
+                    sums[number, part, :, 0] += chosen.sum(axis=1)
+                    sums[number, part, :, 1:] += chosen @ centered[start:stop]
     return sums

@@ -1,10 +1,10 @@
 """Maximum contrastive pessimistic likelihood: the saddle point and its certificate.
 
-For soft labels q of the pool, g(q) is the best log-likelihood of all rows less that
-of the supervised fit. It is convex in q, and its minimum is the saddle value. Since
-g depends on q through class sums alone, it is minimized over these. The gap is the
-exact duality gap: ``g - gap`` is a lower limit of the contrast of the estimate under
-every labeling of the pool.
+For soft labels q of the pool, g(q) is the best log-likelihood of all rows minus that
+of the supervised fit. It is convex in q, and its minimum is the value of the saddle
+point. Since g depends on q only through class sums, it is minimized over these. The gap
+is the exact duality gap: ``g - gap`` is a lower limit of the contrast of the estimate
+under every labeling of the pool.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,10 @@ from dsel.mcpl.gaussian import (
 )
 
 _SAMPLE_TOL: Final = 1e-5
-_N_SHARES: Final = 8
-"""Shares of the pool whose labelings are weighted apart. More take fewer passes and
-more work between them: 8 take about half the passes of 1 for the same work."""
+_N_PARTS: Final = 8
+"""Parts of the pool whose labelings have weights of their own. More parts need fewer
+passes and more work between them: 8 take about half the passes of 1 for the same
+work."""
 
 
 def fit_contrast(
@@ -43,33 +44,35 @@ def fit_contrast(
     max_passes: int,
     start_rows: int,
 ) -> tuple[GaussianClasses, float, float, int, str]:
-    """Return the estimate for labeled rows and an opened pool, or None for no rows.
+    """Fit to labeled rows and an opened pool; `pool` is None for a pool without rows.
 
-    With it come, as `SemiSupervisedLDA` has them, the duality gap and the least
-    contrast per row, the reads of the pool, and how the solver stopped. A subsample of
-    `start_rows` is solved first (0: none), unless the pool has less than twice as many.
-    Raises ValueError where the labeled rows have no supervised fit.
+    Returns the estimate and, as attributes of `SemiSupervisedLDA`, the duality gap and
+    the lower limit of the contrast per row, the number of passes, and the status of the
+    solver. A subsample of `start_rows` is solved first (0: none), unless the pool has
+    less than twice as many. Raises ValueError where the labeled rows have no supervised
+    fit.
     """
     supervised = supervised_fit(labeled, ridge=ridge)
     if pool is None:  # the supervised fit maximizes the likelihood: nothing to gain
         return supervised, 0.0, 0.0, 0, CONVERGED
     origin = labeled.total.means[0]
-    # Rows go to the lowest score, so that of the most likely class is its negative.
+    # Rows go to the class with the smallest value, so scores change their sign.
     functions = [-supervised.scores_about(origin)]
-    shares = np.arange(_N_SHARES)
-    start = Hull(np.empty((_N_SHARES, 0)), shares, 0 * shares, np.ones(_N_SHARES))
+    parts = np.arange(_N_PARTS)
+    start = Hull(np.empty((_N_PARTS, 0)), parts, 0 * parts, np.ones(_N_PARTS))
     # A subsample pays only where it is much smaller than the pool.
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     moments, sample = read_summary(pool, n_sampled=n_sampled)
     contrast_with = partial(lda_contrast, labeled, supervised, ridge=ridge)
     n_rows = len(sample)
     if n_rows:
-        # Each sampled row counts for as many, so that labeled rows keep their weight.
+        # A sampled row stands for several pool rows, so that labeled rows keep their
+        # weight relative to the pool.
         weight, of_sample = moments.count / n_rows, moments_of(sample)
         weighted = Moments(
             weight * of_sample.counts, of_sample.means, weight * of_sample.scatter
         )
-        # The sample's solution is a start only: more digits of it are of no use.
+        # The solution of the sample is only a starting point: a loose `tol` is enough.
         start = _solve(
             contrast_with(weighted),
             functions,
@@ -81,7 +84,7 @@ def fit_contrast(
             max_passes=max_passes,
         ).hull
     contrast = contrast_with(moments)
-    found = _solve(
+    minimum = _solve(
         contrast,
         functions,
         start,
@@ -91,13 +94,14 @@ def fit_contrast(
         tol=tol,
         max_passes=max_passes,
     )
-    # Two reads before the solver's: moments, and the labelings to start from.
-    n_passes = found.n_passes + 2
-    # No gain is certified: the supervised estimate, whose contrast is 0 by definition.
-    if found.lower < 0.0:
-        return supervised, 0.0, 0.0, n_passes, found.status
-    gap, lower = found.gap / contrast.n_rows, found.lower / contrast.n_rows
-    return contrast.classes(found.hull.point), gap, lower, n_passes, found.status
+    # Two passes precede those of the solver: moments, and the labelings to start from.
+    n_passes = minimum.n_passes + 2
+    # Without a certified gain return the supervised estimate, whose contrast is 0 by
+    # definition.
+    if minimum.lower < 0.0:
+        return supervised, 0.0, 0.0, n_passes, minimum.status
+    gap, lower = minimum.gap / contrast.n_rows, minimum.lower / contrast.n_rows
+    return contrast.classes(minimum.hull.point), gap, lower, n_passes, minimum.status
 
 
 def _solve(
@@ -113,21 +117,22 @@ def _solve(
 ) -> Minimum:
     """Minimize the contrast over all soft labelings of some rows.
 
-    `read` adds up what a function of a chunk and its row numbers, below `n_rows`,
-    counts. The keys of `start` are places in `functions`, by which these rows are
-    labeled anew: its vertices are not read. Those of the minimum are, too.
+    `read` takes a function of a chunk and its row numbers, below `n_rows`, and adds up
+    its results over all chunks. The vertices of `start` are computed anew for these
+    rows: their keys are positions in `functions`, by which rows are labeled. So are
+    the keys of the returned minimum.
     """
-    # Only functions whose vertices carry weight are evaluated on these rows.
-    keys, places = np.unique(start.keys, return_inverse=True)
+    # Only functions whose vertices have positive weight are evaluated on these rows.
+    keys, positions = np.unique(start.keys, return_inverse=True)
     functions[:] = [functions[key] for key in keys]
-    # Shares are runs of rows, as long as each other.
-    cuts = [n_rows * share // _N_SHARES for share in range(1, _N_SHARES)]
+    # Parts are runs of consecutive rows of equal length.
+    cuts = [n_rows * part // _N_PARTS for part in range(1, _N_PARTS)]
 
     def vertices(wanted: list[Floats]) -> Floats:
         sums = read(
             partial(chunk_class_sums, functions=wanted, origin=origin, cuts=cuts)
         )
-        return contrast.whiten_sums(sums, origin).reshape(len(wanted), _N_SHARES, -1)
+        return contrast.whiten_sums(sums, origin).reshape(len(wanted), _N_PARTS, -1)
 
     def lowest(gradient: Floats) -> Floats:
         # The gradient is linear in sums over rows, so the lowest class of each row
@@ -135,10 +140,10 @@ def _solve(
         functions.append(contrast.scores_about(gradient, origin))
         return np.asarray(vertices(functions[-1:])[0])
 
-    known = vertices(functions)[places, start.parts]
+    known = vertices(functions)[positions, start.parts]
     return minimize_over_polytope(
         contrast,
-        Hull(known, start.parts, places, start.weights),
+        Hull(known, start.parts, positions, start.weights),
         lowest,
         tol=tol * contrast.n_rows,
         max_passes=max_passes,
@@ -170,12 +175,12 @@ class LDAContrast:
     sums: Floats
     """Sums of the labeled rows of each class, shape (K, d)."""
     n_rows: float
-    """Labeled rows and pool."""
+    """Number of labeled and pool rows together."""
     supervised: Floats
-    """Supervised log-density of z, less what all classes share: a row (constant,
-    slopes) for each class, shape (K, 1 + d)."""
+    """Supervised log-density of z without the term that all classes share: a row
+    (constant, slopes) for each class, shape (K, 1 + d)."""
     offset: float
-    """What all classes share of it, mean over all rows."""
+    """The shared term, averaged over all rows."""
 
     def expand(self, point: Floats) -> "LDAExpansion":
         """Return the contrast around a point."""
@@ -185,13 +190,13 @@ class LDAContrast:
     def whiten_sums(self, sums: Floats, origin: Floats) -> Floats:
         """Return class sums of ``x - origin`` as those of z, shape (..., 1 + d)."""
         rows = sums.reshape(-1, sums.shape[-1])
-        # x - shift = (x - origin) + step: sums about one point from sums about another.
+        # x - shift = (x - origin) + (origin - shift): sums about another point.
         steps = rows[:, 1:] + rows[:, :1] * (origin - self.shift)
         moved = np.column_stack([rows[:, 0], whiten(self.factor, steps)])
         return moved.reshape(sums.shape)
 
     def scores_about(self, gradient: Floats, origin: Floats) -> Floats:
-        """Return what a row adds in each class, as functions of x - origin."""
+        """Return the gain of a row in each class, as functions of x - origin."""
         rows = gradient.reshape(len(self.masses), -1)
         # z = L^-1 (x - origin) + start is put into the functions of z.
         start = whiten(self.factor, (origin - self.shift)[None])[0]
@@ -212,8 +217,8 @@ class LDAContrast:
 class LDAExpansion:
     """The contrast and its two derivatives around one point.
 
-    The covariance is the identity less a matrix of rank K - 1, so its determinant
-    and inverse are had from K x K matrices.
+    The covariance is the identity minus a matrix of rank K - 1, so its determinant and
+    inverse follow from K x K matrices.
     """
 
     def __init__(self, contrast: LDAContrast, masses: Floats, sums: Floats) -> None:
@@ -245,8 +250,8 @@ class LDAExpansion:
     @property
     def gradient(self) -> Floats:
         """Derivatives with respect to the masses and sums, shape (K (1 + d),)."""
-        # Envelope theorem: the derivative of the maximum is that of the log-densities
-        # at the fitted parameters.
+        # By the envelope theorem the derivative of the maximum is that of the
+        # log-densities at the fitted parameters.
         squares = np.einsum("kd,kd->k", self._linear, self.means)
         scores = np.column_stack([np.log(self.priors) - 0.5 * squares, self._linear])
         return np.asarray(scores - self._contrast.supervised).ravel()
@@ -263,19 +268,19 @@ class LDAExpansion:
         d_inner = d_mean.reshape(-1, n_features) @ self._linear.T
         d_inner = d_inner.reshape(-1, n_classes, n_classes)
         weights = self._masses[:, None] * d_inner + d_mass[:, :, None] * inner
-        turned = inner.T @ (self._masses[:, None] * d_mean)
-        turned += np.swapaxes(weights, 1, 2) @ self.means
-        turned /= -self._contrast.n_rows
+        products = inner.T @ (self._masses[:, None] * d_mean)
+        products += np.swapaxes(weights, 1, 2) @ self.means
+        products /= -self._contrast.n_rows  # dS S^-1 mu_k for each class k
         # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu).
-        steps = (d_mean - turned).reshape(-1, n_features)
+        steps = (d_mean - products).reshape(-1, n_features)
         # S^-1 times the steps, by Woodbury again.
         across = (steps @ self.spread.T) @ self._inner
         d_linear = (steps + across @ self.spread).reshape(d_mean.shape)
         d_constant = d_mass / self._masses + np.einsum(
-            "kd,rkd->rk", self._linear, 0.5 * turned - d_mean
+            "kd,rkd->rk", self._linear, 0.5 * products - d_mean
         )
-        products = np.concatenate([d_constant[:, :, None], d_linear], axis=2)
-        return np.asarray(products.reshape(directions.shape))
+        results = np.concatenate([d_constant[:, :, None], d_linear], axis=2)
+        return np.asarray(results.reshape(directions.shape))
 
 
 def lda_contrast(
@@ -291,7 +296,7 @@ def lda_contrast(
     scatter = everything.scatter + ridge * np.eye(len(center))
     factor = np.asarray(np.linalg.cholesky(scatter / everything.count))
     shift = everything.means[0]
-    # Relative to the labeled mean, so that no difference of large values is taken.
+    # Relative to the labeled mean, so that large values are not subtracted.
     steps = whiten(factor, supervised.means - center)
     start = whiten(factor, (center - shift)[None])[0]
     # L^-1 S L^-T, by a triangular solve from each side.
@@ -299,7 +304,8 @@ def lda_contrast(
     scores = GaussianClasses(supervised.priors, steps, covariance).scores_about(
         np.zeros_like(start)
     )
-    # What the classes share may be larger by many orders: it goes to the offset.
+    # The term that the classes share may be larger by many orders of magnitude, so it
+    # is kept apart as the offset.
     scores[:, 0] -= scores[:, 1:] @ start
     # Mean over all rows of z'S_s^-1 z, z taken from the labeled mean: there the rows
     # have mean -start and covariance I.

@@ -36,19 +36,20 @@ from dsel.results.rows import write_rows
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""
 EXACT_BITS: Final = 40
-"""Of scores relative to their model's median: matrix products round after 50."""
+"""Bits of a score, relative to its model's median, that count; matrix products are
+exact to about 50."""
 QUANTILES: Final = (10, 25, 50, 75, 90)
-"""Percent of the validation rows, of which `results_` has the critical epsilon."""
+"""Quantiles of the critical epsilon over validation rows in `results_`, in percent."""
 
 
-class Answer(NamedTuple):
-    """Predictions of a block of rows; its fields are written for a pool."""
+class RowChoices(NamedTuple):
+    """Predictions of a block of rows; the fields are the arrays written for a pool."""
 
     label: Integers
     critical_count: Integers
-    """Validation rows that conform no better than the runner-up does."""
+    """Validation rows that conform no better than the runner-up label."""
     model: Integers
-    """Place of the chosen model in `params_`."""
+    """Index of the chosen model in `params_`."""
 
 
 @dataclass(eq=False, repr=False)
@@ -59,10 +60,10 @@ class NonconformityClassifier(
 
     A part of the rows is held out for validation. A model's p-value for a label at a
     test row is the fraction of validation rows that conform no better to their own
-    label. Its second largest p-value at the row (of two labels, the smaller one) says
-    how well any other label than its answer conforms. The model for which this number
-    is smallest predicts the row, by the label that conforms best. Each candidate is
-    fitted once, where k-fold cross-validation fits it k times.
+    label. Its second largest p-value at the row (with two labels, the smaller one)
+    measures how well the best label other than its prediction conforms. The model with
+    the smallest such number predicts the row, by the label that conforms best. Each
+    candidate is fitted once, while k-fold cross-validation fits it k times.
 
     Parameters
     ----------
@@ -75,9 +76,10 @@ class NonconformityClassifier(
         Rows held out; None for min(n / 5, 50), the paper's rule. With few validation
         rows, or rows of one class only, several models tie at most test rows.
     ties
-        Of several models for which this number is smallest, ``"random"`` (the paper's
-        rule) draws one. ``"literal"`` reads the algorithm as it is printed: where a
-        model's labels tie too, the sign of its score is ignored and a label is drawn.
+        What is done where this number is smallest for several models. ``"random"`` (the
+        paper's rule) draws one of them. ``"literal"`` follows the printed algorithm:
+        where a model's labels tie, too, the sign of its score is ignored and a label is
+        drawn.
     random_state
         Seed of split, ties and learners.
 
@@ -93,13 +95,14 @@ class NonconformityClassifier(
     params_
         Parameters of each model, in the order of `chosen_model`.
     failures_
-        Reason by number of each candidate that could not be used.
+        Reasons why candidates could not be used, by candidate number.
     n_candidates_
         Candidates of the grid, failed ones included; bounds divide delta by it.
     results_ : xarray.Dataset
-        A cube over the grid and ``criterion``, such as that of a search: how often each
-        model errs on the validation rows, and quantiles over these rows of the critical
-        epsilon that it would have alone. None of these numbers chooses anything.
+        A cube over the grid and ``criterion``, like that of a search, with the
+        validation error of each model, and quantiles over the validation rows of the
+        critical epsilon that the model would have alone. None of these numbers affects
+        predictions.
 
     See Also
     --------
@@ -166,12 +169,12 @@ class NonconformityClassifier(
             check_non_negative(X, f"{type(self.estimator).__name__}.fit")
         self.classes_, codes = code_labels(labels)
         X, n = merge_entries(X), len(codes)
-        n_held = self.validation_size
-        if n_held is None:
-            n_held = max(1, min(n // 5, LARGEST_VALIDATION))
-        check_integer(n_held, "validation_size", at_least=1, at_most=n - 1)
+        n_validation = self.validation_size
+        if n_validation is None:
+            n_validation = max(1, min(n // 5, LARGEST_VALIDATION))
+        check_integer(n_validation, "validation_size", at_least=1, at_most=n - 1)
         self.seed_ = seed_from(self.random_state)
-        split = holdout_split(n, n_held, seed=self.seed_)
+        split = holdout_split(n, n_validation, seed=self.seed_)
         grid = drawn(self.param_grid, self.seed_)
         candidates = make_candidates(self.estimator, grid)
         trained, failures = train_grid(
@@ -187,31 +190,34 @@ class NonconformityClassifier(
         fitted = candidates, trained, failures, self.classes_
         axes = grid_axes(grid)
         is_dense = not issparse(X)
-        held, own = X[split.test_rows], codes[split.test_rows]
+        validation, truth = X[split.test_rows], codes[split.test_rows]
         self.known_rows_ = known_hashes(X)
         self.models_ = join_models(*fitted, is_dense=is_dense)
-        if found := self.models_.failures_on(held):
-            failures |= found
+        # A model may fit and still have no scores (25 neighbors of 20 rows); it is
+        # left out, too.
+        if unscored := self.models_.failures_on(validation):
+            failures |= unscored
             self.models_ = join_models(*fitted, is_dense=is_dense)
-        scores = self.models_.scores(held)
-        self.params_ = [dict(each.params) for each in self.models_.candidates]
+        scores = self.models_.scores(validation)
+        self.params_ = [dict(c.params) for c in self.models_.candidates]
         self.failures_, self.n_candidates_ = failures, len(candidates)
-        rows = np.arange(len(own))
-        sizes = np.abs(margin_conformity(scores)[:, rows, own])
+        rows = np.arange(len(truth))
+        sizes = np.abs(margin_conformity(scores)[:, rows, truth])
         finite = np.ma.masked_invalid(sizes)
         usual = np.ma.median(finite, axis=1).filled(0.0)  # type: ignore[no-untyped-call]
         self.usual_margins_ = np.where(usual == 0.0, 1.0, usual)
-        # Rounding depends on how many rows are multiplied at once. Scores that differ
-        # by less are equal; rounding them would part two at the edge of a step.
+        # Rounding depends on how many rows are multiplied at once, so scores that
+        # differ by less than a tolerance count as equal. Rounding the scores instead
+        # would separate equal ones at the edge of a step.
         self.tolerances_ = np.exp2(np.floor(np.log2(self.usual_margins_)) - EXACT_BITS)
-        self.validation_scores_ = np.sort(margin_conformity(scores)[:, rows, own])
+        self.validation_scores_ = np.sort(margin_conformity(scores)[:, rows, truth])
         counts = self._runner_up_counts(scores)
         cube = _grid_cube(axes, trained, failures, counts, n)
-        # As plain arrays, which files of models hold and Datasets are not.
+        # Plain arrays can be stored in files of models; a Dataset cannot.
         self.results_record_ = cube.to_dict(data="array")
         if not (self.validation_scores_ <= self.tolerances_[:, np.newaxis]).any():
             warn(
-                f"no model errs on the {len(own)} validation rows, so every critical "
+                f"no model errs on the {len(truth)} validation rows, so every critical "
                 "epsilon is 0 and the tie rule alone decides; hold out more rows.",
                 GuaranteeWarning,
             )
@@ -230,24 +236,25 @@ class NonconformityClassifier(
 
     @takes_dask_arrays
     def predict(self, X: Any) -> Any:
-        """Predict the label that conforms most to the chosen model, (n_rows,).
+        """Predict the label that conforms best under the chosen model, (n_rows,).
 
         Parameters
         ----------
         X
-            Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
+            Rows, shape (n_rows, n_columns); the result is lazy for a Dask array.
         """
-        label = self._answer(X).label  # raises where nothing was fitted
+        label = self._choose_models(X).label  # raises where nothing was fitted
         return self.classes_[label]
 
     @takes_dask_arrays
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which the region of a model has one label.
 
-        It is the smallest over models of the second largest printed p-value of a label:
-        multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is as for `predict`.
+        It is the smallest over models of a row's second largest p-value, as the paper
+        defines p-values: multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is
+        as for `predict`.
         """
-        return self._answer(X).critical_count / self.n_validation_
+        return self._choose_models(X).critical_count / self.n_validation_
 
     @takes_dask_arrays
     def chosen_model(self, X: Any) -> Any:
@@ -255,29 +262,29 @@ class NonconformityClassifier(
 
         `X` is as for `predict`.
         """
-        return self._answer(X).model
+        return self._choose_models(X).model
 
     def p_values(self, X: Any, *, model: int | None = None) -> Floats:
         """Return the p-value of every label, shape (n_rows, n_classes).
 
-        The test row is counted beside the n validation rows: where c of these conform
-        no better, p = (c + 1) / (n + 1), and the printed p-value is c / n.
+        The test row is counted together with the n validation rows: where c of these
+        conform no better, p = (c + 1) / (n + 1). The paper's p-value is c / n.
 
         Parameters
         ----------
         X
             Rows, shape (n_rows, n_columns).
         model
-            Number of a model, as in `params_`; None for the one that each row chose.
+            Index of a model in `params_`; None for the model chosen for each row.
 
         Notes
         -----
         For a model fixed in advance the p-value of the true label is at most epsilon
         with probability at most epsilon. For the chosen model that is not so.
         """
-        X = self._checked(X)
+        X = self._check_rows(X)
         if model is None:
-            models = self._answer(X).model
+            models = self._choose_models(X).model
         else:
             most = len(self.params_) - 1
             check_integer(model, "model", at_least=0, at_most=most)
@@ -285,12 +292,12 @@ class NonconformityClassifier(
         counts = np.empty((X.shape[0], len(self.classes_)), np.int64)
         for part in gen_batches(X.shape[0], self.models_.block_rows):
             margins, chosen = margin_conformity(self._scores(X[part])), models[part]
-            own = margins[chosen, np.arange(len(chosen))]
+            margins = margins[chosen, np.arange(len(chosen))]
             for number in np.unique(chosen):
-                mine = chosen == number
-                counts[part][mine] = count_not_above(
+                is_chosen = chosen == number
+                counts[part][is_chosen] = count_not_above(
                     self.validation_scores_[number],
-                    own[mine] + self.tolerances_[number],
+                    margins[is_chosen] + self.tolerances_[number],
                 )
         return (counts + 1.0) / (self.n_validation_ + 1.0)
 
@@ -304,7 +311,7 @@ class NonconformityClassifier(
         X, model
             As for `p_values`.
         epsilon
-            Level in (0, 1), that of the p-values in the region at least.
+            Level in (0, 1): labels with a p-value of at least this are in the region.
 
         Notes
         -----
@@ -315,12 +322,12 @@ class NonconformityClassifier(
         return self.p_values(X, model=model) >= epsilon
 
     def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
-        """Bound the error of a row's model on new rows with at least the row's margin.
+        """Bound the probability of errors with at least a row's margin, by its model.
 
-        With k and m the model and margin of a row: P(f_k errs on a fresh row, with
-        margin m or more), by `dsel.bounds.threshold_bound`. This is **not** the error
-        at the row, and its average does not bound the error of this classifier;
-        `certify` does.
+        With k and m the model and margin of a row, it bounds the probability that model
+        k errs on a fresh row with margin m or more, by `dsel.bounds.threshold_bound`.
+        This is **not** the error at the row, and its average does not bound the error
+        of this classifier; `certify` does.
 
         Parameters
         ----------
@@ -330,7 +337,7 @@ class NonconformityClassifier(
             Probability with which any of the bounds may fail.
         """
         return threshold_bound(
-            self._answer(X).critical_count,
+            self._choose_models(X).critical_count,
             self.n_validation_,
             n_models=self.n_candidates_,
             delta=check_delta(delta),
@@ -355,9 +362,9 @@ class NonconformityClassifier(
         delta
             Probability with which the bound may fail.
         allow_equal_rows
-            Whether some of them may equal rows that `fit` got. The bound then takes as
-            many of them as errors leave for the same records, and holds whether they
-            are or only look alike; it is 1 where all are.
+            Whether some of them may equal rows that `fit` got. The bound then counts
+            only those equal rows that are errors, and holds whether they are the same
+            records or other ones; it is 1 if all rows are equal ones without errors.
 
         Raises
         ------
@@ -368,15 +375,15 @@ class NonconformityClassifier(
         -----
         Guarantee: with probability at least ``1 - delta`` over the rows, the error of
         this classifier on future rows is at most the bound.
-        Assumes: rows that are independent of those that `fit` got, but for those that
-        equal some of them. Take the same records out by their index or identifier
-        before, never by their values: where columns have few values, other rows look
-        alike too, and the bound of the rest would be that of other rows.
+        Assumes: rows that are independent of those that `fit` got, except for those
+        that equal some of them. Remove the same records before by their index or
+        identifier, never by their values: where columns have few values, different
+        records look alike, and removing these would change the distribution.
         Source: Clopper and Pearson (1934). With a of n rows wrong, and e_a of the e
-        equal ones among them, :math:`B(a, n - e + e_a, \delta)`: a row that is no new
-        one leaves errors and rows together.
+        equal ones among them, :math:`B(a, n - e + e_a, \delta)`: a row that is not new
+        is subtracted from errors and rows alike.
         """
-        X, labels = self._checked(X), check_labels(y)
+        X, labels = self._check_rows(X), check_labels(y)
         if len(labels) != X.shape[0]:
             raise ValueError(
                 f"`y` must have one label for each of the {X.shape[0]} rows of "
@@ -388,10 +395,10 @@ class NonconformityClassifier(
         if n_equal and not allow_equal_rows:
             raise ValueError(
                 f"`X` must hold rows that `fit` did not get, but {n_equal:,} of {n:,} "
-                f"rows equal rows that it got; hold rows out before `fit` (the same "
-                f"records go by their index, never by their values), or pass "
-                f"allow_equal_rows=True where other records look alike: then the bound "
-                f"does not count on them."
+                f"rows equal rows that it got; hold rows out before `fit` (remove the "
+                f"same records by their index, never by their values), or pass "
+                f"allow_equal_rows=True if they are other records that look alike: the "
+                f"bound then does not rely on them."
             )
         is_wrong = self.predict(X) != labels
         n_rows = n - n_equal + int((is_equal & is_wrong).sum())
@@ -420,8 +427,8 @@ class NonconformityClassifier(
             ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
             `dsel.search.read_rows` reads them, and names a chunk that was lost.
         client
-            Dask client; None is the current one, else local threads. Tasks return
-            some bytes a row, the driver writes.
+            Dask client; None is the current one, else local threads. Tasks return a few
+            bytes for each row, which the driver writes.
         """
         check_is_fitted(self)
         opened = open_pool(pool)
@@ -430,8 +437,8 @@ class NonconformityClassifier(
         write_rows(
             opened,
             path,
-            lambda X, _: self._answer(X)._asdict(),
-            dict.fromkeys(Answer._fields, ((), "int32", -1)),
+            lambda X, _: self._choose_models(X)._asdict(),
+            dict.fromkeys(RowChoices._fields, ((), "int32", -1)),
             block_rows=self.models_.block_rows,
             attributes={
                 "classes": [str(label) for label in self.classes_],
@@ -443,26 +450,26 @@ class NonconformityClassifier(
     def __sklearn_tags__(self) -> Tags:
         return with_learner_tags(super().__sklearn_tags__(), self.estimator)
 
-    def _answer(self, X: Any) -> Answer:
+    def _choose_models(self, X: Any) -> RowChoices:
         """Choose a model for each row, and predict by it."""
-        X = self._checked(X)
-        found = [
+        X = self._check_rows(X)
+        blocks = [
             self._choose(
                 self._scores(X[part]), content_random(X[part], self.seed_, TIE_STREAM)
             )
             for part in gen_batches(X.shape[0], self.models_.block_rows)
         ]
-        return Answer(*map(np.concatenate, zip(*found, strict=True)))
+        return RowChoices(*map(np.concatenate, zip(*blocks, strict=True)))
 
-    def _choose(self, scores: Floats, drawn: NDArray[np.uint64]) -> Answer:
+    def _choose(self, scores: Floats, words: NDArray[np.uint64]) -> RowChoices:
         """Choose by the scores, (n_models, n_rows, n_classes): Algorithm 1.
 
-        `drawn` are random words of the rows, which break ties.
+        `words` are random words, one for each row, which break ties.
         """
-        # Two independent numbers of a row in [0, 1), of 53 and of 11 random bits.
-        units = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        label_units = (drawn & np.uint64(2047)).astype(np.float64) * 2.0**-11
-        tolerances, n = self.tolerances_[:, np.newaxis], len(drawn)
+        # Two independent numbers in [0, 1) for each row, of 53 and of 11 random bits.
+        units = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        label_units = (words & np.uint64(2047)).astype(np.float64) * 2.0**-11
+        tolerances, n = self.tolerances_[:, np.newaxis], len(words)
         if self.ties == "literal":
             margins = margin_conformity(scores).reshape(len(scores), -1)
             counts = count_not_above(self.validation_scores_, margins + tolerances)
@@ -471,19 +478,20 @@ class NonconformityClassifier(
             pairs = labels & (second == second.min(axis=0))[..., np.newaxis]
             pick = _pick(np.moveaxis(pairs, 1, 0).reshape(n, -1), units)
             model, label = np.divmod(pick, scores.shape[-1])
-            return Answer(label, second.min(axis=0), model)
+            return RowChoices(label, second.min(axis=0), model)
         counts = self._runner_up_counts(scores)
         model = _pick((counts == counts.min(axis=0)).T, units)
-        own = scores[model, np.arange(n)]
-        least = own.max(axis=-1, keepdims=True) - self.tolerances_[model, np.newaxis]
-        return Answer(_pick(own >= least, label_units), counts.min(axis=0), model)
+        chosen = scores[model, np.arange(n)]
+        least = chosen.max(axis=-1, keepdims=True) - self.tolerances_[model, np.newaxis]
+        label = _pick(chosen >= least, label_units)
+        return RowChoices(label, counts.min(axis=0), model)
 
     def _runner_up_counts(self, scores: Floats) -> Integers:
         """Count the validation rows that conform no better than each runner-up label.
 
-        A model's region shrinks to one label at the second largest p-value, that of the
-        runner-up, whose conformity is minus the gap of the two best. Shape (n_models,
-        n_rows).
+        A model's region shrinks to one label at the second largest p-value. This is the
+        p-value of the runner-up label, whose conformity is minus the gap between the
+        two largest scores. Shape (n_models, n_rows).
         """
         best, second = _two_best(scores)
         gaps = second - best + self.tolerances_[:, np.newaxis]
@@ -498,7 +506,7 @@ class NonconformityClassifier(
             )
         return scores
 
-    def _checked(self, X: Any) -> Any:
+    def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return merge_entries(validate_data(self, X, accept_sparse="csr", reset=False))
 
@@ -512,27 +520,26 @@ def _grid_cube(
 ) -> xr.Dataset:
     """Return the validation statistics of every candidate as a cube over the grid.
 
-    `counts`, of the models that can be used x validation rows, are those of the row's
-    runner-up.
+    `counts` are the critical counts of usable models x validation rows.
     """
-    n, n_held = axes.n_candidates, counts.shape[1]
+    n, n_validation = axes.n_candidates, counts.shape[1]
     is_used = np.array([number not in failures for number in range(n)])
     errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
-    for group in (each for _, groups in trained for each in groups):
+    for group in (group for _, groups in trained for group in groups):
         errors[list(group.candidates)] = group.counts.test_errors[:, 0]
         for (number, _), message in group.counts.messages.items():
             messages[number] = message
     for number, message in failures.items():
         errors[number], messages[number] = names.UNCOUNTED, message
-    # Values that some row has, and no means of two of them.
+    # "inverted_cdf" returns a value of some row, never an average of two.
     quantiles = np.full((len(QUANTILES), n), np.inf)
     quantiles[:, is_used] = np.quantile(
         counts, np.array(QUANTILES) / 100, axis=1, method="inverted_cdf"
     )
     rates = np.where(is_used, errors, np.inf)
-    estimates = {names.VALIDATION_ERROR: rates / n_held}
+    estimates = {names.VALIDATION_ERROR: rates / n_validation}
     for percent, values in zip(QUANTILES, quantiles, strict=True):
-        estimates[f"{names.CRITICAL_EPSILON}_{percent}%"] = values / n_held
+        estimates[f"{names.CRITICAL_EPSILON}_{percent}%"] = values / n_validation
     cube = make_cube(
         axes,
         {},
@@ -540,7 +547,7 @@ def _grid_cube(
             names.STATUS: np.where(is_used, names.STATUS_DONE, names.STATUS_FAILED),
             names.MESSAGE: messages,
             names.VALIDATION_ERRORS: errors,
-            names.VALIDATION_ROWS: n_held,
+            names.VALIDATION_ROWS: n_validation,
             names.N_LABELED: n_rows,
             names.N_UNLABELED: 0,
         },
@@ -556,6 +563,6 @@ def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _pick(allowed: NDArray[np.bool_], units: Floats) -> Integers:
     """Pick an allowed position for each row by its random number in [0, 1)."""
-    place = np.cumsum(allowed, axis=1)
-    wanted = np.floor(units * place[:, -1])[:, np.newaxis]
-    return np.asarray(np.argmax(place > wanted, axis=1))
+    ranks = np.cumsum(allowed, axis=1)
+    rank = np.floor(units * ranks[:, -1])[:, np.newaxis]
+    return np.asarray(np.argmax(ranks > rank, axis=1))

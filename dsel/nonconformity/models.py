@@ -23,11 +23,12 @@ from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 
-BLOCK_NBYTES: Final = 2**24
-"""Scores of a block of rows: enough for fast products, and they stay in caches."""
+SCORES_NBYTES: Final = 2**24
+"""Bytes of the scores of a block of rows: large enough for fast products, and small
+enough for caches."""
 
 Trained = list[tuple[Family, list[FittedGroup]]]
-"""Each family, and what it fitted: a group of candidates on one split each."""
+"""Families with their fitted groups; each group is fitted on one split."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +36,38 @@ class ModelSet:
     """Fitted models, in the order of the grid."""
 
     candidates: tuple[Candidate, ...]
-    """Those that can be used."""
+    """Candidates that can be used."""
     fitted: tuple[Any, ...]
-    """A scikit-learn estimator of each."""
+    """Fitted scikit-learn estimator of each candidate."""
     classes: NDArray[Any]
     is_dense: bool
-    """Whether they were fitted on arrays; some then refuse CSR."""
+    """Whether the models were fitted on dense arrays; some then refuse sparse rows."""
 
     @property
     def block_rows(self) -> int:
         """Number of rows that are scored at once."""
         row = 8 * len(self.fitted) * len(self.classes)
-        return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
+        return int(np.clip(SCORES_NBYTES // row, 64, 16_384))
 
     def scores(self, X: ArrayLike) -> Floats:
         """Return real scores, shape (n_models, n_rows, n_classes).
 
-        Those of equal rows are equal but for rounding, dense or sparse, of any type.
+        Scores of equal rows are equal up to rounding, whether the rows are dense or
+        sparse, and of any type.
         """
         X = self._comparable(X)
-        return np.stack([class_scores(each, X, self.classes) for each in self.fitted])
+        return np.stack([class_scores(m, X, self.classes) for m in self.fitted])
 
     def failures_on(self, X: ArrayLike) -> dict[int, str]:
         """Return why models have no scores on some rows, by candidate number.
 
-        What all models raise is a mistake of the call, and is raised.
+        If all models raise, the call is wrong, and the first exception is raised.
         """
         X, failures, errors = self._comparable(X), dict[int, str](), list[Exception]()
         for candidate, model in zip(self.candidates, self.fitted, strict=True):
             try:
                 scores = class_scores(model, X, self.classes)
-            except Exception as error:  # whatever a learner raises
+            except Exception as error:  # learners may raise anything
                 failures[candidate.number] = f"{type(error).__name__}: {error}"
                 errors.append(error)
                 continue
@@ -76,9 +78,9 @@ class ModelSet:
         return failures
 
     def _comparable(self, X: Any) -> Any:
-        # Learners compute in the type of their rows, and neighbors of sparse rows are
-        # found by another formula: all rows are float64, and sparse if those of the fit
-        # were.
+        # Learners compute in the type of the rows, and nearest neighbors use another
+        # formula for sparse rows. So all rows become float64, and sparse only if those
+        # of the fit were.
         X = X.toarray() if self.is_dense and issparse(X) else X
         X = csr_matrix(X) if not self.is_dense and not issparse(X) else X
         return comparable(X, np.dtype(np.float64))
@@ -101,7 +103,7 @@ def train_grid(
 ) -> tuple[Trained, dict[int, str]]:
     """Fit all candidates; each group and split is a task, on a cluster or threads.
 
-    Also returned is why a candidate failed, by its number.
+    The second result has the reasons why candidates failed, by candidate number.
     """
     assignments = assign_families(
         candidates,
@@ -110,7 +112,7 @@ def train_grid(
         seed=seed,
         fit_params=check_fit_params(fit_params, len(y)),
     )
-    groups = [(each.family, group) for each in assignments for group in each.groups]
+    groups = [(a.family, group) for a in assignments for group in a.groups]
     tasks = [
         Task(
             f"fit-{group_label(group, number)}-{split.label}-{number}",
@@ -120,18 +122,18 @@ def train_grid(
         for split in splits
     ]
     client = resolve_client(client)
-    if client is None and any(each.family.holds_interpreter for each in assignments):
-        # Two threads fit no faster then, and would take each other's warnings.
+    if client is None and any(a.family.holds_interpreter for a in assignments):
+        # Two threads fit no faster then, and warnings are collected by thread.
         client = partial(LocalExecutor, n_threads=1)
     fitted = results_in_order((X, y), tasks, client)
     trained = [
-        (each.family, [next(fitted) for _ in each.groups for _ in splits])
-        for each in assignments
+        (a.family, [next(fitted) for _ in a.groups for _ in splits])
+        for a in assignments
     ]
     failures: dict[int, str] = {}
-    for group in (each for _, groups in trained for each in groups):
-        for place in np.flatnonzero(group.counts.status[:, 0] != FIT_DONE):
-            key = group.candidates[place], group.splits[0]
+    for group in (group for _, groups in trained for group in groups):
+        for i in np.flatnonzero(group.counts.status[:, 0] != FIT_DONE):
+            key = group.candidates[i], group.splits[0]
             message = group.counts.messages.get(key, "the fit failed")
             failures.setdefault(key[0], message)
     return trained, failures
@@ -173,7 +175,9 @@ def join_models(
         if len(failures) == len(candidates):
             raise AllFitsFailedError(text)
         warn(text, FitFailedWarning)
-    kept = tuple(each for each in candidates if each.number not in failures)
-    groups = {n: each for _, some in trained for each in some for n in each.candidates}
-    models = [groups[n].model(n, groups[n].splits[0]) for n in (c.number for c in kept)]
-    return ModelSet(kept, tuple(models), classes, is_dense)
+    usable = tuple(c for c in candidates if c.number not in failures)
+    groups = {n: g for _, fitted in trained for g in fitted for n in g.candidates}
+    models = [
+        groups[n].model(n, groups[n].splits[0]) for n in (c.number for c in usable)
+    ]
+    return ModelSet(usable, tuple(models), classes, is_dense)
