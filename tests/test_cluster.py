@@ -325,8 +325,8 @@ def test_connect__names_a_worker_of_other_code_and_not_one_that_dies(tmp_path):
 def test_own_code__of_a_copy_is_the_same_and_of_a_zip_unknown(tmp_path):
     shutil.copytree(ROOT / "dsel", tmp_path / "copy" / "dsel")
     archive = shutil.make_archive(tmp_path / "dsel", "zip", tmp_path / "copy")
-    command = "from dsel.runtime.versions import own_code; print(own_code())"
-    for path, expected in ((tmp_path / "copy", versions.own_code()), (archive, "")):
+    command = "from dsel.runtime.versions import hash_code; print(hash_code())"
+    for path, expected in ((tmp_path / "copy", versions.hash_code()), (archive, "")):
         told = subprocess.check_output(
             [sys.executable, "-c", command], cwd=tmp_path, text=True,
             env={**os.environ, "PYTHONPATH": str(path)},

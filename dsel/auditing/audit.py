@@ -28,9 +28,9 @@ from dsel.runtime.tasks import as_task
 SIGNIFICANCE: Final = 0.001
 """The p-value below which a setting fails: one false alarm in 1000 cells."""
 ROUNDING: Final = 1e-12
-"""By how much equal numbers may differ."""
+"""Difference by which two equal numbers may differ."""
 
-_DRAWS_A_TASK: Final = 10
+_DRAWS_PER_TASK: Final = 10
 
 
 def audit(
@@ -43,10 +43,11 @@ def audit(
 ) -> xr.Dataset:
     """Search where the truth is known, and count how often certificates are wrong.
 
-    In every draw of a setting labeled rows and a pool are drawn from a law on finitely
-    many cells, a search runs on them through public names, and what it certifies is
-    compared with the exact error of the models that it returns. A draw fails where any
-    of its certified numbers is too small: those of a nested search hold at once.
+    In every draw of a setting labeled rows and a pool are drawn from a population of
+    finitely many cells, a search runs on them through public names, and its certified
+    bounds are compared with the exact error of the models that it returns. A draw fails
+    if any of its certified numbers is too small, because the numbers of a nested search
+    hold at once.
 
     Parameters
     ----------
@@ -64,22 +65,22 @@ def audit(
     Returns
     -------
     xarray.Dataset
-        Over (`setting`, `delta`): `certified`, in how many of the `n_draws` something
-        was certified; `failures`, in how many of these it was wrong; `p_value`, the
-        chance of as many failures or more if each draw failed with probability
-        `delta`. Over `setting`: `is_control`, whether it is a broken bound; `holds`,
-        False where a p-value is below 0.001, as it must be for controls.
+        Over (`setting`, `delta`): `certified`, the number of the `n_draws` in which
+        something was certified; `failures`, the number of these in which it was wrong;
+        `p_value`, the probability of as many failures or more if each draw failed with
+        probability `delta`. Over `setting`: `is_control`, whether it is a broken bound;
+        `holds`, False where a p-value is below 0.001, as it must be for controls.
 
     Raises
     ------
     TypeError
         Where `delta` or `n_draws` is no number.
     ValueError
-        Where there is no setting of a name, or `delta` or `n_draws` is out of range.
+        Where a name is not that of a setting, or `delta` or `n_draws` is out of range.
 
     See Also
     --------
-    plan_bound : How large bounds are.
+    plan_bound : Computes how large bounds are to be expected.
 
     Notes
     -----
@@ -100,14 +101,14 @@ def audit(
     )
     for name in wanted:
         check_choice(name, "settings", list(SETTINGS))
-    given = np.atleast_1d(check_probabilities(delta, "delta")).tolist()
-    deltas = sorted(map(check_delta, given), reverse=True)
+    values = np.atleast_1d(check_probabilities(delta, "delta")).tolist()
+    deltas = sorted(map(check_delta, values), reverse=True)
     draws = check_integer(n_draws, "n_draws", at_least=1)
     count_threads(n_jobs)  # raises where it is no number of processes
     seed = seed_from(random_state)
-    starts = range(0, draws, _DRAWS_A_TASK)
+    starts = range(0, draws, _DRAWS_PER_TASK)
     found = Parallel(n_jobs=n_jobs)(
-        delayed(_counts)(name, deltas, seed, range(start, draws)[:_DRAWS_A_TASK])
+        delayed(_counts)(name, deltas, seed, range(start, draws)[:_DRAWS_PER_TASK])
         for name in wanted
         for start in starts
     )
@@ -132,24 +133,25 @@ def audit(
 def _counts(
     name: str, deltas: Sequence[float], seed: int, numbers: range
 ) -> NDArray[np.int64]:
-    """Return by delta how many draws were certified and failed.
+    """Count by delta the draws that were certified, and those that failed.
 
-    A draw depends only on the setting's name, the seed and its number.
+    A draw depends only on the setting's name, the seed and its number, so counts do not
+    depend on how draws are divided among processes.
     """
     setting = SETTINGS[name]
     counts = np.zeros((len(deltas), 2), dtype=np.int64)
     for number in numbers:
         draw = setting.draw([seed, crc32(name.encode()), number])
-        # A class that is not there is refused, so nothing is certified.
-        if setting.law.lacks_class(draw.y):
+        # A search refuses labels that miss a class, so nothing is certified.
+        if setting.population.misses_class(draw.y):
             continue
-        for place, delta in enumerate(deltas):
+        for column, delta in enumerate(deltas):
             try:
                 claims = setting.steps(draw, delta)
             except AllFitsFailedError:  # the search is refused
                 claims = []
             is_wrong = any(truth > bound + ROUNDING for bound, truth in claims)
-            counts[place] += bool(claims), is_wrong
+            counts[column] += bool(claims), is_wrong
     return counts
 
 

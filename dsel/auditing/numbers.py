@@ -1,7 +1,7 @@
 """Populations of numbers, whose residuals are known exactly, and regressors for them.
 
-As for classes a population is a distribution on finitely many cells, here with finitely
-many targets in each: how often a model is off by more than a tolerance is a sum.
+A population is a distribution on finitely many cells, with finitely many targets in
+each, so the probability that a model is off by more than a tolerance is a sum.
 """
 
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from dsel.arrays import Floats
-from dsel.auditing.laws import UNSEEN, GroupedLaw
+from dsel.auditing.populations import UNSEEN, GroupedPopulation
 
 HEAVY = stats.cauchy.ppf((np.arange(401) + 0.5) / 401)
 """Targets with heavy tails, all equally likely."""
 
 
 @dataclass(frozen=True)
-class NumberLaw(GroupedLaw):
+class NumberPopulation(GroupedPopulation):
     """A joint distribution of cells and numbers; rows may come in groups."""
 
     targets: Floats = field(default_factory=lambda: np.zeros((1, 1)))
-    """Target of each entry of `chances`, (n_cells, n_targets)."""
+    """Target of each entry of `probabilities`, (n_cells, n_targets)."""
     in_groups: bool = False
 
     def draw(
@@ -34,15 +34,15 @@ class NumberLaw(GroupedLaw):
         X, codes = super().draw(n_rows, rng)
         return X, self.targets[X[:, 0].astype(int), codes]
 
-    def draw_labeled(self, n: int, rng: np.random.Generator) -> Any:
+    def draw_labeled_rows(self, n: int, rng: np.random.Generator) -> Any:
         """Return rows, or all rows of `n` groups, with targets and keys of groups."""
         if not self.in_groups:
             return (*self.draw(n, rng), None)
-        X, codes, keys = super().draw_labeled(n, rng)
+        X, codes, keys = super().draw_labeled_rows(n, rng)
         return X, self.targets[X[:, 0].astype(int), codes], keys
 
-    def lacks_class(self, y: NDArray[np.generic]) -> bool:
-        """Return False: numbers are no classes."""
+    def misses_class(self, y: NDArray[np.generic]) -> bool:
+        """Return False, since targets have no classes."""
         return False
 
     @property
@@ -51,30 +51,30 @@ class NumberLaw(GroupedLaw):
         return self._rows(self.cells, np.full(len(self.cells), UNSEEN))
 
     def beyond(self, model: Any, tolerance: float) -> float:
-        """Return how often a model is off by more on new rows, exactly."""
+        """Return the exact rate at which a model is off by more on new rows."""
         predicted = np.asarray(model.predict(self.rows), np.float64)[:, np.newaxis]
         off = np.abs(self.targets - predicted)
-        return float(self.chances[~(off <= tolerance)].sum())  # NaN is beyond
+        return float(self.probabilities[~(off <= tolerance)].sum())  # NaN is beyond
 
     def outside(self, ends: Floats) -> float:
-        """Return how often targets of new rows lie outside of the cells' intervals."""
+        """Return the exact rate of targets outside of the intervals of their cells."""
         low, high = ends.T[:, :, np.newaxis]
         inside = (low <= self.targets) & (self.targets <= high)
-        return float(self.chances[~inside].sum())
+        return float(self.probabilities[~inside].sum())
 
 
 def noise_around(
     levels: Any, noise: Any, weights: Any = None, **kind: Any
-) -> NumberLaw:
-    """Return a law of equally likely cells with these levels, and noise added.
+) -> NumberPopulation:
+    """Return a population of equally likely cells with these levels, and noise added.
 
-    The noise is the same in all cells, or has a line for each.
+    `noise` has the values that are added in all cells, or a row of values for each.
     """
     values = np.asarray(noise, np.float64)
     n_targets = values.shape[-1]
     shares = np.full(n_targets, 1 / n_targets) if weights is None else weights
     n = len(levels)
-    return NumberLaw(
+    return NumberPopulation(
         np.arange(n, dtype=np.float64)[:, np.newaxis],
         np.tile(np.asarray(shares) / n, (n, 1)),
         targets=np.asarray(levels)[:, np.newaxis] + values,
@@ -83,7 +83,7 @@ def noise_around(
 
 
 class RandomNumber(RegressorMixin, BaseEstimator):
-    """Predicts a random number for each cell, whatever the targets were."""
+    """Predicts a random number for each cell, independent of the targets."""
 
     def __init__(self, number: int = 0, spread: float = 1.0) -> None:
         self.number = number
@@ -101,27 +101,27 @@ class RandomNumber(RegressorMixin, BaseEstimator):
 
 
 class NumberMemory(RegressorMixin, BaseEstimator):
-    """Knows the target of every row that it has seen, and else predicts a constant."""
+    """Knows the target of every training row, and predicts a constant for others."""
 
     def __init__(self, otherwise: float = 0.0) -> None:
         self.otherwise = otherwise
 
     def fit(self, X: Floats, y: Floats) -> Self:
-        """Learn by heart."""
+        """Keep the targets of the training rows."""
         self.known_ = dict(zip(X[:, -1].tolist(), y.tolist(), strict=True))
         return self
 
     def predict(self, X: Floats) -> Floats:
-        """Return what is known."""
+        """Return known targets, or the constant."""
         keys = X[:, -1].tolist()
         return np.array([self.known_.get(key, self.otherwise) for key in keys])
 
 
 class Overshoot(RegressorMixin, BaseEstimator):
-    """Predicts 0, and too much in some cells once it has seen all labeled rows.
+    """Predicts 0, but a fit to all labeled rows predicts too much in some cells.
 
-    Only the pool can show what the model of all rows does. Rows that it knows it
-    predicts well, so that copies of them in a pool hide it.
+    Only the pool can reveal the errors of the model of all rows. It predicts training
+    rows well, so that copies of them in a pool hide its errors.
     """
 
     def __init__(self, n_rows: int = 39, last_cell: float = 9.0) -> None:
@@ -129,7 +129,7 @@ class Overshoot(RegressorMixin, BaseEstimator):
         self.last_cell = last_cell
 
     def fit(self, X: Floats, y: Floats) -> Self:
-        """Learn which rows are known."""
+        """Keep the keys of the training rows."""
         self.known_ = set(X[:, -1].tolist())
         self.has_all_ = len(X) >= self.n_rows
         return self
@@ -142,7 +142,7 @@ class Overshoot(RegressorMixin, BaseEstimator):
 
 
 class NoNumber(RandomNumber):
-    """Predicts no finite number in some cells."""
+    """Predicts NaN in some cells."""
 
     def predict(self, X: Floats) -> Floats:
         """Return the numbers of the cells."""

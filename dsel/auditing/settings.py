@@ -1,13 +1,13 @@
 """Settings of the audit: what is searched, and the steps that a user takes.
 
-An audit shows something only where a bound can fail, so the laws are hard: labels that
-no feature predicts, candidates that look good by luck, models that change with one more
-training row. Labeled rows are few: from 40 of each kind on, a run makes the two-sample
-test, which takes longer than everything else.
+An audit can find a wrong bound only where it can fail, so populations are hard: labels
+that no feature predicts, candidates that look good by luck, models that change with one
+more training row. Labeled rows are few: from 40 rows of each kind on, a run makes the
+two-sample test, which takes longer than everything else.
 
-Steps use public names only. They return what was certified: the bound, and the exact
-error of the model that the search has returned. To add a setting: one entry of
-`SETTINGS`, with steps of this file or your own.
+Steps use public names only. They return the certified bounds, each with the exact error
+of the model that the search returned. To add a setting, add an entry to `SETTINGS`,
+with steps of this file or your own.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,31 +23,31 @@ from sklearn.model_selection import StratifiedKFold
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.auditing.laws import (
-    BestColumn,
-    Codes,
-    Forgetful,
-    Law,
-    Memory,
-    Parity,
-    RandomTable,
-    Refusing,
-    Turncoat,
-    biased_coin,
-    dice,
-    in_groups,
-    noisy_copies,
-    step,
-    with_values,
-)
 from dsel.auditing.numbers import (
     HEAVY,
     NoNumber,
-    NumberLaw,
     NumberMemory,
+    NumberPopulation,
     Overshoot,
     RandomNumber,
     noise_around,
+)
+from dsel.auditing.populations import (
+    BestColumn,
+    Codes,
+    Forgetful,
+    Memory,
+    Parity,
+    Population,
+    RandomTable,
+    Refusing,
+    Turncoat,
+    add_value_column,
+    biased_coin,
+    group_rows,
+    independent_classes,
+    noisy_copies,
+    step,
 )
 from dsel.bounds import binomial_tail_inversion
 from dsel.least_squares import LeastSquaresSearch
@@ -73,17 +73,17 @@ Claims = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Draw:
-    """Labeled rows and a pool, drawn from the law of a setting."""
+    """Labeled rows and a pool, drawn from the population of a setting."""
 
     setting: "Setting"
     X: Floats
     y: Codes
     pool: Floats | None
     pool_y: Codes
-    """Classes of the pool rows, for whoever labels some of them."""
+    """True classes of the pool rows, from which queried rows are labeled."""
     seed: int
     groups: Codes | None = None
-    """Group of each labeled row, where the law has groups and the search is told."""
+    """Group of each labeled row, if there are groups and the search gets them."""
 
     def plan(self, delta: float, **changed: Any) -> Plan:
         """Plan the setting's search, or a changed one."""
@@ -95,43 +95,47 @@ class Draw:
             **options,
         )  # fmt: skip
 
-    def certified(self, outcome: Outcome) -> Claims:
-        """Return what is certified of the models that were handed over."""
-        law, loss = self.setting.law, self.setting.options.get("loss")
+    def claims(self, outcome: Outcome) -> Claims:
+        """Return the certified bounds of the deployed models, with the truth."""
+        population, loss = self.setting.population, self.setting.options.get("loss")
         claims = []
-        for deploy, each in outcome.certificates.items():
-            if not each.certified:
+        for deploy, certificate in outcome.certificates.items():
+            if not certificate.certified:
                 continue
             model = outcome.models[deploy]
-            truth = law.error(model) if loss is None else law.loss(model, loss)
-            claims.append((each.bound, truth))
+            truth = (
+                population.error(model)
+                if loss is None
+                else population.loss(model, loss)
+            )
+            claims.append((certificate.bound, truth))
             if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
                 column = self.setting.options["report_by"]
                 claims += [
-                    (limit, law.where(column, value).error(model))
+                    (limit, population.where(column, value).error(model))
                     for value, limit in values.to_dataframe().error_at_most.items()
                 ]
             if (report := outcome.choice.reports.get(deploy)) is None:
                 continue
-            claims.append((report.error_at_most, law.error(model)))
+            claims.append((report.error_at_most, population.error(model)))
             for label, row in report.to_dataframe().iterrows():
                 for share in (recall, precision):
                     bound = 1.0 - row[f"{share.__name__}_at_least"]
-                    claims.append((bound, law.loss(model, share(label))))
+                    claims.append((bound, population.loss(model, share(label))))
         return claims
 
 
 Steps = Callable[[Draw, float], Claims]
-"""Searches a draw at a delta, and returns what was certified."""
+"""A function that searches a draw at a delta and returns the certified bounds."""
 
 
 def search(draw: Draw, delta: float) -> Claims:
-    """Search."""
-    return draw.certified(draw.plan(delta).run(n_jobs=1))
+    """Run the search of the setting."""
+    return draw.claims(draw.plan(delta).run(n_jobs=1))
 
 
 def resume(draw: Draw, delta: float) -> Claims:
-    """Kill a run after its first fits, and go on with the same command."""
+    """Kill a run after its first fits, and continue it by the same call."""
 
     def kill(progress: Any) -> None:
         if progress.fits_done:
@@ -140,11 +144,11 @@ def resume(draw: Draw, delta: float) -> Claims:
     with TemporaryDirectory() as out:
         with suppress(KeyboardInterrupt):
             draw.plan(delta).run(n_jobs=1, out=out, on_progress=kill)
-        return draw.certified(draw.plan(delta).run(n_jobs=1, out=out))
+        return draw.claims(draw.plan(delta).run(n_jobs=1, out=out))
 
 
 def certify_any(draw: Draw, delta: float) -> Claims:
-    """Take the candidate that errs least on the rows it has learned, and certify it."""
+    """Certify a procedure that takes the candidate with the fewest training errors."""
     [(name, values)] = draw.setting.grid.items()
 
     def procedure(X: Floats, y: Codes) -> Any:
@@ -155,7 +159,7 @@ def certify_any(draw: Draw, delta: float) -> Claims:
         errors = [np.mean(model.predict(X) != y) for model in models]
         return models[int(np.argmin(errors))]
 
-    return draw.certified(
+    return draw.claims(
         certify(
             procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
             n_jobs=1, cv=3, groups=draw.groups, **draw.setting.options,
@@ -169,23 +173,23 @@ def label(draw: Draw, delta: float) -> Claims:
 
 
 def label_some(draw: Draw, delta: float) -> Claims:
-    """Skip the rows of class 0, and give those of class 2 a label that is no class."""
+    """Leave rows of class 0 unlabeled, and give those of class 2 an unknown label."""
     usable = {0: None, 2: 99}
     return _claims_of_labels(
-        draw, delta, lambda labels: [usable.get(each, each) for each in labels]
+        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
     )
 
 
 def _claims_of_labels(
     draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
 ) -> Claims:
-    """Return what is certified before and after labels are known: both hold at once."""
+    """Return the bounds before and after labels are known; both hold at once."""
     outcome = draw.plan(delta).run(n_jobs=1)
-    claims, queries = draw.certified(outcome), outcome.choice.queries
+    claims, queries = draw.claims(outcome), outcome.choice.queries
     if queries is None or not queries.rows:
         return claims
     labels = draw.pool_y[outcome.query_rows().index].tolist()
-    return claims + draw.certified(outcome.certify_with_labels(change(labels)))
+    return claims + draw.claims(outcome.certify_with_labels(change(labels)))
 
 
 def compare_with_baseline(draw: Draw, delta: float) -> Claims:
@@ -194,15 +198,18 @@ def compare_with_baseline(draw: Draw, delta: float) -> Claims:
 
 
 def _differences(draw: Draw, outcome: Outcome) -> Claims:
-    """Return what is certified of the errors of models less that of a baseline."""
-    law, claims = draw.setting.law, []
-    for deploy, found in outcome.choice.baselines.items():
-        if not found.certified:
+    """Return the certified limits of the models' errors minus that of a baseline."""
+    population, claims = draw.setting.population, []
+    for deploy, comparison in outcome.choice.baselines.items():
+        if not comparison.certified:
             continue
-        error = 1.0 - law.chances[:, int(found.largest_class or 0)].sum()
-        if not found.largest_class:
-            error = law.error(draw.setting.options["baseline"])
-        claims.append((found.upper, law.error(outcome.models[deploy]) - error))
+        error = (
+            1.0 - population.probabilities[:, int(comparison.largest_class or 0)].sum()
+        )
+        if not comparison.largest_class:
+            error = population.error(draw.setting.options["baseline"])
+        truth = population.error(outcome.models[deploy]) - error
+        claims.append((comparison.upper, truth))
     return claims
 
 
@@ -212,10 +219,13 @@ def compare_two(draw: Draw, delta: float) -> Claims:
 
 
 def compare_two_by_some(draw: Draw, delta: float) -> Claims:
-    """Compare two models; skip rows of class 0, and give class 2 a label of none."""
+    """Compare two models by labels of which some are missing or unknown.
+
+    Rows of class 0 get no label, those of class 2 one that is no class.
+    """
     usable = {0: None, 2: 99}
     return _claims_of_comparison(
-        draw, delta, lambda labels: [usable.get(each, each) for each in labels]
+        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
     )
 
 
@@ -223,38 +233,38 @@ def _claims_of_comparison(
     draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
 ) -> Claims:
     """Return both limits of the difference of errors, and that of the disagreement."""
-    setting, law = draw.setting, draw.setting.law
+    setting, population = draw.setting, draw.setting.population
     old, new = (clone(each).fit(draw.X, draw.y) for each in setting.estimator)
     question = compare_models(
         old, new, draw.pool, delta=delta, random_state=draw.seed,
         X_seen=draw.X if setting.n_copies else None, **setting.options,
     )  # fmt: skip
-    answers = [question]
+    comparisons = [question]
     if question.rows:
         labels = draw.pool_y[question.query_rows().index].tolist()
-        answers.append(question.certify_with_labels(change(labels)))
-    truth = law.error(new) - law.error(old)
-    claims = [(question.disagreement, law.disagreement(old, new))]
-    for each in answers:
-        claims += [(each.upper, truth), (-each.lower, -truth)]
+        comparisons.append(question.certify_with_labels(change(labels)))
+    truth = population.error(new) - population.error(old)
+    claims = [(question.disagreement, population.disagreement(old, new))]
+    for comparison in comparisons:
+        claims += [(comparison.upper, truth), (-comparison.lower, -truth)]
     return claims
 
 
 def search_numbers(draw: Draw, delta: float) -> Claims:
     """Search regressors; claims are shares of new rows that are off by more."""
-    law, outcome = draw.setting.law, draw.plan(delta).run(n_jobs=1)
-    assert isinstance(law, NumberLaw)  # else nothing is known of numbers
+    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
+    assert isinstance(population, NumberPopulation)  # else nothing is known of numbers
     claims: Claims = []
-    for deploy, each in outcome.certificates.items():
+    for deploy, certificate in outcome.certificates.items():
         model, loss = outcome.models[deploy], draw.setting.options["loss"]
-        if not each.certified:
+        if not certificate.certified:
             continue
 
-        limits = [(law, each.bound)]
+        limits = [(population, certificate.bound)]
         if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
             column, table = draw.setting.options["report_by"], values.to_dataframe()
             limits += [
-                (law.where(column, value), limit)
+                (population.where(column, value), limit)
                 for value, limit in table[values.columns[1]].items()
             ]
         if isinstance(loss, Beyond):
@@ -263,53 +273,56 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
             ]
             continue
         claims += [(loss.level, among.beyond(model, limit)) for among, limit in limits]
-        ends = outcome.predict_interval(law.rows, deploy=deploy)
-        claims.append((loss.level, law.outside(ends)))
+        ends = outcome.predict_interval(population.rows, deploy=deploy)
+        claims.append((loss.level, population.outside(ends)))
         if (report := outcome.choice.tolerances.get(deploy)) is not None:
             claims += [
-                (1.0 - share, law.beyond(model, limit))
+                (1.0 - share, population.beyond(model, limit))
                 for share, limit in report.to_dataframe().off_by_at_most.items()
             ]
     return claims
 
 
 def fit_least_squares(draw: Draw, delta: float) -> Claims:
-    """Search least squares without refits; claims are shares of new rows beyond.
+    """Search least squares without refits; claims are about the predicted intervals.
 
-    Certified are the intervals of one fold's model, and those of the model of all rows.
+    Both the intervals of one fold's model and those of the model of all rows are
+    certified.
     """
-    options, law = draw.setting.options, draw.setting.law
-    assert isinstance(law, NumberLaw)  # else nothing is known of numbers
+    options, population = draw.setting.options, draw.setting.population
+    assert isinstance(population, NumberPopulation)  # else nothing is known of numbers
     search = LeastSquaresSearch(
         **draw.setting.grid, penalty="rkhs", certificate="nested", delta=delta,
         random_state=draw.seed, n_jobs=1, **options,
     ).fit(draw.X, draw.y)  # fmt: skip
     if not search.certificate_.certified:
         return []
-    ends = [search.predict_interval(law.rows, deploy) for deploy in search.models_]
-    return [(options["loss"].level, law.outside(each)) for each in ends]
+    ends = [
+        search.predict_interval(population.rows, deploy) for deploy in search.models_
+    ]
+    return [(options["loss"].level, population.outside(of_model)) for of_model in ends]
 
 
-# Controls: broken bounds, which count as certified.
+# Controls are broken bounds. They count as certified, and the audit must catch them.
 
 
 def take_quantile(draw: Draw, delta: float) -> Claims:
-    """Take the quantile of the residuals of a fold for its limit: BROKEN."""
-    law, outcome = draw.setting.law, draw.plan(delta).run(n_jobs=1)
-    assert isinstance(law, NumberLaw)
+    """Use a quantile of a fold's residuals instead of its upper limit: BROKEN."""
+    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
+    assert isinstance(population, NumberPopulation)
     loss = draw.setting.options["loss"]
     residuals = outcome.results["outer_residuals"].isel(fold=outcome.certificate.fold)
     known = residuals.values[~np.isnan(residuals.values)]
     limit = float(np.quantile(known, loss.share, method="inverted_cdf"))
-    return [(loss.level, law.beyond(outcome.model, limit))]
+    return [(loss.level, population.beyond(outcome.model, limit))]
 
 
 def pool_folds(draw: Draw, delta: float) -> Claims:
-    """Take all fold errors as one binomial: BROKEN, since folds are dependent."""
+    """Treat all fold errors as one binomial: BROKEN, since folds are dependent."""
     outcome = draw.plan(delta).run(n_jobs=1)
     n_errors = int(outcome.results[names.FOLD_ERRORS].sum())
     limit = binomial_tail_inversion(n_errors, len(draw.y), delta=delta)
-    return [(float(limit), draw.setting.law.error(outcome.model))]
+    return [(float(limit), draw.setting.population.error(outcome.model))]
 
 
 def pick_fold(draw: Draw, delta: float) -> Claims:
@@ -319,22 +332,25 @@ def pick_fold(draw: Draw, delta: float) -> Claims:
         outcome.results[name].values.astype(int)
         for name in (names.OUTER_ERRORS, names.FOLD_ROWS)
     )
-    # The fold of fewest errors, whatever share it had; all models are the same table.
+    # The fold with the fewest errors, without its share of delta; all models are the
+    # same table.
     limit = binomial_tail_inversion(errors, rows, delta=delta).min()
-    return [(float(limit), draw.setting.law.error(outcome.model))]
+    return [(float(limit), draw.setting.population.error(outcome.model))]
 
 
 def read_values_alone(draw: Draw, delta: float) -> Claims:
-    """Give all of delta to the limit of each value: BROKEN, since one of many fails."""
+    """Use all of delta for the limit of each value: BROKEN, since one of many fails."""
     outcome = draw.plan(delta).run(n_jobs=1)
-    fold, law = outcome.certificate.fold, draw.setting.law
+    fold, population = outcome.certificate.fold, draw.setting.population
     counts = outcome.results["outer_value_counts"].isel(fold=fold).values
     claims = []
     for value, (rows, errors) in zip(
         outcome.report_by_value().values, counts, strict=False
     ):
         limit = binomial_tail_inversion(int(errors), int(rows), delta=delta)
-        truth = law.where(draw.setting.options["report_by"], value).error(outcome.model)
+        truth = population.where(draw.setting.options["report_by"], value).error(
+            outcome.model
+        )
         claims.append((float(limit), truth))
     return claims
 
@@ -345,65 +361,74 @@ def pick_baseline(draw: Draw, delta: float) -> Claims:
     errors = [np.mean(table.predict(draw.X) != draw.y) for table in tables]
     worst = tables[int(np.argmax(errors))]
     outcome = draw.plan(delta, baseline=worst).run(n_jobs=1)
-    law, found = draw.setting.law, outcome.choice.baselines["one_fold"]
-    return [(found.upper, law.error(outcome.model) - law.error(worst))]
+    population, comparison = (
+        draw.setting.population,
+        outcome.choice.baselines["one_fold"],
+    )
+    return [
+        (comparison.upper, population.error(outcome.model) - population.error(worst))
+    ]
 
 
-def look_again(draw: Draw, delta: float) -> Claims:
+def repeat_search(draw: Draw, delta: float) -> Claims:
     """Search ten times with other folds, and report the smallest bound: BROKEN."""
     seeds = range(draw.seed, draw.seed + 10)
     plans = [draw.plan(delta, random_state=seed) for seed in seeds]
     outcomes = [plan.run(n_jobs=1) for plan in plans]
-    return draw.certified(min(outcomes, key=lambda found: found.choice.bound))
+    return draw.claims(min(outcomes, key=lambda outcome: outcome.choice.bound))
 
 
-def take_as_certified(draw: Draw, delta: float) -> Claims:
-    """Take a number for a bound though dsel says that it is none: BROKEN."""
+def claim_uncertified(draw: Draw, delta: float) -> Claims:
+    """Use a number that dsel marks as not certified as a bound: BROKEN."""
     outcome = draw.plan(delta).run(n_jobs=1)
-    return [(outcome.choice.bound, draw.setting.law.error(outcome.model))]
+    return [(outcome.choice.bound, draw.setting.population.error(outcome.model))]
 
 
 @dataclass(frozen=True)
 class Setting:
     """A search that is audited, on rows drawn from a known distribution."""
 
-    law: Law
+    population: Population
     estimator: Any
     grid: Any
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `plan_search`; ``cv=3`` where nothing else is said."""
+    """Options of `plan_search`; the default of ``cv`` is 3 here."""
     steps: Steps = search
     n_labeled: int = 39
     """Labeled rows, or groups of them."""
     n_unlabeled: int = 200
-    """Rows of the pool; with 0 there is none."""
+    """Rows of the pool; 0 means no pool."""
     n_copies: int = 0
-    """How often the pool also holds each labeled record."""
+    """Number of copies of each labeled record in the pool, in addition to its rows."""
     is_control: bool = False
     """Whether it is a broken bound, which the audit must catch."""
-    tells_groups: bool = True
-    """Whether a search is told which rows are of one group."""
+    declares_groups: bool = True
+    """Whether the groups of rows are passed to the search."""
 
     def draw(self, entropy: Any) -> Draw:
-        """Return one draw; the same for the same numbers."""
+        """Return one draw; equal entropy gives an equal draw."""
         rng = np.random.default_rng(entropy)
-        X, y, groups = self.law.draw_labeled(self.n_labeled, rng)
-        pool, pool_y = self.law.draw(self.n_unlabeled, rng)
+        X, y, groups = self.population.draw_labeled_rows(self.n_labeled, rng)
+        pool, pool_y = self.population.draw(self.n_unlabeled, rng)
         pool = np.vstack([pool, *[X] * self.n_copies])
         pool_y = np.concatenate([pool_y, *[y] * self.n_copies])
         seed = int(rng.integers(2**31))
         rows = pool if self.n_unlabeled else None
-        groups = groups if self.tells_groups else None
+        groups = groups if self.declares_groups else None
         return Draw(self, X, y, rows, pool_y, seed, groups)
 
 
-# Law, learner and grid of what several settings search.
+# Population, learner and grid of what several settings search.
 _COIN: Final = biased_coin(0.5)
 _TEN: Final = {"number": [*range(10)]}
 _NOISE: Final = (_COIN, RandomTable(), {"number": [*range(20)]})
 _ONE_TABLE: Final = (_COIN, RandomTable(), {"number": [0]})
 _UNSEEDED: Final = (step(2), RandomTable(has_seed=False), _TEN)
-_FIVE: Final = (dice([0.4, 0.3, 0.15, 0.1, 0.05]), RandomTable(n_classes=5), _TEN)
+_FIVE: Final = (
+    independent_classes([0.4, 0.3, 0.15, 0.1, 0.05]),
+    RandomTable(n_classes=5),
+    _TEN,
+)
 _MEMORY: Final = (biased_coin(0.4), Memory(), {"otherwise": [0, 1]})
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
 _TURNCOAT: Final = (step(), Turncoat(400, 7.5, 3), {"n_rows": [400]})
@@ -414,7 +439,7 @@ _COPIES: Final[dict[str, Any]] = {"n_unlabeled": 400, "n_copies": 40}
 """Most pool rows are labeled records."""
 _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
 _BOTH: Final = np.zeros((5, 2)), np.arange(5)
-"""Rows by which a table of five classes knows them; it learns nothing of them."""
+"""Rows and labels from which a table learns that there are five classes."""
 _TABLE: Final = RandomTable(number=100).fit(_BOTH[0], _BOTH[1] % 2)
 _OTHER_TABLES: Final = [
     RandomTable(number=number).fit(_BOTH[0], _BOTH[1] % 2) for number in range(101, 601)
@@ -423,15 +448,18 @@ _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
 def _with_prior(certificate: str) -> Setting:
-    """Return noise with half of delta for the first candidate, none for the last."""
-    law, table, grid = _NOISE
+    """Return a setting whose candidates have unequal parts of delta.
+
+    The first one gets half of delta, the last one nothing.
+    """
+    population, table, grid = _NOISE
     weights = [*(2.0**-n for n in range(19)), 0.0]
     options = {"certificate": certificate, "cv": 2, "prior": weights}
-    return Setting(law, table, grid, options)
+    return Setting(population, table, grid, options)
 
 
 def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
-    """Return the settings that every certificate is read in."""
+    """Return the settings in which every certificate is audited."""
     few = {"certificate": method.name, "cv": 3 if method.is_nested else 2}
     tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
     found = {
@@ -458,7 +486,7 @@ _LOSSES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def _of_each_loss(name: str) -> dict[str, Setting]:
-    """Return the settings that every loss, and the report, is read in."""
+    """Return the settings in which every loss, and the report, is audited."""
     given = _LOSSES[name]
     rare, rarest = biased_coin(0.1), biased_coin(0.01)
     found = {
@@ -472,15 +500,19 @@ def _of_each_loss(name: str) -> dict[str, Setting]:
 
 
 def _by_value() -> dict[str, Setting]:
-    """Return the settings in which errors by the values of a column are read."""
+    """Return the settings in which limits by the values of a column are audited."""
     given: dict[str, Any] = {"report_by": 1}
 
-    def among(made: tuple[Law, Any, Any]) -> tuple[Law, Any, Any]:
-        return with_values(made[0]), *made[1:]
+    def among(made: tuple[Population, Any, Any]) -> tuple[Population, Any, Any]:
+        return add_value_column(made[0]), *made[1:]
 
     many: dict[str, Any] = {"n_labeled": 300, "n_unlabeled": 39}
-    halves = step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]}
-    # Of fewer rows the limits by value say nothing, whatever the duplicates are.
+    halves = (
+        step(1000, has_duplicates=True),
+        Turncoat(500, 499.5, 1000),
+        {"n_rows": [500]},
+    )
+    # With fewer rows the limits by value are 1, with or without duplicates.
     forgetful = step(), Forgetful(200, 7.5, 3), {"n_rows": [200]}
     found = {
         "noise": Setting(*among(_UNLIKE), given, **many),
@@ -504,28 +536,28 @@ def _by_value() -> dict[str, Setting]:
 
 def _of_groups() -> dict[str, Setting]:
     """Return the settings in which rows come in groups."""
-    # A memory knows the groups that it has seen, so rows of one must not be on both
-    # sides of a fold.
+    # A memory knows the groups of its training rows, so rows of one group must not be
+    # on both sides of a fold.
     leak, rare, forget = biased_coin(0.4), biased_coin(0.1), {"otherwise": [0, 1]}
     alone: dict[str, Any] = {"n_unlabeled": 0}
     found = {
-        "5 rows": Setting(in_groups(leak, 5), Memory(), forget, **alone),
-        "20 rows": Setting(in_groups(leak, 20), Memory(), forget, **alone),
-        "unlike sizes": Setting(in_groups(leak, 1, 20), Memory(), forget, **alone),
-        "noise": Setting(in_groups(_COIN, 5), RandomTable(has_seed=False), _TEN),
+        "5 rows": Setting(group_rows(leak, 5), Memory(), forget, **alone),
+        "20 rows": Setting(group_rows(leak, 20), Memory(), forget, **alone),
+        "unlike sizes": Setting(group_rows(leak, 1, 20), Memory(), forget, **alone),
+        "noise": Setting(group_rows(_COIN, 5), RandomTable(has_seed=False), _TEN),
         "holdout": Setting(
-            in_groups(leak, 5), Memory(), forget, {"certificate": "holdout"}
+            group_rows(leak, 5), Memory(), forget, {"certificate": "holdout"}
         ),
         "report of a cost": Setting(
-            in_groups(rare, 2, 9), RandomTable(has_seed=False), _TEN,
+            group_rows(rare, 2, 9), RandomTable(has_seed=False), _TEN,
             {"report": [0, 1], "loss": _COST}, n_labeled=90, **alone,
         ),
         "any selection": Setting(
-            in_groups(_COIN, 5), RandomTable(), _TEN, {}, certify_any
+            group_rows(_COIN, 5), RandomTable(), _TEN, {}, certify_any
         ),
         "by value": Setting(
-            in_groups(with_values(leak), 1, 20), Memory(), forget, {"report_by": 1},
-            n_labeled=90, **alone,
+            group_rows(add_value_column(leak), 1, 20), Memory(), forget,
+            {"report_by": 1}, n_labeled=90, **alone,
         ),
     }  # fmt: skip
     return {f"groups, {name}": each for name, each in found.items()}
@@ -539,24 +571,34 @@ def _of_numbers() -> dict[str, Setting]:
     # Half of the rows and a little more are off by 1.
     atom = noise_around(flat, [0.0, 1.0], [0.498, 0.502])
     # Without noise no fold model is ever off, so only the pool's part can fail.
-    sure = noise_around(flat, [0.0])
+    noiseless = noise_around(flat, [0.0])
     apart: Any = (Overshoot(), {"n_rows": [39]})
     groups = noise_around(flat, HEAVY, sizes=(5,), in_groups=True)
     # Each step of the value doubles the noise.
     louder = np.outer(2.0 ** np.floor(np.log2(1.0 + np.arange(16))), HEAVY)
-    by_value = with_values(noise_around(flat, louder))
+    by_value = add_value_column(noise_around(flat, louder))
     few: Any = (RandomNumber(), {"number": [0, 1]})
     overshoot = Overshoot(n_rows=200), {"n_rows": [200]}
     held_out: dict[str, Any] = {"certificate": "holdout", "cv": 2, "n_unlabeled": 0}
 
     def of(
-        law: Law, made: tuple[Any, Any], loss: Any = half, n_unlabeled: int = 400,
-        n_labeled: int = 39, n_copies: int = 0, **options: Any,
-    ) -> Setting:  # fmt: skip
+        population: Population,
+        learner: tuple[Any, Any],
+        loss: Any = half,
+        n_unlabeled: int = 400,
+        n_labeled: int = 39,
+        n_copies: int = 0,
+        **options: Any,
+    ) -> Setting:
         return Setting(
-            law, made[0], made[1], {"loss": loss, **options}, search_numbers,
-            n_labeled, n_unlabeled, n_copies,
-        )  # fmt: skip
+            population,
+            *learner,
+            {"loss": loss, **options},
+            search_numbers,
+            n_labeled,
+            n_unlabeled,
+            n_copies,
+        )
 
     found = {
         "heavy tails": of(heavy, lucky),
@@ -569,7 +611,7 @@ def _of_numbers() -> dict[str, Setting]:
         ),
         "memory": of(heavy, (NumberMemory(), {"otherwise": [0.0, 1.0]})),
         "full model differs": of(ties, apart),
-        "duplicates": of(sure, apart, cv=2, n_copies=150),
+        "duplicates": of(noiseless, apart, cv=2, n_copies=150),
         "no numbers": of(ties, (NoNumber(), _TEN)),
         "report": of(heavy, lucky, report=[0.2, 0.5, 0.7], n_labeled=90),
         "most rows": of(heavy, lucky, error_quantile(0.9), cv=2, n_labeled=150,
@@ -579,15 +621,16 @@ def _of_numbers() -> dict[str, Setting]:
         "groups": of(groups, (NumberMemory(), {"otherwise": [0.0]}), n_unlabeled=0),
         "beyond, heavy tails": of(heavy, lucky, beyond(2.0)),
         "beyond, full model differs": of(ties, apart, beyond(2.5)),
-        "beyond, duplicates": of(sure, apart, beyond(2.5), cv=2, n_copies=40),
+        "beyond, duplicates": of(noiseless, apart, beyond(2.5), cv=2, n_copies=40),
         "beyond, memory": of(heavy, (NumberMemory(), {"otherwise": [0.0, 1.0]}),
                              beyond(2.0)),
         "by value": of(by_value, few, n_labeled=300, report_by=1),
         "by value, beyond": of(by_value, few, beyond(4.0), n_labeled=300, report_by=1),
-        "by value, duplicates": of(with_values(sure), overshoot, cv=2, n_labeled=200,
-                                   n_copies=20, report_by=1),
+        "by value, duplicates": of(
+            add_value_column(noiseless), overshoot, cv=2, n_labeled=200, n_copies=20,
+            report_by=1),
         "by value, groups": of(
-            with_values(noise_around(flat, louder, sizes=(5,), in_groups=True)),
+            add_value_column(noise_around(flat, louder, sizes=(5,), in_groups=True)),
             (NumberMemory(), {"otherwise": [0.0]}), n_labeled=200, n_unlabeled=0,
             report_by=1),
         "holdout": of(ties, (RandomNumber(), {"number": [*range(20)]}), **held_out),
@@ -603,31 +646,35 @@ def _of_numbers() -> dict[str, Setting]:
 def _of_baselines() -> dict[str, Setting]:
     """Return the settings in which models are compared with a baseline.
 
-    The models are as good as the baseline, so that none is better: of the last two
-    that of all rows is, which only the pool shows.
+    The models are exactly as good as the baseline, so the true difference is 0. In the
+    last two settings this holds for the model of all rows, which only the pool shows.
     """
     coin = _COIN, RandomTable(has_seed=False), _TEN
-    dice_five = dice([0.2] * 5), RandomTable(n_classes=5, has_seed=False), _TEN
+    independent_five = (
+        independent_classes([0.2] * 5),
+        RandomTable(n_classes=5, has_seed=False),
+        _TEN,
+    )
     five = RandomTable(number=100, n_classes=5).fit(*_BOTH)
-    # Wrong on as many cells as the model of all rows, and on other ones.
+    # These err on as many cells as the model of all rows, and on other ones.
     six, three = (Turncoat(0, 7.5, n) for n in (6, 3))
     X, y = np.column_stack([np.arange(16.0), np.zeros(16)]), np.arange(16) // 8
     alone: dict[str, Any] = {"n_labeled": 90, "n_unlabeled": 0}
 
-    def of(made: tuple[Law, Any, Any], baseline: Any, **options: Any) -> Setting:
+    def of(made: tuple[Population, Any, Any], baseline: Any, **options: Any) -> Setting:
         given = {"baseline": baseline, **options.pop("given", {})}
         return Setting(*made, given, compare_with_baseline, **options)
 
     found = {
         "equally good": of(coin, _TABLE, **alone),
         "largest class": of(coin, "largest class", **alone),
-        "five classes": of(dice_five, five, n_labeled=120, n_unlabeled=0),
+        "five classes": of(independent_five, five, n_labeled=120, n_unlabeled=0),
         "largest of five": of(
-            dice_five, "largest class", n_labeled=120, n_unlabeled=0
+            independent_five, "largest class", n_labeled=120, n_unlabeled=0
         ),
         "with a pool": of(coin, _TABLE, n_labeled=39),
         "groups": of(
-            (in_groups(_COIN, 5), *coin[1:]), _TABLE, n_labeled=60, n_unlabeled=0
+            (group_rows(_COIN, 5), *coin[1:]), _TABLE, n_labeled=60, n_unlabeled=0
         ),
         "full model is as bad": of(_TURNCOAT, three.fit(X, y), **_FEW_IN_POOL),
         "duplicates": of(
@@ -645,14 +692,16 @@ def _of_comparisons() -> dict[str, Setting]:
     right, wrong = Turncoat(10**6, 7.5, 3), Turncoat(0, 7.5, 3)
     zero = DummyClassifier(strategy="constant", constant=0)
 
-    def of(law: Law, models: tuple[Any, Any], **options: Any) -> Setting:
-        return Setting(law, models, None, _TWENTY, **{"steps": compare_two, **options})
+    def of(population: Population, models: tuple[Any, Any], **options: Any) -> Setting:
+        return Setting(
+            population, models, None, _TWENTY, **{"steps": compare_two, **options}
+        )
 
     found = {
         "noise": of(_COIN, (one, two)),
         "new model is wrong": of(step(), (right, wrong)),
         "old model is wrong": of(step(), (wrong, right)),
-        "five classes": of(dice([0.2] * 5), five, n_labeled=120),
+        "five classes": of(independent_classes([0.2] * 5), five, n_labeled=120),
         "duplicates": of(biased_coin(0.4), (zero, Memory(1)), **_COPIES),
         "fewer rows": of(step(), (right, wrong), n_unlabeled=39),
         "unusable labels": of(_FIVE[0], five, n_labeled=120, steps=compare_two_by_some),
@@ -660,18 +709,23 @@ def _of_comparisons() -> dict[str, Setting]:
     return {f"compare, {name}": each for name, each in found.items()}
 
 
-def _untold_groups(size: int) -> Setting:
-    """Return a search that takes rows of groups for independent ones: BROKEN."""
-    law = in_groups(biased_coin(0.1), size)
+def _undeclared_groups(size: int) -> Setting:
+    """Return a search that treats rows of groups as independent: BROKEN."""
+    population = group_rows(biased_coin(0.1), size)
     return Setting(
-        law, Memory(), {"otherwise": [0]}, n_labeled=60, tells_groups=False, **_BROKEN
+        population,
+        Memory(),
+        {"otherwise": [0]},
+        n_labeled=60,
+        declares_groups=False,
+        **_BROKEN,
     )
 
 
 def _of_least_squares() -> dict[str, Setting]:
-    """Return the settings of least squares: from memory to one constant."""
-    # Equal rows, so that a model predicts each cell the same.
-    flat, kind = np.zeros(16), {"has_twins": True}
+    """Return the settings of least squares, from a memory to a constant model."""
+    # Rows of a cell are equal, so that a model has one prediction for each cell.
+    flat, kind = np.zeros(16), {"has_duplicates": True}
     grid = {"widths": [0.1, 2.0, 50.0], "regularizations": [1e-3, 1.0, 100.0]}
     memory = {"widths": [0.1], "regularizations": [1e-6, 1e-3]}
     found = {
@@ -685,10 +739,10 @@ def _of_least_squares() -> dict[str, Setting]:
     }
     return {
         f"least squares, {name}": Setting(
-            law, None, each, {"cv": 3, "loss": error_quantile(0.5)}, fit_least_squares,
-            n_unlabeled=0,
+            population, None, grid, {"cv": 3, "loss": error_quantile(0.5)},
+            fit_least_squares, n_unlabeled=0,
         )
-        for name, (law, each) in found.items()
+        for name, (population, grid) in found.items()
     }  # fmt: skip
 
 
@@ -704,7 +758,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         step(32), Refusing(), {"cell": [*range(32)]}, n_labeled=60, n_unlabeled=0
     ),
     "nested, twins": Setting(
-        step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
+        step(1000, has_duplicates=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
         {"cv": 5}, n_labeled=500, n_unlabeled=2000,
     ),
     **{k: v for each in _LOSSES for k, v in _of_each_loss(each).items()},
@@ -740,15 +794,15 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,
     ),
     "luckiest fold": Setting(*_ONE_TABLE, {"cv": 5}, pick_fold, **_BROKEN),
-    "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, look_again, **_BROKEN),
+    "repeated looks": Setting(*_ONE_TABLE, {"cv": 5}, repeat_search, **_BROKEN),
     "a baseline picked by labels": Setting(
         *_ONE_TABLE, {"baseline": _TABLE, "cv": 2}, pick_baseline,
         **{**_BROKEN, "n_labeled": 90},
     ),
-    "5 rows a group": _untold_groups(5),
-    "20 rows a group": _untold_groups(20),
+    "5 rows a group": _undeclared_groups(5),
+    "20 rows a group": _undeclared_groups(20),
     "values alone": Setting(
-        with_values(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
+        add_value_column(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
         {"report_by": 1, "cv": 2}, read_values_alone, n_labeled=600, **_BROKEN,
     ),
     "a quantile for its limit": Setting(
@@ -757,7 +811,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "stratified folds": Setting(
         _COIN, None, [DummyClassifier(strategy="most_frequent")],
-        {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
+        {"certificate": "holdout", "cv": StratifiedKFold(2)}, claim_uncertified,
         n_labeled=400, **_BROKEN,
     ),
 }  # fmt: skip

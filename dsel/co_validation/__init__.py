@@ -4,9 +4,9 @@
 both halves and compares the two models on the pool. It uses the plan, the driver and
 the store of all searches.
 
-Vocabulary: a *repeat* is one halving, its *halves* two splits; *disagreement* is a
-rate over pool rows, never an error bound, since rows picked by active learning are no
-random sample. To add an estimate: a criterion of the counts.
+Vocabulary: a *repeat* is one halving, its *halves* are two splits; *disagreement* is a
+rate over pool rows. No number of co-validation is an error bound. To add an estimate,
+add a criterion of the counts.
 """
 
 from dsel.co_validation.active_learning import learn_actively, sample_uncertain

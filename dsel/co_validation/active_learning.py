@@ -1,6 +1,7 @@
 """Active learning from a pool of any size, with estimates of the error at intervals.
 
-Labels so picked are no random sample: no certificate holds for what is trained on them.
+Rows that are picked by uncertainty are no random sample, so no certificate holds for
+models trained on them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
 
 OPTIONS: Final = ("repeats", "leave_one_out", "client")
-"""Those of `covalidate` that active learning takes, too."""
+"""Options of `covalidate` that active learning takes, too."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class ActiveStep:
     rows: NDArray[np.int64]
     """Row numbers in the pool, in the order in which they were picked."""
     X: Any
-    """Their features, dense, CSR or a data frame."""
+    """Features of the rows, dense, CSR or a data frame."""
     y: NDArray[Any]
     results: xr.Dataset
-    """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
-    nothing can be certified, and why."""
+    """Cube of `covalidate` on the labeled rows and the rest of the pool. Its
+    assumptions explain why nothing can be certified."""
 
     def __repr__(self) -> str:
         return f"ActiveStep({len(self.rows)} labeled rows)"
@@ -46,9 +47,9 @@ class ActiveStep:
     @property
     def estimates(self) -> dict[str, float]:
         """Every estimate of co-validation by the name of its criterion."""
-        found = self.results[names.ESTIMATE].squeeze(drop=True)
-        of = found[names.CRITERION].values.tolist()
-        return dict(zip(of, found.values.tolist(), strict=True))
+        values = self.results[names.ESTIMATE].squeeze(drop=True)
+        criteria = values[names.CRITERION].values.tolist()
+        return dict(zip(criteria, values.values.tolist(), strict=True))
 
 
 def learn_actively(
@@ -65,9 +66,9 @@ def learn_actively(
 ) -> Iterator[ActiveStep]:
     """Label rows of a pool by uncertainty sampling; estimate the error at intervals.
 
-    After a random start the model is trained on what is labeled, and the rows with
-    the smallest gap between its two best scores are labeled next. At regular
-    intervals co-validation estimates the error; stop when it is low enough.
+    After a random start the model is trained on the labeled rows, and the rows with the
+    smallest gap between its two best scores are labeled next. At regular intervals
+    co-validation estimates the error; stop when it is low enough.
 
     Parameters
     ----------
@@ -76,11 +77,11 @@ def learn_actively(
     pool
         Unlabeled rows: anything that `open_pool` takes. Each batch is one pass.
     label_of
-        Called with the numbers of picked rows; returns their labels.
+        Function that takes the numbers of picked rows and returns their labels.
     n_rows
-        Rows to label at most, the start included.
+        Largest number of rows to label, including the random start.
     every
-        Labels between two estimates; the last one is at `n_rows`.
+        Number of labels between two estimates; the last estimate is at `n_rows`.
     n_start
         Random rows to start with. While they have one class only, rows are drawn at
         random until a second one appears.
@@ -94,13 +95,13 @@ def learn_actively(
     Returns
     -------
     iterator of ActiveStep
-        One after every `every` labels from the start on. Labels are asked for as it
-        goes on.
+        One step after every `every` labels. Labels are queried while it is iterated
+        over.
 
     Raises
     ------
     TypeError, ValueError
-        Where an argument is not what it must be, before a label is asked for; where a
+        Where an argument is invalid, before the first label is queried; later where a
         label is missing, or all `n_rows` rows are of one class.
 
     See Also
@@ -110,9 +111,9 @@ def learn_actively(
 
     Notes
     -----
-    Rows so picked are no random sample, so no bound holds for what is trained on
-    them. In the paper's experiments disagreement is then nearer to the true error
-    than cross-validation is.
+    Rows that are picked by uncertainty are no random sample, so no bound holds for
+    models trained on them. In the paper's experiments disagreement is then nearer to
+    the true error than cross-validation.
 
     Examples
     --------
@@ -136,11 +137,12 @@ def learn_actively(
                 yield labeling.step(**options)
             elif n_labeled == n_rows:
                 raise ValueError(
-                    f"`label_of` gave all {n_rows} rows the label {labeling.y[0]!r}, "
-                    f"and nothing is learned of one class; raise `n_rows`."
+                    f"`label_of` returned the label {labeling.y[0]!r} for all {n_rows} "
+                    f"rows, and a classifier needs two classes; raise `n_rows`."
                 )
 
-    # A generator of its own: what is above is checked by the call, not by `next`.
+    # An inner generator: the checks above then run in the call, not in the first
+    # `next`.
     return steps()
 
 
@@ -161,13 +163,13 @@ def sample_uncertain(
     estimator, pool, label_of, n_start, batch, random_state
         As `learn_actively` takes them.
     n_rows
-        Rows to pick, the start included.
+        Number of rows to pick, including the random start.
 
     Returns
     -------
     ndarray
-        Row numbers in their order; where ``batch`` divides it, every beginning is what
-        a run of its length would have picked.
+        Row numbers in the order of picking. The first k of them, k a multiple of
+        ``batch``, are those that a run with ``n_rows=k`` would pick.
 
     Examples
     --------
@@ -194,8 +196,9 @@ class _Labeling:
         label_of: Callable[[NDArray[np.int64]], ArrayLike],
         random_state: Any,
     ) -> None:
-        ways = ("decision_function", "predict_proba")
-        if isinstance(estimator, type) or not any(hasattr(estimator, w) for w in ways):
+        methods = ("decision_function", "predict_proba")
+        has_scores = any(hasattr(estimator, method) for method in methods)
+        if isinstance(estimator, type) or not has_scores:
             raise TypeError(
                 f"`estimator` must be an unfitted classifier with `decision_function` "
                 f"or `predict_proba`, such as SVC(), got {show(estimator)}."
@@ -234,21 +237,21 @@ class _Labeling:
         """Label the next rows: one pass over the pool."""
         model, known, seed = None, np.sort(self.rows), self.seed
         if len(set(self.y)) > 1:
-            # Its randomness is set by the seed and the number of rows.
+            # Seeds of the learner depend on the seed and the number of labeled rows.
             model = with_seeds(clone(self.estimator), seed, behind=(len(self.y),))
             model.fit(native(self.X), np.array(self.y))
 
-        def least_sure(X: Any, rows: NDArray[np.int64]) -> Picks:
-            free = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
-            gaps = np.zeros(len(free))  # all rows are equal without a model
-            if model is not None and len(free):
-                gaps = sure_margins(model, X[free])
-            order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
-            return first((gaps, order, rows[free], X[free]), n_rows)
+        def pick_uncertain(X: Any, rows: NDArray[np.int64]) -> Picks:
+            unlabeled = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
+            gaps = np.zeros(len(unlabeled))  # without a model all rows are equal
+            if model is not None and len(unlabeled):
+                gaps = score_gaps(model, X[unlabeled])
+            order = row_random_at(seed, ACTIVE_STREAM, rows)[unlabeled]
+            return smallest((gaps, order, rows[unlabeled], X[unlabeled]), n_rows)
 
         picks: Picks = self.pool.reduce(
-            least_sure,
-            lambda one, other: first(
+            pick_uncertain,
+            lambda one, other: smallest(
                 map(concatenate_rows, zip(one, other, strict=True)), n_rows
             ),
             keep=True,
@@ -258,28 +261,27 @@ class _Labeling:
         if labels.shape != picks.rows.shape:
             raise ValueError(
                 f"`label_of` must return one label for each of the {len(picks.rows)} "
-                f"rows that it is asked for, got shape {labels.shape}."
+                f"queried rows, got shape {labels.shape}."
             )
         if (missing := np.flatnonzero(pd.isna(labels))).size:
             raise ValueError(
-                f"`label_of` must return a label for each row that it is asked for, "
-                f"but that of row {picks.rows[missing[0]]} is missing; leave such rows "
-                f"out of the pool."
+                f"`label_of` must return a label for each queried row, but that of row "
+                f"{picks.rows[missing[0]]} is missing; leave such rows out of the pool."
             )
         self.y.extend(labels)
         self.rows = np.concatenate([self.rows, picks.rows])
         self.X = picks.X if self.X is None else concatenate_rows([self.X, picks.X])
 
     def step(self, **options: Any) -> ActiveStep:
-        """Estimate the error from the rows labeled so far and all others."""
+        """Estimate the error from the rows labeled so far and all other rows."""
         X, y = native(self.X), np.array(self.y)
-        others = self.pool.excluding(self.rows)
+        unlabeled = self.pool.excluding(self.rows)
         results = covalidate(
             self.estimator,
             None,
             X,
             y,
-            others,
+            unlabeled,
             random_state=self.seed,
             picked=True,
             **options,
@@ -291,29 +293,30 @@ class Picks(NamedTuple):
     """The best rows of a part of the pool."""
 
     gaps: NDArray[np.float64]
-    """Gap between the two best scores of each, ascending."""
+    """Gap between the two best scores of each row, ascending."""
     order: NDArray[np.uint64]
-    """Random number of each row, which decides between equal gaps."""
+    """Random number of each row, which breaks ties between equal gaps."""
     rows: NDArray[np.int64]
     X: Any
     """The rows, dense, CSR or a `Frame`."""
 
 
-def first(parts: Iterable[Any], n_rows: int) -> Picks:
+def smallest(parts: Iterable[Any], n_rows: int) -> Picks:
     """Return the `n_rows` picks of smallest gap, then smallest random number."""
     picks = Picks._make(parts)
     best = np.lexsort((picks.order, picks.gaps))[:n_rows]
     return Picks._make(part[best] for part in picks)
 
 
-def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
-    """Return the gap between the two best scores of each row: the classifier's margin.
+def score_gaps(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the gap between the two best scores of each row, shape (n_rows,).
 
-    Gaps are >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
+    Gaps are >= 0. A row with gap 0 is the most uncertain; all gaps are infinite where
+    the model knows one class only.
     """
     if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
-        # One product, where a linear SVC would go through its support vectors.
-        # Dense, since products with a sparse vector take many times as long.
+        # One product with the coefficients; a linear SVC would use its support vectors.
+        # They are made dense, since products with a sparse vector are much slower.
         coef = model.coef_
         coef = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
         return np.asarray(2.0 * np.abs(X @ coef + model.intercept_))

@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 
 PICKED: Final = (
-    "the labels were picked by active learning: they are no random sample of the "
-    "population, so neither cross-validation nor any bound is about it"
+    "the labeled rows were picked by active learning and are no random sample of the "
+    "population, so neither cross-validation nor any bound holds for it"
 )
 OPTIONS: Final = ("max_pool_rows", "fit_params")
-"""What `plan_search` is given as it is."""
+"""Options that are passed on to `plan_search` as they are."""
 SWITCHES: Final = ("leave_one_out", "picked", "prune")
-"""What `plan_covalidation` takes, and `covalidate` passes on."""
-"""Those of `plan_search` that co-validation takes, too."""
+"""Options of `plan_covalidation` that `covalidate` passes on."""
 
 
 def covalidate(
@@ -68,7 +67,7 @@ def covalidate(
     repeats
         Random halvings, R >= 1. The first half of an odd number of rows is smaller.
     criterion
-        What ranks the candidates and, with ``prune=True``, prunes them.
+        Criterion that ranks the candidates and, with ``prune=True``, prunes them.
     random_state
         Seed of the halvings and of the learners.
     client
@@ -91,12 +90,12 @@ def covalidate(
     Raises
     ------
     TypeError, ValueError
-        For anything that cannot be searched; the message says what to change.
+        Where an argument is invalid; the message names it and what to change.
 
     See Also
     --------
     plan_search : The same for folds, with a certificate.
-    dsel.co_validation.learn_actively : Asks for labels, and estimates on the way.
+    dsel.co_validation.learn_actively : Queries labels, and estimates the error.
 
     Notes
     -----
@@ -143,7 +142,7 @@ def plan_covalidation(
     random_state: Any = 0,
     **options: Any,
 ) -> Plan:
-    """Plan a co-validation; everything is checked, nothing is fitted.
+    """Plan a co-validation: check all arguments and fit nothing.
 
     Parameters
     ----------
@@ -154,7 +153,7 @@ def plan_covalidation(
         rows.
     picked
         Whether the labeled rows were chosen by active learning, not at random. The
-        estimates stay, and the results say that nothing can be certified.
+        estimates are the same, and the results state that nothing can be certified.
     prune
         Whether to drop candidates as soon as they cannot win by `criterion`.
     **options
@@ -202,26 +201,26 @@ def plan_covalidation(
     if not picked:
         return plan
     assumptions = tuple(
-        Assumption("A1", VIOLATED, PICKED) if each.name == "A1" else each
-        for each in plan.assumptions
+        Assumption("A1", VIOLATED, PICKED) if assumption.name == "A1" else assumption
+        for assumption in plan.assumptions
     )
     return replace(plan, assumptions=assumptions)
 
 
 def check_options(
-    given: Iterable[str],
+    options: Iterable[str],
     known: tuple[str, ...],
-    taker: str,
+    function: str,
     *,
     also: tuple[str, ...] = (),
 ) -> None:
-    """Raise TypeError for an unknown option.
+    """Raise TypeError for an unknown option of a function.
 
-    `also` were taken before, and are named in the message.
+    The message also lists the options `also`, which are known but not in `options`.
     """
-    if unknown := sorted(set(given) - set(known)):
+    if unknown := sorted(set(options) - set(known)):
         raise TypeError(
-            f"{taker} has no option `{unknown[0]}`: labeled rows are halved at random, "
-            f"`repeats` times, and beside what it names there are "
+            f"{function} has no option `{unknown[0]}`: labeled rows are halved at "
+            f"random, `repeats` times. In addition to its named arguments it takes "
             f"{listed((*known, *also), 8)}."
         )

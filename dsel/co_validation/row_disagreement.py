@@ -30,11 +30,12 @@ def write_row_disagreement(
     random_state: Any = 0,
     client: Any = None,
 ) -> None:
-    """Write for every pool row how often independent models differ on it.
+    """Write how often independent models differ on each pool row.
 
-    The labeled rows are cut at random into disjoint blocks, so that every pair of
-    models is independent: from the counts of their labels d_x costs O(models) a row.
-    The rates are those of models of ``n_labeled // n_models`` rows.
+    The labeled rows are divided at random into disjoint blocks, and a model is trained
+    on each, so that every pair of models is independent. The disagreement d_x of all
+    pairs follows from the counts of predicted labels, at a cost of O(models) for each
+    row. The rates are those of models of ``n_labeled // n_models`` rows.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def write_row_disagreement(
         Folder or URL of a new zarr group, with ``disagreement`` (d_x, in [0, 1]) and
         ``variance`` (d_x / 2, the unbiased estimate of the variance of the 0/1 error
         for two classes, a larger number for more); NaN in rows that the pool leaves
-        out. Attributes say how many models and rows each.
+        out. Attributes have the number of models and of rows for each.
     n_models
-        Blocks, >= 2.
+        Number of models and blocks, >= 2.
     random_state
         Seed of the blocks and of the learner.
     client
@@ -61,7 +62,7 @@ def write_row_disagreement(
     ValueError
         Where there are fewer labeled rows than models.
     """
-    candidates = make_candidates(None, [estimator])  # raises where it is none
+    candidates = make_candidates(None, [estimator])  # raises for other objects
     allow_nan, seed = takes_nan([estimator]), seed_from(random_state)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     n_rows = len(labeled.y)
@@ -118,30 +119,30 @@ def most_disputed(
     Parameters
     ----------
     path
-        What `write_row_disagreement` wrote.
+        Folder or URL that `write_row_disagreement` has written.
     n_rows
-        How many rows.
+        Number of rows to return.
 
     Returns
     -------
     rows, rates
-        Row numbers by falling rate, equal ones by number, and their rates. One chunk
-        is in memory at a time.
+        Row numbers in descending order of their rates, ascending among equal ones, and
+        these rates. One chunk is in memory at a time.
 
     Raises
     ------
     FileNotFoundError
-        Where nothing is there.
+        Where the path does not exist.
     ValueError
-        Where it was not written to the end, or a chunk is missing or damaged.
+        Where it was not completely written, or a chunk is missing or damaged.
     """
     check_integer(n_rows, "n_rows", at_least=1)
     rows, rates = np.empty(0, dtype=np.int64), np.empty(0)
     for start, values in read_rows(path, "disagreement"):
-        found = values.astype(np.float64)
-        known = np.flatnonzero(~np.isnan(found))
+        chunk = values.astype(np.float64)
+        known = np.flatnonzero(~np.isnan(chunk))
         rows = np.concatenate([rows, start + known])
-        rates = np.concatenate([rates, found[known]])
+        rates = np.concatenate([rates, chunk[known]])
         best = np.lexsort((rows, -rates))[:n_rows]
         rows, rates = rows[best], rates[best]
     return rows, rates

@@ -1,18 +1,18 @@
 """Criteria: functions of counts that give a number for each candidate.
 
-A criterion names the counts that it needs. It gives a number to each candidate whose
-counts are complete, and to the others a lower bound of that number, which pruning
-compares. It has a rule for ties, and says whether its number is a guarantee. It is a
+A criterion names the counts that it needs. For a candidate whose counts are complete it
+returns a number, for others a lower bound of that number, which pruning compares. It
+also has a rule for ties, and states whether its number is a guarantee. A criterion is a
 pure function: another criterion or another `delta` on the same counts costs no fit.
 Smaller is better.
 
 Vocabulary: *evidence* is a dict of the cube's variables, the candidates flattened into
 the first axis, -1 where nothing was counted yet; *terms* are the number and the parts
-that it is the sum of; *settings* are the shares of delta.
+whose sum it is; *settings* are the shares of delta.
 
-To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
-`folds` or `co_validation`; from outside of dsel,
-``CRITERIA[name] = Estimate(...)``, where ``CRITERIA`` has all criteria by name.
+To add a criterion, write a formula and make it a `Bound` or an `Estimate` in `folds` or
+`co_validation`; from outside of dsel, set ``CRITERIA[name] = Estimate(...)``.
+``CRITERIA`` has all criteria by name.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ CRITERIA: Final[dict[str, Criterion]] = {
 
 
 def get_criterion(name: str, argument: str = "criterion") -> Criterion:
-    """Return the criterion of that name; `argument` is what messages are about."""
+    """Return a criterion by name; messages call the name `argument`."""
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 

@@ -11,16 +11,17 @@ from dsel import names
 from dsel.arrays import Floats
 from dsel.errors import AllFitsFailedError
 
-ROUNDING: Final = 1e-12
-"""Relative difference of numbers that are equal."""
+TIE_TOLERANCE: Final = 1e-12
+"""Relative difference up to which two numbers count as equal."""
 
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
-Counts that were not made (yet) are -1. Scalars have shape ().
+Counts that are not known (yet) are -1. Scalars have shape ().
 """
 Formula = Callable[[Evidence], Floats]
-"""Takes evidence without a missing count, returns one number per candidate."""
+"""Function of evidence without missing counts that returns one number per
+candidate."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,12 @@ class Terms:
     """A criterion's numbers, each of shape (n_candidates,); NaN where not computed."""
 
     estimate: Floats
-    """The number that is compared, not clipped at 1; +inf where a fit failed."""
+    """Number by which candidates are compared, not clipped at 1; +inf where a fit
+    failed."""
     label_term: Floats
-    """Part of it that comes from labeled rows."""
+    """Part of the estimate that comes from labeled rows."""
     disagreement_term: Floats
-    """Part of it that comes from the pool."""
+    """Part of the estimate that comes from the pool."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,18 @@ class Criterion:
     name: str
     """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
     formula: Callable[..., Any]
-    """Takes evidence without a missing count."""
+    """Function of evidence without missing counts."""
     counts: tuple[str, ...]
-    """Variables of the cube that it reads and that may not be counted yet."""
+    """Variables of the cube that it needs and that may not be counted yet."""
     sizes: tuple[str, ...]
-    """Variables of the cube that it reads and that are known from the start."""
+    """Variables of the cube that it needs and that are known from the start."""
     can_prune: bool = True
     """Whether the number never falls when a count grows."""
     holds_out_one_fold: bool = False
-    """Whether it reads the first fold only, and is about the model without it; every
-    other criterion is about the model of all labeled rows."""
+    """Whether it uses the first fold only and is about the model trained without it;
+    every other criterion is about the model of all labeled rows."""
     by_halves: bool = False
-    """Whether it reads counts of random halves, not of folds."""
+    """Whether it uses counts of random halves, not of folds."""
     of_regressors: bool = False
     """Whether candidates are regressors; every other criterion is of classifiers."""
     of_declared_loss: bool = False
@@ -70,7 +72,8 @@ class Criterion:
     is_guarantee: bool = False
     """Whether the number bounds the true error with probability 1 - delta."""
     tie_break: Formula | None = None
-    """The smallest value of this is chosen among equal numbers, then the first."""
+    """Among equal numbers the candidate with the smallest value of this is chosen,
+    then the first."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -87,24 +90,24 @@ class Criterion:
             first = evidence[names.FOLD_ERRORS][:, :1]
             evidence = {**evidence, names.FOLD_ERRORS: first}
         n = len(evidence[names.STATUS])
-        there = [evidence[name] >= 0 for name in self.counts]
+        conditions = [evidence[name] >= 0 for name in self.counts]
         if names.POOL_ROWS in self.sizes:
-            # Every pool row goes to one fold, and to each of the halvings.
-            read = evidence[names.POOL_ROWS]
-            read = read if self.by_halves else read.sum(axis=-1)
-            there.append(read == evidence[names.N_UNLABELED])
+            # A pool row is compared once in all folds, and once in each halving.
+            n_compared = evidence[names.POOL_ROWS]
+            n_compared = n_compared if self.by_halves else n_compared.sum(axis=-1)
+            conditions.append(n_compared == evidence[names.N_UNLABELED])
         by_answers = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
         if by_answers and names.FOLD_ANSWERS in evidence:
-            # Who was dropped before the last round was asked less often than others.
-            there.append(evidence[names.STATUS] != names.STATUS_PRUNED)
-        known = np.all([each.reshape(n, -1).all(axis=1) for each in there], axis=0)
-        return self._numbers(evidence, settings, known)
+            # A candidate that was pruned early has been tested by fewer models.
+            conditions.append(evidence[names.STATUS] != names.STATUS_PRUNED)
+        is_known = np.all([c.reshape(n, -1).all(axis=1) for c in conditions], axis=0)
+        return self._numbers(evidence, settings, is_known)
 
     def lower_bound(self, evidence: Evidence, settings: Settings) -> Floats:
-        """Return a lower bound of every number: missing counts are taken as 0.
+        """Return a lower bound of every number, with missing counts set to 0.
 
-        Where the number may fall when a count grows, incomplete counts say nothing
-        about it, and it is 0.
+        Where the number may fall when a count grows, incomplete counts give no lower
+        bound but 0.
         """
         if self.can_prune:
             every = np.ones(len(evidence[names.STATUS]), dtype=bool)
@@ -113,16 +116,17 @@ class Criterion:
         return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the candidate with the smallest number; ties go to the tie break.
+        """Return the candidate with the smallest number; `tie_break` decides ties.
 
-        Sums of fractions round: what differs in the last digits only is equal.
+        Numbers that differ only in the last digits count as equal, because sums of
+        fractions are rounded.
         """
         values = terms.estimate
-        tied = values <= values[first_smallest(values)] * (1.0 + ROUNDING)
+        is_tied = values <= values[first_smallest(values)] * (1.0 + TIE_TOLERANCE)
         if self.tie_break is None:
-            return int(tied.argmax())
+            return int(is_tied.argmax())
         order = self.tie_break(self._fill_missing(evidence))
-        return first_smallest(np.where(tied, order, np.inf))
+        return first_smallest(np.where(is_tied, order, np.inf))
 
     def _fill_missing(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
         """Return the evidence with every missing count at 0, its smallest value."""
@@ -130,17 +134,17 @@ class Criterion:
         return {**evidence, **counts}
 
     def _numbers(
-        self, evidence: Evidence, settings: Settings, known: NDArray[np.bool_]
+        self, evidence: Evidence, settings: Settings, is_known: NDArray[np.bool_]
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
         terms = self.terms(self._fill_missing(evidence), settings)
-        failed = evidence[names.STATUS] == names.STATUS_FAILED
-        shown = {
-            name: np.where(known & ~failed, term, np.nan)
+        has_failed = evidence[names.STATUS] == names.STATUS_FAILED
+        masked = {
+            name: np.where(is_known & ~has_failed, term, np.nan)
             for name, term in vars(terms).items()
         }
-        shown["estimate"] = np.where(failed, np.inf, shown["estimate"])
-        return Terms(**shown)
+        masked["estimate"] = np.where(has_failed, np.inf, masked["estimate"])
+        return Terms(**masked)
 
 
 @dataclass(frozen=True)
@@ -160,12 +164,13 @@ class Bound(Criterion):
         shares = settings.delta_shares
         is_bounded = np.broadcast_to(shares > 0.0, len(evidence[names.STATUS]))
         if is_bounded.all():
-            found: Terms = self.formula(evidence, settings)
-            return found
-        # Formulas refuse a delta of 0; what they say at any other is not read.
-        known = Settings(np.where(is_bounded, shares, 0.5))
-        found = self.formula(evidence, known)
-        return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(found).values()))
+            terms: Terms = self.formula(evidence, settings)
+            return terms
+        # Formulas refuse a delta of 0, so candidates without a bound get any other one,
+        # and their terms become infinite.
+        valid = Settings(np.where(is_bounded, shares, 0.5))
+        terms = self.formula(evidence, valid)
+        return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(terms).values()))
 
 
 @dataclass(frozen=True)
@@ -182,10 +187,10 @@ class Estimate(Criterion):
 
     def terms(self, evidence: Evidence, settings: Settings) -> Terms:
         """Return the number and its parts; NaN for parts that it does not have."""
-        none = np.full(len(evidence[names.STATUS]), np.nan)
+        absent = np.full(len(evidence[names.STATUS]), np.nan)
         parts = (
-            none if each is None else each(evidence)
-            for each in (self.label_term, self.disagreement_term)
+            absent if formula is None else formula(evidence)
+            for formula in (self.label_term, self.disagreement_term)
         )
         return Terms(self.formula(evidence), *parts)
 
@@ -199,6 +204,6 @@ def first_smallest(values: Floats) -> int:
     if not np.isfinite(known).any():
         raise AllFitsFailedError(
             "no candidate has a value to compare: every fit failed, or none is "
-            "complete; `results.message` says what happened to each."
+            "complete; `results.message` has the reason for each."
         )
     return int(np.argmin(known))

@@ -1,14 +1,14 @@
 """Criteria of co-validation: random halves of the labeled rows, compared on the pool.
 
-Guarantee: none. They estimate the error of models of half the labeled rows, where these
-were drawn at random and are no rows of the pool. Where active learning picked the rows,
-cross-validation estimates are too high.
+Guarantee: none. The criteria estimate the error of models of half the labeled rows, if
+these rows were drawn at random and are not in the pool. If active learning picked the
+rows, cross-validation estimates are too high.
 Assumes: nothing, since nothing is claimed.
 Source: O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on
 unlabeled data to validate classification algorithms", NIPS 2004.
 
-To add one: the formula, and its line in `CO_VALIDATION`. Formulas take the counts of
-the cube and return one number per candidate.
+To add a criterion, write its formula and list it in `CO_VALIDATION`. Formulas take the
+counts of the cube and return one number per candidate.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ from dsel.bounds import (
 from dsel.criteria.base import Estimate, Evidence
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
-"""Variables that say how much of the pool was read."""
+"""Variables with the number of pool rows, counted so far and in all."""
 
 
 def pool_disagreement(evidence: Evidence) -> Floats:
@@ -38,7 +38,8 @@ def pool_disagreement(evidence: Evidence) -> Floats:
     Unbiased for the expected disagreement of models of half the labeled rows, where
     these were drawn at random (section 3.1).
     """
-    # The pool's size divides: a part that was not read yet counts as agreement.
+    # Divided by the size of the whole pool: rows that are not compared yet count as
+    # agreement, so that the number never falls (pruning needs this).
     m = np.maximum(evidence[names.N_UNLABELED], 1)
     return np.asarray((evidence[names.DISAGREEMENTS] / m).mean(axis=-1))
 
@@ -48,8 +49,8 @@ def dis_error(evidence: Evidence) -> Floats:
 
     An estimate of a lower bound on the error at half the rows, in [0, (C-1)/C].
     """
-    # The mean goes into the formula, not out of it: e_l is convex, so that the mean of
-    # e_l(D_r) is larger.
+    # The formula of the mean, not the mean of the formula: e_l is convex, so the mean
+    # of e_l(D_r) would be larger.
     return error_from_disagreement(
         pool_disagreement(evidence), n_classes=int(evidence[names.N_CLASSES])
     )
@@ -59,9 +60,9 @@ def dis_error_upper(evidence: Evidence) -> Floats:
     r"""Return :math:`1 - e_l(\hat d)`, the upper end of the paper's equation 4.
 
     An estimate of an upper bound on the error of a two-class learner at half the rows,
-    where labels are a function of the row; at least 1/2, and 1 for more classes, of
-    which disagreement gives no upper bound. It falls where models differ more, so
-    nothing is to be chosen by it.
+    where labels are a function of the row. It is at least 1/2, and 1 for more classes,
+    for which disagreement gives no upper bound. It falls where models differ more, so
+    it must not be used to choose a candidate.
     """
     if int(evidence[names.N_CLASSES]) > 2:
         return np.ones(len(evidence[names.DISAGREEMENTS]))
@@ -130,7 +131,7 @@ def max_cv_dt_e(evidence: Evidence) -> Floats:
 _of_halves: Final = partial(Estimate, by_halves=True)
 
 CO_VALIDATION: Final = (
-    # It is 0 for a constant learner.
+    # The disagreement of a constant learner is 0, however often it errs.
     _of_halves(
         "disagreement",
         pool_disagreement,
@@ -138,7 +139,7 @@ CO_VALIDATION: Final = (
         POOL_SIZES,
         disagreement_term=pool_disagreement,
     ),
-    # Clipped numbers tie, so disagreement decides there.
+    # The estimate is clipped at (C-1)/C, where candidates tie; disagreement decides.
     _of_halves(
         "dis_error",
         dis_error,
@@ -156,7 +157,7 @@ CO_VALIDATION: Final = (
         disagreement_term=dis_error_upper,
         tie_break=pool_disagreement,
     ),
-    # Both are small for a stable learner, however often it errs.
+    # The next two are small for a stable learner, however often it errs.
     _of_halves(
         "row_variance",
         row_variance,
@@ -172,7 +173,7 @@ CO_VALIDATION: Final = (
         disagreement_term=error_variance,
         tie_break=pool_disagreement,
     ),
-    # Overfitting candidates win.
+    # By training error overfitted candidates win; it is here for comparison.
     _of_halves(
         "train_error",
         train_error,

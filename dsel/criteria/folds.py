@@ -1,11 +1,11 @@
 """Criteria of folds: certificates, and estimates by cross-validation.
 
 A certificate bounds all candidates at once, each at its share of delta, so that any of
-them may be chosen by hand; the numbers of a nested search, which is bounded as a whole,
-are no criteria. Each holds at the whole delta by itself: the smaller of two is not a
-guarantee at one delta.
+them may be chosen by hand. A nested search is bounded as a whole, so its numbers are no
+criteria. Each certificate spends the whole delta by itself: the smaller of two bounds
+is not a guarantee at one delta.
 
-To add a criterion: a formula of the evidence, and its line in `FOLDS`.
+To add a criterion, write a formula of the evidence and list it in `FOLDS`.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ def _by_pool(
 ) -> Terms:
     """Return a bound from errors on folds and disagreements on the pool."""
     equal = evidence.get(names.EQUAL_ROWS, np.array(0))
-    found = bound(
+    terms = bound(
         evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
         evidence[differing].reshape(len(evidence[differing]), -1).sum(axis=1),
         upper_pool_rows(evidence[names.N_UNLABELED], equal),
         delta=settings.delta_shares,
     )  # fmt: skip
-    return Terms(*found)
+    return Terms(*terms)
 
 
 def _holdout(evidence: Evidence, settings: Settings) -> Terms:
@@ -52,19 +52,20 @@ def _holdout(evidence: Evidence, settings: Settings) -> Terms:
 def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
     """Return the number of predictions on each fold in which errors are counted.
 
-    Its rows, (n_folds,); in a nested search, where several models answer the rows of a
-    fold, as many times more, (n_candidates, n_folds). Of candidates that were dropped,
-    the answers that are missing count as right, as all counts that are missing do.
+    It is the number of rows, (n_folds,), or in a nested search, where several models
+    predict the rows of a fold, that times the number of models, (n_candidates,
+    n_folds). Missing predictions of pruned candidates count as right, as all missing
+    counts do.
     """
     if names.FOLD_ANSWERS not in evidence:
         return evidence[names.FOLD_ROWS]
     answers = evidence[names.FOLD_ANSWERS]
-    is_dropped = evidence[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
-    return np.maximum(np.where(is_dropped, answers.max(axis=0), answers), 1)
+    is_pruned = evidence[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
+    return np.maximum(np.where(is_pruned, answers.max(axis=0), answers), 1)
 
 
 def fold_error(evidence: Evidence) -> Floats:
-    r"""Mean over folds of the error rate, on the held-out fold, of models without it.
+    r"""Mean over folds of the error rate of models trained without the fold.
 
     .. math:: \frac{1}{k} \sum_{i=1}^k c_i / n_i.
 
@@ -96,7 +97,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ERRORS, names.DISAGREEMENTS),
         (names.FOLD_ROWS, names.POOL_ROWS, names.N_UNLABELED),
     ),
-    # It cannot prune: another count can make another fold the best one, and the number
+    # It cannot prune: a larger count can make another fold the best one, and the bound
     # smaller.
     Bound(
         "best_fold", partial(_by_pool, best_fold, names.BEST_FOLD_DISAGREEMENTS),

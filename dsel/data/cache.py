@@ -32,7 +32,7 @@ class ByteCache:
         self.held = 0
         self._idle_seconds = idle_seconds
         self._entries: dict[str, _Entry] = {}  # the oldest use first
-        self._is_watched = False
+        self._has_display = False
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
@@ -79,17 +79,17 @@ class ByteCache:
 
     def _watch(self) -> None:
         """Start a timer that drops unused values, as long as the cache holds any."""
-        if self._idle_seconds is not None and self._entries and not self._is_watched:
+        if self._idle_seconds is not None and self._entries and not self._has_display:
             timer = threading.Timer(self._idle_seconds, self._drop_idle)
             timer.daemon = True
             timer.start()
-            self._is_watched = True
+            self._has_display = True
 
     def _drop_idle(self) -> None:
         latest = time.monotonic() - (self._idle_seconds or 0.0)
         with self._lock:
             self._drop([k for k, e in self._entries.items() if e.used <= latest])
-            self._is_watched = False
+            self._has_display = False
             self._watch()
 
 

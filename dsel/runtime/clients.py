@@ -1,4 +1,4 @@
-"""Where tasks run: the client to use, the worker of this process, local threads."""
+"""The client to use, the worker of this process, the number of local threads."""
 
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -19,9 +19,10 @@ def resolve_client(
 ) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
-    A function that returns an executor is taken, too, unless the collections of Dask
-    itself are to run there. None inside a task: a pass that
-    begins there runs there, since a worker that waits for its own may wait for ever.
+    A function that returns an executor is accepted, too, unless Dask's own collections
+    have to run there. Inside a task the result is None: a pass over a pool that begins
+    in a task runs in this task, since a worker that waits for its own tasks may wait
+    forever.
     """
     if client is None:
         # Without distributed there can be no client, and it takes long to import.
@@ -68,11 +69,12 @@ def count_threads(n_jobs: int | None = None) -> int:
 
     None and -1 mean one for each processor, -2 one fewer, and so on.
     """
-    asked, here = -1 if n_jobs is None else n_jobs, int(cpu_count())
-    number = check_integer(asked, "n_jobs", at_least=-MOST_THREADS)
+    n_processors = int(cpu_count())
+    n_jobs = -1 if n_jobs is None else n_jobs
+    number = check_integer(n_jobs, "n_jobs", at_least=-MOST_THREADS)
     if number == 0 or number > MOST_THREADS:
         raise ValueError(
             f"`n_jobs` must be at most {MOST_THREADS} and not 0, got {number}; -1 is "
-            f"one thread for each of the {here} processors here."
+            f"one thread for each of the {n_processors} processors here."
         )
-    return number if number > 0 else max(1, here + 1 + number)
+    return number if number > 0 else max(1, n_processors + 1 + number)

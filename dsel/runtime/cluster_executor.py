@@ -24,7 +24,8 @@ from dsel.runtime.versions import COMPARED, check_here, check_versions, versions
 from dsel.runtime.workers import GO_ON, Workers
 
 LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
-"""Dask's configuration in which it does not warn of what is sent on purpose."""
+"""Dask configuration without the warning about large graphs; contexts are large on
+purpose."""
 
 
 class ClusterExecutor:
@@ -34,21 +35,21 @@ class ClusterExecutor:
         self._workers = Workers(client)
         self._workers.check_limits()  # first: it raises where the scheduler is gone
         self._client = client
-        self._run_id = uuid.uuid4().hex[:12]  # tells its tasks from those of others
+        self._run_id = uuid.uuid4().hex[:12]  # part of all keys, to make them unique
         self._addresses = sorted(self._workers.now())
         if client not in COMPARED:
             check_versions(client)
-        self._serial = count(1)  # what is submitted again is another task to Dask
+        self._serial = count(1)  # a retry needs another key, or Dask returns the error
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._contexts: dict[str, Any] = {}
         self._first = self.put(context)
 
     def put(self, context: Any) -> str:
-        """Send what several tasks need, once; return its key, for `Task.context`.
+        """Send a context that several tasks share; return its key for `Task.context`.
 
-        One named task holds it, so that Dask computes it again where the worker that
-        held it died: it is part of the graph on purpose.
+        The context is the argument of one named task, not scattered data: if the worker
+        that holds it dies, Dask computes it again.
         """
         from dask import config
 
@@ -60,7 +61,7 @@ class ClusterExecutor:
 
     @property
     def n_slots(self) -> int:
-        """Threads of all workers, as of a few seconds ago: workers come and go."""
+        """Number of threads of all workers, as of a few seconds ago."""
         return self._workers.update().n_threads
 
     @property
@@ -69,9 +70,10 @@ class ClusterExecutor:
         return self._workers.update().task_memory
 
     def submit(self, task: Task) -> None:
-        """Submit the task; where its output stays, also one that returns its result.
+        """Submit the task, and a second one that returns the result of kept output.
 
-        That one waits behind tasks that are there already, which delays short ones.
+        Without kept output there is no second task, because it would wait in the queue
+        behind other tasks, which delays short ones.
         """
         from dask import config
 
@@ -116,10 +118,12 @@ class ClusterExecutor:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
         except CancelledError as error:
-            # Dask cancels a task whose rows, sent ahead of it, died with a worker.
+            # Dask cancels a task whose input rows were lost with a worker; such a task
+            # can be submitted again. If the contexts are cancelled, too, or the client
+            # is not connected, the whole run is lost.
             contexts = self._contexts.values()
-            lost = any(each.cancelled() for each in contexts)
-            is_over = self._client.status != "running" or lost
+            is_lost = any(context.cancelled() for context in contexts)
+            is_over = self._client.status != "running" or is_lost
             return Finished(key, None, error if is_over else LostInputError(key))
         except ClusterLostError:
             raise
@@ -127,15 +131,15 @@ class ClusterExecutor:
             if type(error).__name__ != "KilledWorker":
                 return Finished(key, None, error)
             n_deaths = getattr(error, "allowed_failures", 0) + 1
-            explained = MemoryError(
+            explanation = MemoryError(
                 f"a task was given up after {n_deaths} workers had died while they ran "
                 f"it, most often for lack of memory; give workers more, then {GO_ON}"
             )
-            explained.__cause__ = error  # by which `died_of_task` tells it
-            return Finished(key, None, explained)
+            explanation.__cause__ = error  # `died_of_task` recognizes the error by it
+            return Finished(key, None, explanation)
 
     def fetch(self, key: str) -> Any:
-        """Bring what the task of `key` has kept to this process."""
+        """Return the kept output of a task, brought to this process."""
         whole = self._futures[key][0]
         kept = self._client.submit(attrgetter("kept"), whole, pure=False)
         try:
@@ -145,13 +149,13 @@ class ClusterExecutor:
             raise
 
     def forget(self, key: str) -> None:
-        """Cancel the task if it has not begun, and drop what it kept."""
+        """Cancel the task if it has not begun, and drop its kept output."""
         for future in self._futures.pop(key, ()):
-            # Unlike `cancel`, `release` does not wait for an answer of the scheduler.
+            # Unlike `cancel`, `release` does not wait for the scheduler's reply.
             future.release() if future.done() else future.cancel()
 
     def close(self) -> None:
-        """Cancel what runs and drop everything of this run."""
+        """Cancel running tasks, and drop everything that belongs to this run."""
         for key in list(self._futures):
             self.forget(key)
         for context in self._contexts.values():
@@ -167,6 +171,6 @@ def _run_on_worker(
 ) -> Any:
     packed, versions = sent
     check_here(versions)
-    inputs = Inputs(tuple(each.kept for each in wholes), sources)
+    inputs = Inputs(tuple(output.kept for output in wholes), sources)
     output = run_here(packed, job, inputs)
     return output if keeps else output.result

@@ -1,8 +1,8 @@
-"""Tasks on threads of this process, and of a run that lasts in processes beside it.
+"""Tasks on threads of this process and, in longer runs, in processes of this machine.
 
-Two threads fit a learner that holds the interpreter no faster than one, and a process
-takes a second to begin. So a run of such a learner begins on one thread, and processes
-take over when it lasts.
+Two threads fit a learner that holds the interpreter's lock no faster than one, and a
+process takes a second to start. So a run of such a learner begins on one thread, and
+moves to processes once it has lasted for a second.
 """
 
 import logging
@@ -41,36 +41,36 @@ from dsel.runtime.workers import GO_ON
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS: Final = 1.0  # about what a process takes to begin
-IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
+PATIENCE_SECONDS: Final = 1.0  # about as long as a process takes to start
+IDLE_SECONDS: Final = 60.0  # after which processes without a task end
 WATCH_SECONDS: Final = 1.0
-"""How often a process looks whether the one that started it is there."""
+"""Interval at which a process checks that its parent still exists."""
 DIED: Final = (
     "a process of this machine ended while it ran a task, most often for lack of "
     f"memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
 )
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
-"""By number of processes; kept, since the next run may come soon."""
-_ends_with_this_process = False
+"""Pools by number of processes. They outlive a run, as the next one may come soon."""
+_has_exit_hook = False
 _received: Final[dict[str, Packed]] = {}
-"""In such a process: what the run has put, by its key."""
+"""In a child process: the contexts of the run, by their keys."""
 
 
 class NotPicklableError(Exception):
-    """What a job returned cannot be brought back."""
+    """The output of a job cannot be pickled, so it cannot be sent back."""
 
 
 class ContextMissingError(Exception):
-    """The process has begun after the context was sent."""
+    """The process started after the context was sent, and does not have it."""
 
 
 class LocalExecutor:
-    """Threads of this process, and processes for what holds the interpreter.
+    """Threads of this process, and processes for learners that hold its lock.
 
-    `began` is when the run of a learner that holds it began, by the monotonic clock;
-    None of all others. Tasks go to processes as soon as these are ready; those that
-    need what others have kept stay on threads, where it is.
+    `began` is the time, by the monotonic clock, at which the run of such a learner
+    began; None for all other runs. Tasks go to processes as soon as these are ready.
+    Tasks that need kept output of others stay on threads, where this output is.
     """
 
     def __init__(
@@ -81,13 +81,14 @@ class LocalExecutor:
         self._first = self.put(context)
         self.n_slots = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self.n_slots, thread_name_prefix="dsel")
-        # Fits that hold the interpreter are slower on two threads than on one.
+        # Fits that hold the interpreter's lock are slower on two threads than on one.
         self._alone = self._pool if began is None else ThreadPoolExecutor(1)
-        # In a task, or a process of somebody else's pool, those beside it are busy.
+        # Inside a task, or in a process of another library's pool, the other processors
+        # are busy already, so no processes are started.
         is_inside = multiprocessing.parent_process() or current_worker() or is_task()
         self._began = None if is_inside or self.n_slots == 1 else began
-        # By key of a context: its way to each of the processes.
-        self._coming: dict[str, list[Future[None]]] = {}
+        # Futures of the transfers of each context to the processes.
+        self._transfers: dict[str, list[Future[None]]] = {}
         self._on_processes: dict[str, Task] = {}
         self._futures: dict[str, Future[Output]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -96,17 +97,17 @@ class LocalExecutor:
 
     @property
     def slot_memory(self) -> int:
-        """Memory that is free now, divided by the threads."""
+        """Bytes of free memory, divided by the number of threads."""
         return int(psutil.virtual_memory().available) // self.n_slots
 
     def put(self, context: Any) -> str:
-        """Keep what several tasks need; return its key, for `Task.context`."""
+        """Store a context that several tasks share; return the key for tasks."""
         key = f"{self._run_id}-{len(self._contexts)}"
         self._contexts[key] = Packed.of(context)
         return key
 
     def submit(self, task: Task) -> None:
-        """Queue the task; threads take tasks in this order, and keep all output."""
+        """Queue the task. Threads take tasks in this order, and keep all output."""
         key = task.context or self._first
         if not task.inputs and self._are_processes_ready(key):
             self._send(task)
@@ -118,14 +119,14 @@ class LocalExecutor:
         self._keep(task, future)
 
     def _send(self, task: Task, *, with_context: bool = False) -> None:
-        """Run a task in a process; what it keeps comes back only if it is asked for."""
+        """Run a task in a process; its kept output comes back only if it is needed."""
         key, inputs = task.context or self._first, Inputs((), task.read_sources(None))
         packed = self._contexts[key] if with_context else None
         try:
             future = _in_process(
                 self.n_slots, _run, key, packed, task.job, inputs, task.keeps_output
             )
-        except BrokenExecutor as error:  # it died since the last task ended
+        except BrokenExecutor as error:  # a process died since the last task ended
             raise ClusterLostError(DIED) from error
         self._on_processes[task.key] = task
         self._keep(task, future)
@@ -135,33 +136,34 @@ class LocalExecutor:
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
     def _are_processes_ready(self, key: str) -> bool:
-        """Return whether processes have a context; at the first call, send it to them.
+        """Return whether processes have a context; the first call sends it to them.
 
-        Processes begin with the first context that is sent, unless the run is short.
+        Sending the first context starts the processes, unless the run is still short.
         """
         if self._began is None:
             return False
         lasted = time.monotonic() - self._began
         is_short = self.n_slots not in _pools and lasted < PATIENCE_SECONDS
-        if not self._coming and is_short:
+        if not self._transfers and is_short:
             return False
         try:
-            if key not in self._coming:
+            if key not in self._transfers:
                 self._send_context(key)
-            coming = self._coming[key]
-            if not all(future.done() for future in coming):
+            transfers = self._transfers[key]
+            if not all(future.done() for future in transfers):
                 return False
-            for future in coming:
+            for future in transfers:
                 future.result()
-        except Exception as error:  # pickle raises what an object's own code raises
+        except Exception as error:  # pickling runs the user's code, which may raise
             self._stay_on_threads(error)
             return False
         return True
 
     def _send_context(self, key: str) -> None:
-        """Send a context to every process; those that are not there begin."""
-        coming = self._coming[key] = []  # there even if the first call raises
-        coming += [
+        """Send a context to every process; missing processes are started."""
+        # The list is stored first, so that a call that raises is not repeated.
+        transfers = self._transfers[key] = []
+        transfers += [
             _in_process(self.n_slots, _receive, key, self._contexts[key])
             for _ in range(self.n_slots)
         ]
@@ -173,10 +175,10 @@ class LocalExecutor:
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
         keys = [key for key in drain(self._ended, timeout) if key in self._futures]
-        return [each for key in keys if (each := self._ending(key)) is not None]
+        return [end for key in keys if (end := self._ending(key)) is not None]
 
     def _ending(self, key: str) -> Finished | None:
-        """Return how a task ended; None of one that was cancelled or begins again."""
+        """Return how a task ended; None if it was cancelled or is run again."""
         future = self._futures[key]
         if future.cancelled():
             return None
@@ -194,22 +196,22 @@ class LocalExecutor:
         return Finished(key, None if error else future.result().result, error)
 
     def fetch(self, key: str) -> Any:
-        """Return what the task of `key` has kept."""
+        """Return the kept output of a task."""
         return self._futures[key].result().kept
 
     def forget(self, key: str) -> None:
-        """Cancel the task if it has not begun, and drop what it kept."""
+        """Cancel the task if it has not begun, and drop its kept output."""
         self._on_processes.pop(key, None)
         future = self._futures.pop(key, None)
         if future is not None:
             future.cancel()
 
     def close(self) -> None:
-        """Wait for running threads, end running processes, cancel what is queued."""
+        """Wait for running threads, end running processes, cancel queued tasks."""
         if any(not self._futures[key].done() for key in self._on_processes):
             end_processes(self.n_slots)
-        for coming in self._coming.values():  # to processes that have not begun
-            for future in coming:
+        for transfers in self._transfers.values():  # to processes not yet started
+            for future in transfers:
                 future.cancel()
         self._alone.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -218,7 +220,7 @@ class LocalExecutor:
 
 
 def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
-    """Start a call in one of `n` processes; those that have ended begin again."""
+    """Start a call in one of `n` processes; ended processes are started again."""
     is_first = not _pools
     if (pool := _pools.get(n)) is None:
         pool = _pools.setdefault(
@@ -230,24 +232,24 @@ def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
     try:
         future: Future[Any] = pool.submit(function, *arguments)
     except BrokenExecutor:
-        end_processes(n)  # so that the next run begins others
+        end_processes(n)  # so that the next run starts new ones
         raise
     if is_first:
-        _end_with_this_process()
+        _register_exit_hook()
     return future
 
 
-def _end_with_this_process() -> None:
-    """End all processes before this one waits for them to begin, as loky has it do.
+def _register_exit_hook() -> None:
+    """End all processes at exit, before loky waits until they have started.
 
-    A process that is beginning takes seconds, much longer on a machine that is busy.
-    Hooks of `atexit` come too late, after threads were waited for; those of threads
-    run the last one first, and loky adds its own with the first call of its first pool.
+    A start takes seconds, and much longer on a busy machine. Hooks of `atexit` come too
+    late, after threads were waited for. Hooks of `threading` run in reverse order, and
+    loky registers its own in the first call of its first pool, so ours must come later.
     """
-    global _ends_with_this_process
-    if not _ends_with_this_process:
-        _ends_with_this_process = True
-        with suppress(AttributeError, RuntimeError):  # RuntimeError: it is ending now
+    global _has_exit_hook
+    if not _has_exit_hook:
+        _has_exit_hook = True
+        with suppress(AttributeError, RuntimeError):  # RuntimeError: at exit already
             threading._register_atexit(_end_all_processes)  # type: ignore[attr-defined]
 
 
@@ -257,13 +259,13 @@ def _end_all_processes() -> None:
 
 
 def end_processes(n: int) -> None:
-    """End the pool of `n` processes, whatever they do."""
+    """End the pool of `n` processes, also while they run tasks."""
     pool = _pools.pop(n, None)
     if pool is None:
         return
-    # loky's own kill_workers raises InvalidStateError in its thread at a task that was
-    # cancelled before it began, and leaves all processes running. A pool whose
-    # processes are gone it takes for broken, and then cleans up whatever is queued.
+    # loky's own kill_workers raises InvalidStateError in its thread if a task was
+    # cancelled before it began, and leaves all processes running. Killing the processes
+    # makes the pool a broken one for loky, which then cleans up what is queued.
     for process in list((pool._processes or {}).values()):
         with suppress(ProcessLookupError):
             kill_process_tree(process)
@@ -271,10 +273,10 @@ def end_processes(n: int) -> None:
 
 
 def _begin(parent: int) -> None:
-    """Let the parent decide what Ctrl-C ends, and end this process with it."""
+    """Leave Ctrl-C to the parent, and end this process when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch() -> None:  # a parent that was killed can tell nobody
+    def watch() -> None:  # a parent that was killed cannot end its children
         while os.getppid() == parent and psutil.pid_exists(parent):
             time.sleep(WATCH_SECONDS)
         os._exit(1)
@@ -283,9 +285,10 @@ def _begin(parent: int) -> None:
 
 
 def _receive(key: str, packed: Packed) -> None:
-    # One run works at a time; what another one lost is sent again.
+    # Contexts of other runs are dropped to save memory. A run that still needs one gets
+    # ContextMissingError and sends it again.
     run_id = key.partition("-")[0]
-    for old in [each for each in _received if not each.startswith(run_id)]:
+    for old in [other for other in _received if not other.startswith(run_id)]:
         del _received[old]
     _received[key] = packed
 
@@ -300,7 +303,7 @@ def _run(
     output = run_here(_received[key], job, inputs)
     output = output if keeps else replace(output, kept=None)
     try:
-        cloudpickle.dumps(output)  # else the error does not tell whose it is
+        cloudpickle.dumps(output)  # loky's own error would not show that this failed
     except Exception as error:
         raise NotPicklableError(str(error)) from None
     return output

@@ -1,6 +1,6 @@
 """Progress on standard error, for terminals and notebooks: one line for each phase.
 
-`verbose` is True, False, or None: only where a terminal or a notebook shows it.
+`verbose` is True, False, or None, which shows progress in terminals and notebooks only.
 """
 
 import sys
@@ -41,9 +41,9 @@ class Progress:
     seconds: float = 0.0
     """Time since the run began."""
     phase: str = ""
-    """What is done now, such as ``Fitting, round 1 of 2``."""
+    """Name of the current phase, such as ``Fitting, round 1 of 2``."""
     fits_most: int = 0
-    """Fits of the whole run at most, known from the plan; it never changes."""
+    """Largest possible number of fits of the run, from the plan; it never changes."""
 
     @property
     def spans_done(self) -> int:
@@ -58,9 +58,9 @@ class Progress:
         return self.slices_total
 
     def __add__(self, later: "Progress") -> "Progress":
-        """Return that of two parts of a run, one after the other."""
-        own, others = vars(self), vars(later)
-        sums = {name: own[name] + others[name] for name in own if name not in _LAST}
+        """Return the progress of two successive parts of a run."""
+        counts, more = vars(self), vars(later)
+        sums = {n: counts[n] + more[n] for n in counts if n not in _NOT_SUMMED}
         return Progress(
             **sums,
             phase=later.phase or self.phase,
@@ -68,22 +68,22 @@ class Progress:
         )
 
 
-_LAST: Final = ("phase", "fits_most")
-"""Fields that are of the whole run, and no counts."""
+_NOT_SUMMED: Final = ("phase", "fits_most")
+"""Fields that describe the whole run, and are no counts of a part."""
 CHECKING: Final = "Checking the pool"
 FITTING: Final = "Fitting"
 CHOSEN: Final = "Fitting what was chosen"
 COUNTING: Final = "Counting on the pool"
 SLOW_SECONDS: Final = 1.0
-"""From one fit to the next: above, seconds per fit are shown, not fits per second."""
-SURE_SECONDS: Final = 5.0
-"""Time after which the rest can be estimated ..."""
-SURE_PART: Final = 0.1
-"""... where so much is done."""
+"""Slower fits are shown as seconds per fit, faster ones as fits per second."""
+ESTIMATE_SECONDS: Final = 5.0
+"""Time after which the time left is estimated, if `ESTIMATE_PART` is done, too."""
+ESTIMATE_PART: Final = 0.1
+"""Part of the work that must be done before the time left is estimated."""
 
 
 def check_verbose(verbose: Any) -> bool | None:
-    """Return whether progress is shown, or None; 0 is False, 1 and more are True."""
+    """Return `verbose` as True, False or None; 0 is False, larger numbers are True."""
     if verbose is None or isinstance(verbose, bool):
         return verbose
     if not isinstance(verbose, Integral):
@@ -96,7 +96,7 @@ def check_verbose(verbose: Any) -> bool | None:
 
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
-    """Show what a run reports to the function that this gives; None if nobody looks."""
+    """Yield a function that shows the progress of a run; None if nothing is shown."""
     with _line(verbose) as update:
         yield None if update is None else partial(_show, update)
 
@@ -123,14 +123,14 @@ def _show(update: Callable[..., None], progress: Progress) -> None:
 def row_progress(
     verbose: bool | None, phase: str = "Writing rows"
 ) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Show how many rows are done, as `write_pool` tells them.
+    """Yield a function that shows the number of rows done, for `write_pool`.
 
-    Where their number is not known they are read.
+    It also takes the total number, None where it is unknown.
     """
     with _line(verbose) as update:
 
         def show(done: int, total: int | None) -> None:
-            assert update is not None  # else nobody calls it
+            assert update is not None  # this function is yielded only with a display
             of_all = "" if total is None else f" of {total:,}"
             update(phase, done, total, f"{done:,}{of_all} rows")
 
@@ -139,15 +139,15 @@ def row_progress(
 
 @contextmanager
 def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
-    """Give what updates a line: phase, done, total, text. None where nobody looks.
+    """Yield a function that updates a line (phase, done, total, text), or None.
 
-    A phase that has ended stays; the next one is shown below it. No line is wider than
-    80 columns.
+    The line of a phase that has ended stays; the next phase is shown below it. No line
+    is wider than 80 columns.
     """
-    if not (_is_watched() if verbose is None else verbose):
+    if not (_has_display() if verbose is None else verbose):
         yield None
         return
-    # Imported here: who sees no display need not wait for it.
+    # Imported here, because it takes time that only a display is worth.
     from rich import progress as shown
     from rich.console import Console
 
@@ -174,15 +174,15 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
 
 
 def _time_text(seconds: float, done: int, total: int | None) -> str:
-    """Return the time that is left, once it is an estimate; before, the time so far."""
+    """Return the estimated time left as text, or the time so far if it is too early."""
     part = done / total if total else 0.0
-    if SURE_PART <= part < 1.0 and seconds >= SURE_SECONDS:
+    if ESTIMATE_PART <= part < 1.0 and seconds >= ESTIMATE_SECONDS:
         return f"{_clock(seconds * (1.0 - part) / part)} left"
     return _clock(seconds)
 
 
 def _clock(seconds: float) -> str:
-    """Return seconds as minutes, or hours.
+    """Return seconds as text, in minutes or hours.
 
     Examples
     --------
@@ -194,8 +194,8 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _is_watched() -> bool:
-    """Whether a terminal or a notebook shows standard error to whoever called dsel."""
+def _has_display() -> bool:
+    """Return whether a terminal or a notebook shows standard error to the caller."""
     if is_task():
         return False
     if "IPython" not in sys.modules and not sys.stderr.isatty():
@@ -203,6 +203,6 @@ def _is_watched() -> bool:
     from rich.console import Console
 
     console = Console(stderr=True)
-    # Without ipywidgets a notebook has no place that could be drawn again.
-    has_place = console.is_jupyter and find_spec("ipywidgets") is not None
-    return console.is_terminal or has_place
+    # Without ipywidgets a notebook cannot redraw a line.
+    can_redraw = console.is_jupyter and find_spec("ipywidgets") is not None
+    return console.is_terminal or can_redraw

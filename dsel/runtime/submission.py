@@ -1,8 +1,8 @@
-"""The one loop that submits tasks, a few more than can run, and takes what ends.
+"""The one loop that submits tasks, a few more than can run, and yields finished ones.
 
 Searches, passes over a pool, and least squares all use `run_tasks`. So all of them wait
-equally long for a cluster that has no workers, and submit a task again whose rows died
-with a worker.
+equally long for a cluster without workers, and submit a task again whose input rows
+were lost with a worker.
 """
 
 import logging
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WINDOW: Final = 2
-"""Tasks submitted for each slot: one runs, one is waiting when it ends."""
+"""Tasks submitted for each slot: one runs, and the next one waits for its end."""
 TURN_SECONDS: Final = 0.5
 """Longest wait before `on_turn` is called again."""
 LOST_TRIES: Final = 8
-"""How often a task is submitted whose rows died with the worker that held them. Its
-worker was probably killed by another task, so this is more than for tasks that fail."""
+"""Largest number of times that a task is submitted whose input rows are lost with a
+worker. Another task probably killed this worker, so it is more than for tasks that
+fail."""
 
 Executor = LocalExecutor | ClusterExecutor
-"""What runs tasks somewhere; all that this module needs of one is public in both."""
+"""Executors share the public methods and attributes that this module uses."""
 
 
 def make_executor(
@@ -41,10 +42,10 @@ def make_executor(
     n_jobs: int | None = None,
     began: float | None = None,
 ) -> Executor:
-    """Return what runs tasks, whose jobs get `context`.
+    """Return an executor whose jobs get `context`.
 
-    `client` is a `distributed.Client`; None for `n_jobs` threads of this process; or a
-    function that takes `context` and returns an executor of the caller's own.
+    `client` is a `distributed.Client`, None for `n_jobs` threads of this process, or a
+    function that takes `context` and returns an executor.
     """
     if client is None:
         return LocalExecutor(context, n_jobs, began)
@@ -60,11 +61,12 @@ def run_tasks(
     *,
     on_turn: Callable[[], object] | None = None,
 ) -> Iterator[Finished]:
-    """Run tasks and yield each as it ends, in any order, until none is left.
+    """Run tasks and yield each when it ends, in any order, until none is left.
 
-    `next_task` is called when another task can be submitted; None means that there is
-    none now, and ends the loop while no task is running. `on_turn` is called before
-    tasks are submitted, at least every half second; what it raises ends the run.
+    `next_task` is called when another task can be submitted. It returns None if there
+    is none at the moment; the loop ends if no task is running then. `on_turn` is called
+    before tasks are submitted, at least every half second; an exception of it ends the
+    run.
     """
     running: dict[str, Task] = {}
     n_lost: Counter[str] = Counter()
@@ -95,20 +97,19 @@ def run_tasks(
 
 
 def run_to_completion(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
-    """Run given tasks and yield each as it ends; `tasks` is read as slots get free."""
+    """Run tasks and yield each when it ends; `tasks` is iterated as slots get free."""
     return run_tasks(executor, partial(next, iter(tasks), None))
 
 
 def results_in_order(
     context: Any, tasks: Iterable[Task], client: "Client | None"
 ) -> Iterator[Any]:
-    """Run given tasks on an executor of their own; yield their results in order.
+    """Run tasks on an executor of their own; yield their results in order.
 
-    Tasks are taken as they can be submitted, so they may be made of a stream.
-
-    A result that comes early is kept until those before it were yielded. At most two
-    windows of tasks are submitted beyond the first one that has not ended. Inside a
-    task they run in that task (see `resolve_client`), and a single one runs here, too.
+    `tasks` is iterated only as fast as tasks are submitted, so it may be a stream. A
+    result that comes early is kept until those before it are yielded. At most two
+    windows of tasks are submitted beyond the first unfinished one. Inside a task all
+    tasks run in that task (see `resolve_client`); a single task always runs here.
     """
     is_single = isinstance(tasks, Sized) and len(tasks) == 1
     if client is None and (current_worker() is not None or is_single):

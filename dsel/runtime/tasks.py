@@ -1,9 +1,9 @@
-"""Jobs, the tasks that carry them to a thread or a worker, and how these end.
+"""Jobs, the tasks that carry them to a thread or a worker, and how tasks end.
 
-A job is a value: what it needs besides the context of its run, which was put on the
-executor before, stands in its fields. So a signature says what travels, and a job that
-is logged or compared says which work it is. The limit of threads is that of BLAS,
-OpenMP and an estimator's `n_jobs`.
+A job is a value: its fields hold everything that it needs in addition to the context,
+which is sent to the executor once. So the fields show what is sent with each task, and
+a job can be logged and compared. Each job runs with one native thread: limits apply to
+BLAS, OpenMP and the `n_jobs` of estimators.
 """
 
 import sys
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job gets from elsewhere when it runs."""
+    """Inputs of a job in addition to its fields and the context."""
 
     kept: tuple[Any, ...] = ()
-    """What the tasks of `Task.inputs` kept."""
+    """Kept output of the tasks in `Task.inputs`."""
     sources: Sequence[Any] = ()
-    """What `Task.sources` returned, with futures of the cluster resolved."""
+    """Return value of `Task.sources`, with futures of the cluster resolved."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a job made."""
+    """Output of a job."""
 
     result: Any
-    """Small, and sent to the process that submitted the task."""
+    """A small object, which is sent to the process that submitted the task."""
     kept: Any = None
-    """Stays where it was made, for other tasks and for `fetch`."""
+    """An object that stays where it was made, for other tasks and for `fetch`."""
 
 
 class Job(Protocol):
     """Work that one thread does."""
 
     def run(self, context: Any, inputs: Inputs) -> Output:
-        """Do it; `context` is what was put on the executor for all tasks of a kind."""
+        """Run the job; `context` was passed to the executor's `put`."""
 
 
 _in_task: Final = ContextVar("in_task", default=False)
@@ -59,7 +59,7 @@ _in_task: Final = ContextVar("in_task", default=False)
 
 @contextmanager
 def as_task() -> Iterator[None]:
-    """Run code as part of something larger, which shows its own progress."""
+    """Mark code as part of a larger task, so that it shows no progress of its own."""
     token = _in_task.set(True)
     try:
         yield
@@ -68,12 +68,12 @@ def as_task() -> Iterator[None]:
 
 
 def is_task() -> bool:
-    """Whether code runs inside of `as_task`, as all tasks do: nobody looks at it."""
+    """Return whether code runs inside of `as_task`, as the code of all tasks does."""
     return _in_task.get()
 
 
 class LostInputError(OSError):
-    """The input of a task died with a worker; the task can be submitted again."""
+    """The input of a task was lost with a worker; the task can be submitted again."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class Task:
     """Unique among the tasks of the executor."""
     job: Job
     sources: Callable[[Any], list[Any]] | None = None
-    """Called with the Dask client, or None, each time that the task is submitted;
-    returns rows of a pool, or how they are read, for the worker."""
+    """Function that is called with the Dask client, or None, each time that the task is
+    submitted; it returns rows of a pool, or readers of rows, for the worker."""
     inputs: tuple[str, ...] = ()
-    """Keys of finished tasks whose output was kept and is passed to this one."""
+    """Keys of finished tasks whose kept output is passed to this one."""
     context: str | None = None
-    """What `put` returned; None for the context that the executor was made with."""
+    """Key that `put` returned; None for the context that the executor was made with."""
     priority: int = 0
     """Tasks of higher priority go first."""
     keeps_output: bool = False
@@ -99,7 +99,7 @@ class Task:
     of other executors: rows that an earlier task has read may be in its cache."""
 
     def read_sources(self, client: "Client | None") -> list[Any]:
-        """Return the sources as they are sent with the task, none where it has none."""
+        """Return the sources that are sent with the task."""
         return [] if self.sources is None else self.sources(client)
 
 
@@ -120,7 +120,7 @@ class Finished:
 
 
 def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
-    """Wait for one key, then return all that are there."""
+    """Wait for one key, then return all keys in the queue."""
     try:
         keys = [ended.get(timeout=timeout)]
     except Empty:
@@ -145,7 +145,7 @@ def check_alive(error: BaseException | None) -> None:
 
 
 def died_of_task(error: BaseException) -> bool:
-    """Whether a task was given up because every worker that ran it died."""
+    """Return whether Dask gave up a task because every worker that ran it died."""
     return type(error.__cause__).__name__ == "KilledWorker"
 
 
@@ -156,11 +156,11 @@ _limits: Any = None
 
 @dataclass(frozen=True)
 class Packed:
-    """A context as it is sent, with the settings that its jobs run under."""
+    """A context with the scikit-learn configuration of the thread that sent it."""
 
     context: Any
     config: Mapping[str, Any]
-    """scikit-learn's configuration of the caller: other threads have its defaults."""
+    """scikit-learn's configuration is local to a thread, so jobs must get it."""
 
     @classmethod
     def of(cls, context: Any) -> "Packed":
@@ -169,15 +169,15 @@ class Packed:
 
 
 def run_here(packed: Packed, job: Job, inputs: Inputs) -> Output:
-    """Run a job with one thread, and scikit-learn set as the caller's."""
+    """Run a job with one native thread and the caller's scikit-learn configuration."""
     with single_threaded(), config_context(**packed.config), as_task():
         return job.run(packed.context, inputs)
 
 
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
-    """Return the native thread pools; a search takes milliseconds."""
-    del n_modules  # only a key of the cache: further imports may add pools
+    """Return the native thread pools; they are cached, since looking takes a while."""
+    del n_modules  # only a cache key: importing more modules may add pools
     return ThreadpoolController()
 
 
@@ -185,9 +185,10 @@ def _controller(n_modules: int) -> ThreadpoolController:
 def single_threaded() -> Iterator[None]:
     """Limit native thread pools to one thread until the last of the tasks has ended.
 
-    Those of BLAS hold for the whole process: the first task to enter sets them, the
-    last to leave restores them. OpenMP has one for each calling thread. An estimator's
-    own `n_jobs` workers would compete with those that run the tasks, so they are off.
+    Limits of BLAS hold for the whole process: the first task to enter sets them, the
+    last to leave restores them. Limits of OpenMP hold for the calling thread.
+    Estimators with `n_jobs` run sequentially, because their workers would compete with
+    those that run the tasks.
     """
     global _running, _limits
     with _lock:

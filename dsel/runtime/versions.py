@@ -1,4 +1,4 @@
-"""Versions of the packages that decide results: here, and on every worker."""
+"""Versions of the packages that affect results, here and on every worker."""
 
 import platform
 from collections.abc import Mapping
@@ -26,9 +26,10 @@ PACKAGES: Final = (
     "zarr",
     "numba",
 )
-"""What must be the same on client and workers for counts to be the same."""
+"""Packages whose versions must be equal on client and workers for equal counts."""
 CODE: Final = "code of dsel"
-"""What two checkouts of one version may differ in; compared, but never stored."""
+"""Key of the hash of dsel's code, in which two checkouts of one version may differ. It
+is compared, but never stored."""
 SAME: Final = "install the same ones on all machines (deploy/constraints.txt)."
 
 COMPARED: Final[WeakSet["Client"]] = WeakSet()
@@ -39,7 +40,7 @@ COMPARED: Final[WeakSet["Client"]] = WeakSet()
 def installed_versions() -> Mapping[str, str]:
     """Return the version of Python and of each package; "" where it is missing.
 
-    `importlib.metadata` and not ``__version__``, which some packages make up.
+    They come from `importlib.metadata`, since ``__version__`` is not always correct.
     """
     versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for package in PACKAGES:
@@ -51,8 +52,8 @@ def installed_versions() -> Mapping[str, str]:
 
 
 @cache
-def own_code() -> str:
-    """Return a hash of dsel's files; "" where there are none, as in a zip."""
+def hash_code() -> str:
+    """Return a hash of dsel's files; "" where there are none, as in a zip file."""
     root = Path(__file__).parents[1]
     digest, files = sha256(), sorted(root.rglob("*.py"))
     for path in files:
@@ -62,8 +63,8 @@ def own_code() -> str:
 
 
 def versions_here() -> dict[str, str]:
-    """Return the versions of this process, and the hash of its code of dsel."""
-    return {**installed_versions(), CODE: own_code()}
+    """Return the versions in this process, and the hash of dsel's code."""
+    return {**installed_versions(), CODE: hash_code()}
 
 
 def check_versions(client: "Client") -> None:
@@ -71,18 +72,21 @@ def check_versions(client: "Client") -> None:
     ours = versions_here()
     try:
         theirs = client.run_on_scheduler(versions_here)
-    except (ImportError, AttributeError) as error:  # it has none, or an older one
+    except (ImportError, AttributeError) as error:  # dsel is missing there, or older
         theirs = error
     _compare(ours, theirs, "the scheduler")
     for worker, theirs in client.run(versions_here, on_error="return").items():
-        if not isinstance(theirs, OSError):  # it died just now
+        if not isinstance(theirs, OSError):  # OSError: the worker has just died
             _compare(ours, theirs, f"worker {worker}")
     COMPARED.add(client)
 
 
 @lru_cache(maxsize=16)
 def check_here(expected: tuple[tuple[str, str], ...]) -> None:
-    """Raise VersionMismatchError in a worker that joined a run and has other ones."""
+    """Raise VersionMismatchError in a worker whose versions differ from the client's.
+
+    It runs in tasks, so that workers that join during a run are checked, too.
+    """
     address = getattr(current_worker(), "address", "of this process")
     _compare(dict(expected), versions_here(), f"worker {address}")
 

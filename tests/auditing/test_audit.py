@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dsel
-from dsel.auditing import laws
+from dsel.auditing import populations
 from dsel.auditing.audit import is_sound
 from dsel.auditing.settings import SETTINGS
 
@@ -101,15 +101,15 @@ def test_least_squares__is_certified_and_holds(name):
 
 
 def test_law_of_groups__has_the_correlation_and_the_marginal_law_that_it_says(rng):
-    law = laws.in_groups(laws.biased_coin(0.3), 5)
-    _, y, keys = law.draw_labeled(20_000, rng)
+    population = populations.group_rows(populations.biased_coin(0.3), 5)
+    _, y, keys = population.draw_labeled_rows(20_000, rng)
     rows = y.reshape(-1, 5)
     correlation = np.corrcoef(rows[:, 0], rows[:, 1])[0, 1]
     assert correlation == pytest.approx(0.6, abs=0.03)
     assert y.mean() == pytest.approx(0.3, abs=0.02)
     # Of groups whose sizes depend on their class, a random row of a random group.
-    unlike = laws.in_groups(laws.biased_coin(0.3), 1, 20)
-    _, y, keys = unlike.draw_labeled(20_000, rng)
+    unlike = populations.group_rows(populations.biased_coin(0.3), 1, 20)
+    _, y, keys = unlike.draw_labeled_rows(20_000, rng)
     first = np.unique(keys, return_index=True)[1]
     assert y.mean() > 0.5
     assert y[first].mean() == pytest.approx(0.3, abs=0.02)
@@ -143,20 +143,25 @@ def test_stored_audit__is_what_the_same_draws_give_today():
 
 
 @pytest.mark.parametrize(
-    "law", [laws.step(), laws.biased_coin(0.1), laws.noisy_copies(4, 0.3)]
+    "population",
+    [
+        populations.step(),
+        populations.biased_coin(0.1),
+        populations.noisy_copies(4, 0.3),
+    ],
 )
-def test_error__of_a_law_is_what_its_rows_show(law, rng):
-    assert law.chances.sum() == pytest.approx(1.0)
-    X, y = law.draw(20_000, rng)
+def test_error__of_a_law_is_what_its_rows_show(population, rng):
+    assert population.probabilities.sum() == pytest.approx(1.0)
+    X, y = population.draw(20_000, rng)
     for number in range(3):
-        model = laws.RandomTable(number).fit(X, y)
+        model = populations.RandomTable(number).fit(X, y)
         seen = (model.predict(X) != y).mean()
-        assert law.error(model) == pytest.approx(seen, abs=0.02)
+        assert population.error(model) == pytest.approx(seen, abs=0.02)
 
 
 def test_error__counts_an_answer_that_raises():
-    model = laws.Refusing(3).fit(np.zeros((2, 2)), np.arange(2))
-    assert laws.step(32).error(model) == pytest.approx(1 / 32)
+    model = populations.Refusing(3).fit(np.zeros((2, 2)), np.arange(2))
+    assert populations.step(32).error(model) == pytest.approx(1 / 32)
 
 
 def test_audit__does_not_depend_on_the_number_of_processes():
