@@ -104,7 +104,7 @@ def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
 def test_readme__bounds_are_those_of_plan_bound():
     row = r"^\| ([\d,]+) \| (0\.\d+) \| (0\.\d+ \| .*) \|$"
     shown = re.findall(row, README.read_text(), re.MULTILINE)
-    certificates = ["one_fold", "all_rows", "cv_bound", "held_out_fifth"]
+    certificates = ["one_fold", "all_rows", "cv_bound", "holdout_20_percent"]
     assert len(shown) == 3
     for labels, error, cells in shown:
         sizes = (int(labels.replace(",", "")), 100_000)

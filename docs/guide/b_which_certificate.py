@@ -33,7 +33,7 @@ bound is about, in whether they need a pool, and in how small they are. The defa
 # -----------
 # What each certificate gives on average for 225 candidates, ``delta = 0.05`` and
 # 100,000 pool rows. ``one_fold`` and ``all_rows`` are the two numbers of ``nested``;
-# ``held_out_fifth`` is what a search on four fifths of the labels and a test on the
+# ``holdout_20_percent`` is what a search on 80% of the labels and a test on the
 # rest would give. Columns are numbers of folds.
 
 import pandas as pd
@@ -66,7 +66,7 @@ _, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
 plots.plot_bound_plan(cases[5_000, 0.05], ax=ax)
 
 # %%
-# What is guessed here, and where a held-out fifth is as good, is said in words:
+# What is guessed here, and where a 20% hold-out set is as good, is said in words:
 
 for (n, error), plan in cases.items():
     print(f"{n:,} labels, error {error:g}:", *plan.attrs["remarks"])

@@ -8,7 +8,7 @@ import click
 from dsel import names
 from dsel.cli.running import numbers
 from dsel.results.texts import confidence, wrap_line
-from dsel.search.planning.plan_bound import plan_bound
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 
 ROWS: Final = {
     "one_fold": "nested, the default: trained on 80% of the labels (5 folds)",
@@ -16,9 +16,11 @@ ROWS: Final = {
     "cv_bound": "all candidates at once, trained on all labels",
     "best_fold": "the same, tighter",
     "holdout": "all candidates at once, trained without the first fold",
-    "held_out_fifth": "without dsel: 80% to search and train, 20% to test",
+    PLAIN_HOLDOUT: "without dsel: 80% to search and train, 20% to test",
 }
 """Meaning of each row of the table."""
+ASSUMED_ERROR: Final = 0.1
+"""Of a model of which nothing is said."""
 
 
 @click.command
@@ -34,7 +36,15 @@ ROWS: Final = {
     help="Probability that the bound fails: 0.05 is 95% confidence.",
 )
 @click.option(
-    "--error", default=0.1, show_default=True, help="Expected error of the model."
+    "--error",
+    type=float,
+    help=f"Expected error of the model; {ASSUMED_ERROR:g} by default.",
+)
+@click.option(
+    "--error-quantile",
+    type=float,
+    help="Of a regression: prints how many labeled rows it needs that so many "
+    "predictions have a finite tolerance, such as 0.9.",
 )
 @click.option(
     "--disagreement",
@@ -61,6 +71,9 @@ def command(
     n_labeled: int, n_unlabeled: int, candidates: int, folds: str, **assumed: Any
 ) -> None:
     """Print the expected bound of each certificate for these numbers of rows."""
+    is_regression = assumed["error_quantile"] is not None
+    if assumed["error"] is None and not is_regression:
+        assumed["error"] = ASSUMED_ERROR
     plan = plan_bound(
         n_labeled,
         n_unlabeled,
@@ -68,6 +81,9 @@ def command(
         cv=numbers(folds, int, "--folds"),
         **assumed,
     )
+    if is_regression:
+        _show_tolerances(plan, assumed["error_quantile"], n_unlabeled)
+        return
     plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     what = "error" if assumed["class_share"] is None else "misses of the class"
     head = (
@@ -90,9 +106,33 @@ def command(
             click.echo(_table(needed, lambda n: "never" if n < 0 else f"{n:,}"))
         elif needed is not None and wanted > assumed["error"]:
             click.echo(f"\nNo number of {title} rows gives a bound of {wanted:g}.")
+    _explain_rows(plan)
+
+
+def _show_tolerances(plan: Any, share: float, n_unlabeled: int) -> None:
+    """Print what a tolerance needs, and which quantile of residuals it is."""
+    sure, n = confidence(float(plan[names.DELTA])), int(plan[names.N_LABELED])
+    head = (
+        f"Labeled rows from which on there is a finite bound of how far "
+        f"{100 * share:.6g}% of predictions are off ({sure}% confidence), with "
+        f"{int(plan[names.N_CANDIDATES]):,} candidates and {n_unlabeled:,} pool rows:"
+    )
+    click.echo(wrap_line(head))
+    click.echo(f"\n{_table(plan['labels_needed'], lambda n: f'{n:,}')}\n")
+    for remark in plan.attrs["remarks"]:
+        click.echo(wrap_line(f"{remark} With {n:,} labeled rows:"))
+    quantiles = _table(
+        plan["residual_quantile"], lambda q: "none" if q != q else f"{100 * q:.1f}%"
+    )
+    click.echo(f"\n{quantiles}")
+    _explain_rows(plan)
+
+
+def _explain_rows(plan: Any) -> None:
+    """Print the meaning of each row of the table."""
     click.echo()
     for certificate in plan[names.CERTIFICATE].values.tolist():
-        click.echo(f"  {certificate:<15} {ROWS[certificate]}")
+        click.echo(f"  {certificate:<18} {ROWS[certificate]}")
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:

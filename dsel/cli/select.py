@@ -18,6 +18,7 @@ from dsel.cli.models import DEFAULTS, MODELS, REGRESSORS, build, show_failure
 from dsel.cli.running import (
     names_in,
     notes,
+    numbers,
     run_options,
     run_plan,
     text_options,
@@ -115,7 +116,8 @@ REPORT: Final = "report"
     "--loss",
     multiple=True,
     help=f"What is ranked and bounded: {FORMS}. --loss report adds recall and "
-    "precision of every class.",
+    "precision of every class, or how far off 50, 80, 90 and 95% of predictions are; "
+    "report:yes,no and report=0.5,0.9 name classes, or shares.",
 )
 @click.option(
     "--report-by",
@@ -234,7 +236,7 @@ def command(
         deploy=deploy,
         cv=cv,
         delta=delta,
-        report=REPORT in loss,
+        report=parse_report(loss, y, is_regression=table.is_regression),
         loss=parse_loss(loss, y, is_regression=table.is_regression),
         report_by=_column(report_by, table.columns),
         random_state=seed,
@@ -365,11 +367,36 @@ def _labeled_rows(
     )
 
 
+def _is_report(text: str) -> bool:
+    """Return whether a text of ``--loss`` asks for a report."""
+    return text == REPORT or text.startswith((f"{REPORT}:", f"{REPORT}="))
+
+
+def parse_report(
+    texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
+) -> Any:
+    """Return the report that ``--loss`` asks for: all of it, classes, or shares."""
+    reports = [text for text in texts if _is_report(text)]
+    if len(reports) > 1:
+        raise click.UsageError(
+            f"--loss {' and '.join(reports)} are two reports; name all in one."
+        )
+    if not reports or reports == [REPORT]:
+        return bool(reports)
+    listed = reports[0].removeprefix(REPORT)
+    if listed.startswith("=") != is_regression:
+        wanted = "shares: report=0.5,0.9" if is_regression else "classes: report:yes,no"
+        raise click.UsageError(f"--loss {reports[0]} must name {wanted}.")
+    if is_regression:
+        return numbers(listed[1:], float, "--loss report=")
+    return [_label(text, y) for text in names_in(listed[1:])]
+
+
 def parse_loss(
     texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
 ) -> Any:
     """Return what ``--loss`` means for labels `y`, beside the report."""
-    named = [text for text in texts if text != REPORT] or ["error"]
+    named = [text for text in texts if not _is_report(text)] or ["error"]
     kind, equals, rest = named[0].partition("=")
     if len(named) == 1 and equals and kind in OF_NUMBERS:
         try:

@@ -104,8 +104,11 @@ class DeclaredLosses:
         return each * len(self.main.parts), each
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return what to expect of few labeled rows, before anything is counted."""
-        main_share, share = self.shares(LABEL_SHARE * delta)
+        """Return what to expect of few labeled rows, before anything is counted.
+
+        `delta` is what limits on labeled rows may spend.
+        """
+        main_share, share = self.shares(delta)
         texts = self.main.caveats(y, n_folds, main_share)
         for each in self.listed:
             texts += each.caveats(y, n_folds, share)
@@ -122,7 +125,7 @@ class DeclaredLosses:
         """Return which values of a column have too few labeled rows."""
         if self.by_value is None:
             return []
-        return self.by_value.caveats(n_folds, LABEL_SHARE * VALUES_SHARE * delta)
+        return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
     def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
         """Return the fold whose model is deployed in a search with queries.

@@ -77,7 +77,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         numbers = (first, each.bound, each.estimate if is_tested else np.nan)
         # Of a tolerance that is not there no bar is drawn.
         rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
-    if np.isfinite(fifth := choice.held_out_fifth):
+    if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.certificate.amount(fifth)}"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)

@@ -20,7 +20,7 @@ from dsel.plots.style import (
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence
 from dsel.results.tables import all_params
-from dsel.search.planning.plan_bound import plan_bound
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 from dsel.search.running.select import declared_loss, first_criterion, select
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 LINES: Final = {
     ONE_FOLD: "model of one fold",
     ALL_ROWS: "model of all labels",
-    "held_out_fifth": "20% hold-out set",
+    PLAIN_HOLDOUT: "20% hold-out set",
 }
 
 
@@ -160,11 +160,11 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ]  # fmt: skip
     bounds = xr.concat(plans, "n_labels")
     ax = new_axes(ax, height=3.2)
-    colors = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, "held_out_fifth": MIDDLE}
+    colors = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
     for name, words in LINES.items():
         values = bounds.sel({names.CERTIFICATE: name}).clip(max=1.0).values
         if np.isfinite(values).any():
-            style = "--" if name == "held_out_fifth" else "-"
+            style = "--" if name == PLAIN_HOLDOUT else "-"
             ax.plot(numbers, values, style, color=colors[name], lw=1.4, label=words)
     for name, each in choice.certificates.items():
         ax.scatter([n_labeled], [each.bound], s=36, color=colors[name], zorder=3)

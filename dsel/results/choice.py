@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dsel.cards import Fact
 from dsel.checks import check_choice
+from dsel.errors import warn_of_old_name
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
@@ -43,6 +44,8 @@ BY_MODEL: Final[Mapping[str, str]] = {
     "reports_by_value": "report_by_value",
 }
 """Fields of older records, a dict by deployment each, and what a model has of them."""
+OLD_HOLDOUT: Final = "held_out_fifth"
+"""Name of the field `expected_holdout` in records of 0.2."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class Choice(Told):
     a nested search hold at once."""
     deploy: str
     """Which of them is deployed."""
-    held_out_fifth: float = nan
+    expected_holdout: float = nan
     """Bound that a 20% hold-out set would give on average at this error; NaN where
     none is known."""
     caveats: tuple[Caveat, ...] = ()
@@ -237,7 +240,16 @@ class Choice(Told):
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record of 0.2 with caveats for remarks, and records of models."""
+        if OLD_HOLDOUT in record:
+            record = dict(record)
+            record["expected_holdout"] = record.pop(OLD_HOLDOUT)
         return _join_models(upgrade_texts(record, "remarks", Effect.INFO))
+
+    @property
+    def held_out_fifth(self) -> float:
+        """Old name of `expected_holdout`."""
+        warn_of_old_name(OLD_HOLDOUT, "expected_holdout")
+        return self.expected_holdout
 
     def to_json(self) -> str:
         """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
@@ -350,8 +362,8 @@ class Choice(Told):
             line = bound.headline_after("jointly with the line above", known)
             lines.append(line + which)
             known += bound.reasons[:1]
-        if not isnan(self.held_out_fifth):
-            percent = self.certificate.amount(self.held_out_fifth)
+        if not isnan(self.expected_holdout):
+            percent = self.certificate.amount(self.expected_holdout)
             lines.append(
                 f"For comparison: a 20% hold-out set would give about {percent} on "
                 f"average"

@@ -2,6 +2,7 @@ from functools import partial
 
 import pytest
 
+from dsel import plan_bound
 from tests.cli.test_select import run as run_command
 
 run = partial(run_command, "plan-bound")
@@ -13,7 +14,7 @@ def test_plan_bound__shows_every_certificate_and_a_hold_out_set():
     rows = {name: numbers for name, *numbers in lines if "%" in "".join(numbers[:1])}
     assert rows["one_fold"] == ["14.4%"]
     assert rows["all_rows"] == ["17.9%"]
-    assert rows["held_out_fifth"] == ["15.6%"]
+    assert rows["holdout_20_percent"] == ["15.6%"]
 
 
 def test_plan_bound__fits_80_columns():
@@ -33,11 +34,42 @@ def test_plan_bound__says_how_many_labels_a_bound_needs():
     assert "For a bound of 0.13, labeled rows needed:" in text
 
 
+def rows_of(text):
+    """Return the numbers of each table in order, by the name of the row."""
+    tables = []
+    for name, *numbers in map(str.split, filter(None, text.splitlines())):
+        if name == "folds":
+            tables.append({})
+        elif tables and numbers and numbers[0][0].isdigit():
+            tables[-1].setdefault(name, numbers)
+    return tables
+
+
+def test_plan_bound__says_how_many_rows_a_tolerance_needs():
+    words = ("--error-quantile", 0.9, "--candidates", 4, "--folds", "2,5")
+    text = run(600, 10_000, *words).output
+    plan = plan_bound(600, 10_000, n_candidates=4, error_quantile=0.9, cv=[2, 5])
+    needed, quantiles = rows_of(text)
+    assert list(needed) == ["one_fold", "all_rows", "holdout", "holdout_20_percent"]
+    for name, shown in needed.items():
+        exact = plan.labels_needed.sel(certificate=name).values.tolist()
+        assert shown == [f"{n:,}" for n in exact]
+        exact = plan.residual_quantile.sel(certificate=name).values.tolist()
+        assert quantiles[name] == [f"{100 * q:.1f}%" for q in exact]
+    assert max(map(len, text.splitlines())) <= 80
+    few = run(100, 0, *words).output
+    assert "none" in few
+    assert "all_rows" not in few
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         ((1, 10), 1, "`n_labeled`"),
         ((500, 10, "--error", "0"), 1, "`error`"),
+        ((500, 10, "--error-quantile", 0.9, "--error", 0.2), 1, "`error_quantile`"),
+        ((500, 10, "--error-quantile", 0.9, "--wanted", 0.2), 1, "`wanted`"),
+        ((500, 10, "--error-quantile", 90), 1, "`error_quantile`"),
         ((500, 10, "--folds", "a"), 2, "'a' is no list of numbers such as 2,5,10"),
     ],
 )

@@ -56,6 +56,31 @@ def test_select__of_numbers_with_fractions_says_how_far_off_they_are(results):
     assert "Tolerances (95% confidence, all at once)" in results
 
 
+def test_select__reports_the_shares_that_it_names_by_a_hold_out_set(folder):
+    made = run("select", folder / "t.csv", "--target", "price", "--model", "ridge",
+               "--loss", "report=0.5,0.75", "--loss", "error_quantile=0.8", "--quiet",
+               "--certificate", "holdout", "--report-by", "town")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    rows = [line.split()[0] for line in made.stdout.splitlines() if line]
+    assert rows.index("50%") == rows.index("75%") - 1
+    assert "80% of predictions are off by at most" in made.stdout
+    assert {"Bonn", "Ulm"} < set(rows)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        ("report=0.5,a", "'0.5,a' is no list of numbers"),
+        ("report=50,90", "`report` must be strictly between 0 and 1"),
+        ("report:a", "must name shares: report=0.5,0.9"),
+    ],
+)
+def test_select__refuses_shares_that_are_none(folder, loss, words):
+    made = run("select", folder / "t.csv", "--target", "price", "--loss", loss)
+    assert made.exit_code != 0
+    assert words in " ".join(made.output.split())
+
+
 @pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
 def test_predict__writes_the_ends_between_which_targets_are(folder, results, deploy):
     out = folder / f"{deploy}.csv"

@@ -217,6 +217,12 @@ def test_select__certifies_a_loss_and_the_report_of_classes(numbers, losses, beg
     assert len([line for line in text.splitlines() if line[:2].strip().isdigit()]) == 10
 
 
+def test_select__reports_the_classes_that_it_names(numbers):
+    text = run(*numbers, "--loss", "report:3,8", "--quiet").stdout
+    rows = [line.split()[0] for line in text.splitlines() if line[:2].strip().isdigit()]
+    assert rows == ["3", "8"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -295,6 +301,9 @@ REFUSED = [
     (["--loss", "f1"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
+    (["--loss", "report:maybe"], {}, 2, "'maybe', which is not a class (no, yes)"),
+    (["--loss", "report=0.5"], {}, 2, "must name classes: report:yes,no"),
+    (["--loss", "report", "--loss", "report:yes"], {}, 2, "are two reports"),
     (["--loss", "recall:maybe"], {}, 2, "'maybe', which is not a class (no, yes)"),
     (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "one class only"),
     (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),

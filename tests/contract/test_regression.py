@@ -217,6 +217,7 @@ def test_too_few_rows__are_told_of_before_the_run_with_how_many_are_needed(n_row
     assert "it needs" not in str(enough)
     assert "it needs" in str(fewer)
     assert np.isfinite(enough.run().choice.bound)
+    assert np.isinf(fewer.run().choice.bound)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

@@ -102,7 +102,7 @@ def test_plot_surface__draws_any_grid(grid):
         assert ax.get_title(loc="left")
 
 
-def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
+def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     ax = plot_certificates(nested)
     choice = nested.dsel.select()
     one_fold, all_rows = choice.certificates.values()
@@ -111,7 +111,7 @@ def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
         f"{100 * one_fold.estimate:.1f}% on held-out folds",
         # No held-out row tests it.
         f"{all_rows.model}: at most {in_percent(all_rows.bound)}",
-        f"20% hold-out set: about {in_percent(choice.held_out_fifth)}",
+        f"20% hold-out set: about {in_percent(choice.expected_holdout)}",
     ]
     marks = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(marks, [one_fold.estimate, np.nan, np.nan])

@@ -1,5 +1,6 @@
 """Certificate and choice: one text in three renderings, the same digits everywhere."""
 
+import json
 import re
 from math import inf, nan
 from types import MappingProxyType
@@ -29,7 +30,7 @@ def make_choice(**fields):
             "all_rows": deployed(certificate(0.1777, "all_rows")),
         },
         "deploy": "one_fold",
-        "held_out_fifth": 0.1635,
+        "expected_holdout": 0.1635,
     } | fields
     return Choice("cv_error", 0.11, **made)
 
@@ -45,14 +46,14 @@ LINES = [
     ({"deploy": "all_rows"}, [f"Error at most 17.8% (95% confidence), {ALL}",
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
                               COMPARED.format("16.4%")]),
-    ({"held_out_fifth": 0.14, "deployed": {
+    ({"expected_holdout": 0.14, "deployed": {
         "one_fold": deployed(certificate(share=FIFTHS)),
         "all_rows": deployed(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL} (C=2.0)",
       COMPARED.format("14.0%")]),
     ({"deployed": {"all_rows": deployed(certificate(deploy="all_rows"))},
-      "deploy": "all_rows", "held_out_fifth": nan, "caveats": (FAILED,)},
+      "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Note     2 fits failed"]),
 ]  # fmt: skip
 
@@ -109,3 +110,12 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
     assert [text for text in texts if text not in made.reading()] == []
     assert repr(made).startswith(f"Certificate({made.headline()}; nested")
     assert not made.bound > 1
+
+
+def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
+    choice = make_choice()
+    record = json.loads(choice.to_json())
+    record["held_out_fifth"] = record.pop("expected_holdout")
+    assert Choice.from_json(json.dumps(record)) == choice
+    with pytest.warns(FutureWarning, match="now called `expected_holdout`"):
+        assert choice.held_out_fifth == choice.expected_holdout

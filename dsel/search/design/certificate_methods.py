@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any, Final
 
 from dsel import names
+from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_choice, check_integer, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
@@ -120,6 +121,12 @@ class CertificateMethod:
     def criterion(self) -> Criterion:
         """What ranks the candidates."""
         return get_criterion(self.ranks_by)
+
+    def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
+        """Return what limits of one model on labeled rows may spend of delta."""
+        if self.is_nested:
+            return delta * (LABEL_SHARE if has_pool else 1.0)
+        return delta / n_candidates
 
     def takes(self, loss: Loss) -> bool:
         """Whether it can bound this loss in the place of the error."""

@@ -20,7 +20,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.bounds.tolerance import allowed_exceedances, minimum_rows
+from dsel.bounds.tolerance import allowed_exceedances, share_level
 from dsel.checks import (
     check_counts,
     check_delta,
@@ -28,9 +28,13 @@ from dsel.checks import (
     check_probability,
     show,
 )
+from dsel.losses.base import Shares
+from dsel.losses.regression import LABELS_OF_POOL
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.search.design.certificate_methods import BEST_FOLD, CV_BOUND, HOLDOUT
 
+PLAIN_HOLDOUT: Final = "holdout_20_percent"
+"""The row of the table without dsel: 80% to search and train, 20% to test."""
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
 
@@ -58,7 +62,7 @@ def plan_bound(
     wanted: float | None = None,
     error_quantile: float | None = None,
 ) -> xr.Dataset:
-    """Return what each certificate, and a held-out fifth, would give on average.
+    """Return what each certificate, and a 20% hold-out set, would give on average.
 
     Parameters
     ----------
@@ -96,16 +100,16 @@ def plan_bound(
         pool. `seen` is the share of the labeled rows that the model in question has
         seen, and `disagreement` over `n_folds` what is assumed. Certificates are
         ``one_fold`` and ``all_rows``, the two numbers of a nested search;
-        ``cv_bound``, ``best_fold`` and ``holdout``; and ``held_out_fifth``, which is
-        what a search on four fifths of the labels and a test on the rest would give.
+        ``cv_bound``, ``best_fold`` and ``holdout``; and ``holdout_20_percent``, which
+        is what a search on 80% of the labels and a test on the rest would give.
         With `wanted` also `labels_needed` and `pool_rows_needed`, exact to 1 %, each
         with all else the same; -1 where no number up to 1e9 is enough. The attribute
         `remarks` says in words what is guessed, and why a wanted bound cannot be had.
 
-        With `error_quantile`, over the same dimensions for ``one_fold`` and
-        ``held_out_fifth``: `labels_needed`, the labeled rows from which on a tolerance
-        is finite, and `residual_quantile`, which quantile of the held-out residuals of
-        the first fold, or of the fifth, it is; NaN where it is infinite.
+        With `error_quantile`, over the same dimensions without ``cv_bound`` and
+        ``best_fold``, which are for classifiers: `labels_needed`, the labeled rows from
+        which on a tolerance is finite, and `residual_quantile`, which quantile of the
+        residuals on the held-out rows it is; NaN where it is infinite.
 
     Raises
     ------
@@ -124,7 +128,13 @@ def plan_bound(
     >>> plan.bound.sel(n_folds=5).round(3).to_series().to_dict()
     ... # doctest: +NORMALIZE_WHITESPACE
     {'one_fold': 0.144, 'all_rows': 0.179, 'cv_bound': 0.257, 'best_fold': 0.216,
-     'holdout': 0.202, 'held_out_fifth': 0.156}
+     'holdout': 0.202, 'holdout_20_percent': 0.156}
+
+    From how many labeled rows on there is a tolerance for 95% of the predictions:
+
+    >>> plan = plan_bound(600, 0, n_candidates=25, error_quantile=0.95)
+    >>> plan.labels_needed.sel(n_folds=5).to_series().to_dict()
+    {'one_fold': 356, 'holdout': 606, 'holdout_20_percent': 295}
     """
     folds = list(dict.fromkeys(np.atleast_1d(check_counts(cv, "cv")).ravel().tolist()))
     if not folds or min(folds) < 2:
@@ -132,15 +142,23 @@ def plan_bound(
             f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
         )
     if error_quantile is not None:
-        if error is not None:
-            raise ValueError(
-                "`error` is of classifiers and `error_quantile` of regressors; leave "
-                "one of them out."
-            )
+        of_rates = {
+            "error": error, "disagreement": disagreement, "class_share": class_share,
+            "wanted": wanted,
+        }  # fmt: skip
+        for name, value in of_rates.items():
+            if value is not None:
+                raise ValueError(
+                    f"`{name}` is of classifiers and `error_quantile` of regressors; "
+                    f"leave one of them out."
+                )
         n = check_integer(n_labeled, "n_labeled", at_least=2)
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
         share = check_probability(error_quantile, "error_quantile")
-        return _plan_tolerance(n, folds, share, check_delta(delta), has_pool=has_pool)
+        return _plan_tolerance(
+            n, folds, share, check_delta(delta), has_pool=has_pool,
+            n_candidates=check_integer(n_candidates, "n_candidates", at_least=1),
+        )  # fmt: skip
     if error is None:
         raise TypeError(
             "`error` must be the error rate that the model is assumed to have, got "
@@ -187,7 +205,7 @@ def plan_bound(
     is_fifth = np.array([row is FIFTH for row in rows])
     of_dsel = plan[names.BOUND][~is_fifth].min()
     if plan[names.BOUND][is_fifth].min() <= of_dsel:
-        remarks.append("A held-out fifth would give the smallest of these bounds.")
+        remarks.append("A 20% hold-out set would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
         least = min(case.disagreement(k) for k in folds)
@@ -213,39 +231,73 @@ def plan_bound(
 
 
 def _plan_tolerance(
-    n_labeled: int, folds: Sequence[int], share: float, delta: float, *, has_pool: bool
-) -> xr.Dataset:
+    n_labeled: int, folds: Sequence[int], share: float, delta: float, *,
+    n_candidates: int, has_pool: bool,
+) -> xr.Dataset:  # fmt: skip
     """Return what a tolerance of regressors needs; see `plan_bound`."""
-    label_share = LABEL_SHARE if has_pool else 1.0
-    level, needed, quantiles = 1.0 - share, [], []
+    level, label_share = 1.0 - share, LABEL_SHARE if has_pool else 1.0
+
+    def allowed(of_delta: float) -> Callable[[int], int]:
+        return lambda n: int(allowed_exceedances(n, level=level, delta=of_delta))
+
+    def allowed_of_all(of_fold: float) -> Callable[[int], int]:
+        shares = Shares(delta, label_share)
+        parts = {
+            "delta": of_fold * shares.labels,
+            "extra_delta": of_fold * LABELS_OF_POOL * shares.pool,
+        }
+        return lambda n: share_level(n, level=level, **parts).n_exceeding
+
+    needed, quantiles = [], []
     for k in folds:
-        of_fold = label_share * delta * float(fold_shares(k)[0])
-        # Rows of the first fold, which is one of the largest; and of the fifth.
-        sizes = -(-n_labeled // k), n_labeled // 5
-        deltas = of_fold, delta
-        rows = [minimum_rows(level=level, delta=each) for each in deltas]
-        needed.append([k * (rows[0] - 1) + 1, 5 * rows[1]])
-        allowed = [
-            int(allowed_exceedances(n, level=level, delta=each))
-            for n, each in zip(sizes, deltas, strict=True)
-        ]
-        quantiles.append([
-            (n - count) / n if count >= 0 else np.nan
-            for n, count in zip(sizes, allowed, strict=True)
-        ])  # fmt: skip
+        of_fold = float(fold_shares(k)[0])  # of the first, which is one of the largest
+        # Held-out rows of so many labeled ones, and how many of these may exceed.
+        rules: dict[str, tuple[int, Callable[[int], int]]] = {
+            ONE_FOLD: (k, allowed(label_share * delta * of_fold)),
+            HOLDOUT.name: (k, allowed(delta / n_candidates)),
+            PLAIN_HOLDOUT: (5, allowed(delta)),
+        }
+        if has_pool:
+            rules[ALL_ROWS] = (k, allowed_of_all(of_fold))
+        for name, (parts, count) in rules.items():
+            is_fifth = name == PLAIN_HOLDOUT  # of which a part of a row is none
+            n = n_labeled // 5 if is_fifth else -(-n_labeled // parts)
+            fewest = _fewest_rows(count)
+            needed.append(5 * fewest if is_fifth else parts * (fewest - 1) + 1)
+            exceeding = count(n)
+            quantiles.append((n - exceeding) / n if exceeding >= 0 else np.nan)
     table = (names.N_FOLDS, names.CERTIFICATE)
+    shape = len(folds), -1
     plan = xr.Dataset(
-        {"labels_needed": (table, needed), "residual_quantile": (table, quantiles)},
-        coords={
-            names.N_FOLDS: list(folds),
-            names.CERTIFICATE: [ONE_FOLD, "held_out_fifth"],
+        {
+            "labels_needed": (table, np.reshape(needed, shape)),
+            "residual_quantile": (table, np.reshape(quantiles, shape)),
+            names.DELTA: delta,
+            names.N_LABELED: n_labeled,
+            names.N_CANDIDATES: n_candidates,
         },
+        coords={names.N_FOLDS: list(folds), names.CERTIFICATE: list(rules)},
     )
+    order = [name for name in ROWS if name in rules]
     text = (
         f"How far off predictions are depends on the model: where {100 * share:.6g}% "
-        f"shall keep it, a tolerance is about this quantile of held-out residuals."
+        f"shall keep it, a tolerance is about this quantile of residuals on held-out "
+        f"rows"
     )
-    return plan.transpose(names.CERTIFICATE, names.N_FOLDS).assign_attrs(remarks=[text])
+    text += "; of all_rows, and in addition how far models are apart." * has_pool
+    plan = plan.transpose(names.CERTIFICATE, names.N_FOLDS).sel(certificate=order)
+    return plan.assign_attrs(remarks=[text.rstrip(".") + "."])
+
+
+def _fewest_rows(allowed: Callable[[int], int]) -> int:
+    """Return how many rows a finite tolerance needs at least."""
+    low, high = 0, 1
+    while allowed(high) < 0:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if allowed(middle) >= 0 else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
@@ -341,8 +393,8 @@ def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
     return row.terms(case, n_folds)
 
 
-def _held_out_fifth(case: Case, n_folds: int) -> tuple[float, float]:
-    """Return the terms of a test on a fifth of the labels, whatever the folds are."""
+def _plain_holdout(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a test on 20% of the labels, whatever the folds are."""
     del n_folds
     return mean_limit(max(1, case.n_counted // 5), case.error, case.delta), 0.0
 
@@ -417,14 +469,14 @@ class Row:
     """Whether it bounds the recall of a class, too; else the error alone."""
 
 
-FIFTH: Final = Row(_held_out_fifth, _four_fifths, bounds_losses=True)
+FIFTH: Final = Row(_plain_holdout, _four_fifths, bounds_losses=True)
 ROWS: Final[Mapping[str, Row]] = {
     ONE_FOLD: Row(_one_fold, _without_a_fold, bounds_losses=True),
     ALL_ROWS: Row(_all_rows, _all_labels, needs_pool=True, bounds_losses=True),
     CV_BOUND.name: Row(_mean_of_folds, _all_labels, needs_pool=True),
     BEST_FOLD.name: Row(_best_fold, _all_labels, needs_pool=True),
     HOLDOUT.name: Row(_first_fold, _without_a_fold),
-    "held_out_fifth": FIFTH,
+    PLAIN_HOLDOUT: FIFTH,
 }
 """Rows of the table: both numbers of a nested search, the other certificates, and what
 holding out a fifth of the labels gives without dsel."""

@@ -44,7 +44,7 @@ def test_plan_bound__of_all_rows_is_hardly_above_the_smallest_sum(rng):
 def test_plan_bound__without_a_pool_gives_held_out_rows_all_of_delta():
     alone, beside = planned(500, 0), planned(500, 1000)
     known = alone.certificate[alone.bound.sel(n_folds=5).notnull().values].values
-    assert set(known) == {"one_fold", "holdout", "held_out_fifth"}
+    assert set(known) == {"one_fold", "holdout", "holdout_20_percent"}
     assert bound(alone, "one_fold") < bound(beside, "one_fold")
 
 
@@ -66,7 +66,7 @@ def test_plan_bound__has_a_row_for_each_number_of_folds_that_can_be():
 
 def test_plan_bound__says_where_a_fifth_is_smaller():
     many = planned(600, 1000, cv=20).attrs["remarks"]
-    assert "held-out fifth would give the smallest" in many[1]
+    assert "A 20% hold-out set would give the smallest" in many[1]
     assert len(planned(600, 1000).attrs["remarks"]) == 1
 
 
@@ -107,7 +107,7 @@ def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
     given = {"n_candidates": 1, "error": 0.2}
     whole = planned(100, 10_000, **given).bound
     part = planned(2_000, 10_000, class_share=0.05, **given).bound
-    for name in ("one_fold", "held_out_fifth"):
+    for name in ("one_fold", "holdout_20_percent"):
         same = part.sel(certificate=name) == whole.sel(certificate=name)
         assert bool(same.all())
     assert bool((part > whole).sel(certificate="all_rows").all())
@@ -141,9 +141,9 @@ def test_plan_bound__says_how_many_rows_a_tolerance_needs():
         n_folds=5
     )
     needed = int(plan.labels_needed.sel(certificate="one_fold"))
-    fifth = int(plan.labels_needed.sel(certificate="held_out_fifth"))
+    fifth = int(plan.labels_needed.sel(certificate="holdout_20_percent"))
     assert (needed, fifth) == (5 * 35 + 1, 145)  # 36 and 29 rows without an exceedance
-    for certificate, n_rows in (("one_fold", needed), ("held_out_fifth", fifth)):
+    for certificate, n_rows in (("one_fold", needed), ("holdout_20_percent", fifth)):
         finite = [
             plan_bound(n, 0, n_candidates=4, error_quantile=0.9)
             .residual_quantile.sel(certificate=certificate, n_folds=5).notnull().item()
@@ -151,6 +151,18 @@ def test_plan_bound__says_how_many_rows_a_tolerance_needs():
         ]  # fmt: skip
         assert finite == [False, True]
     assert 0.9 < float(plan.residual_quantile.sel(certificate="one_fold")) < 1
+
+
+@pytest.mark.parametrize("certificate", ["all_rows", "holdout"])
+def test_plan_bound__rows_needed_are_the_fewest_that_give_a_tolerance(certificate):
+    def quantile(n):
+        plan = plan_bound(n, 10_000, n_candidates=4, error_quantile=0.9)
+        return float(plan.residual_quantile.sel(certificate=certificate, n_folds=5))
+
+    plan = plan_bound(600, 10_000, n_candidates=4, error_quantile=0.9)
+    needed = int(plan.labels_needed.sel(certificate=certificate, n_folds=5))
+    assert np.isnan(quantile(needed - 1))
+    assert not any(np.isnan(quantile(needed + n)) for n in range(0, 100, 5))
 
 
 def test_plan_bound__refuses_to_plan_both_kinds():
