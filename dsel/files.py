@@ -53,6 +53,28 @@ def check_no_link(
             )
 
 
+def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
+    """Raise FileExistsError where something is at a path that is not dsel's own.
+
+    A file is its own if it begins with the bytes `begins`, by which dsel knows the
+    files that it writes again; by default nothing is.
+    """
+    if not os.path.lexists(path) or (begins is not None and _begins(path, begins)):
+        return
+    whose = "" if begins is None else ", and dsel has not written it"
+    raise FileExistsError(
+        f"`{name}` must be free, but {str(path)!r} is there{whose}; choose another "
+        f"path, or remove it."
+    )
+
+
+def _begins(path: Path, content: bytes) -> bool:
+    if not path.is_file():  # a pipe would be waited for
+        return False
+    with path.open("rb") as file:
+        return file.read(len(content)) == content
+
+
 def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
     """Raise ValueError where a folder, or anything in it, is a symbolic link."""
     check_no_link(folder, name)

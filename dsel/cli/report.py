@@ -1,5 +1,7 @@
 """``dsel report``: a page about a finished run."""
 
+import os
+
 import click
 
 from dsel.cli.running import choice_content, json_option, print_json
@@ -8,10 +10,12 @@ from dsel.cli.running import choice_content, json_option, print_json
 @click.command
 @click.argument("place")
 @click.option(
-    "--out", default="report.html", show_default=True, help="File of the page."
+    "--out",
+    help="File of the page; by default report.html in PLACE, or here if PLACE is a "
+    "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
 )
 @json_option
-def command(place: str, out: str, as_json: bool) -> None:
+def command(place: str, out: str | None, as_json: bool) -> None:
     """Write a page about the run at PLACE, a folder or URL that --out named.
 
     The page needs no net to read. Nothing is fitted.
@@ -19,9 +23,14 @@ def command(place: str, out: str, as_json: bool) -> None:
     from dsel.report.page import write_report
     from dsel.results import open_results
     from dsel.results.inputs import load_inputs
+    from dsel.results.place import Place
     from dsel.search.running.select import select
 
     results = open_results(place)
+    if out is None:
+        folder = Place(place).folder
+        here = "" if folder is None else folder if "://" in place else place
+        out = os.path.join(here, "report.html")
     page = write_report(results, out, inputs=load_inputs(place))
     if as_json:
         print_json("report", page=page, **choice_content(select(results)))

@@ -15,7 +15,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_path
-from dsel.files import whole_file
+from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import (
     plot_bound_by_labels,
     plot_certificates,
@@ -37,6 +37,8 @@ from dsel.results.texts import about_percent, confidence, in_percent, shorten_te
 from dsel.search.running.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
+BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
+"""How pages begin: those that do so are replaced, and no others."""
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
@@ -60,7 +62,7 @@ def write_report(
     results
         The cube of a search, as `Outcome.results` or `open_results` has it.
     path
-        The file, which is replaced if it is there.
+        The file. A page that dsel has written there is replaced, nothing else.
     inputs
         Names of tables, target and model, which `dsel select` keeps with results; the
         page begins with them.
@@ -76,6 +78,8 @@ def write_report(
         Where matplotlib is not installed.
     ValueError
         Where the cube cannot answer.
+    FileExistsError
+        Where something else is there than a page of dsel.
     OSError
         Where nothing can be written there.
 
@@ -92,9 +96,14 @@ def write_report(
     ...     write_report(plan.run().results, f"{folder}/report.html").name
     'report.html'
     """
-    target, page = Path(check_path(path, "path")), report_html(results, inputs)
+    target = Path(check_path(path, "path"))
+    check_no_link(target, "path")
+    begins = BEGINS.encode()
+    check_free(target, "path", begins)  # figures take a while
+    page = report_html(results, inputs)
     with whole_file(target, "path") as file:
-        file.write_text(page, encoding="utf-8")
+        file.write_text(page, encoding="utf-8", newline="\n")
+        check_free(target, "path", begins)  # somebody may have been faster
     return target
 
 
@@ -138,6 +147,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template("report.html.j2").render(
+        begins=BEGINS,
         style=(FOLDER / "report.css").read_text(encoding="utf-8"),
         choice=choice,
         certificate=choice.certificate,

@@ -24,7 +24,7 @@ from pyarrow import csv, parquet
 from dsel.checks import check_path, show
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
-from dsel.files import check_no_link, whole_file
+from dsel.files import check_free, check_no_link, whole_file
 
 ROW: Final = "row"
 """Dimension in zarr, and the column of row numbers where no column is carried."""
@@ -48,17 +48,8 @@ def check_new_file(path: str | os.PathLike[str]) -> Path:
             f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}."
         )
     check_no_link(text, "out")
-    check_free(Path(text))
+    check_free(Path(text), "out")
     return Path(text)
-
-
-def check_free(path: Path) -> None:
-    """Raise FileExistsError where something is at a path."""
-    if os.path.lexists(path):
-        raise FileExistsError(
-            f"`out` must be free, but {str(path)!r} is there; choose another path, or "
-            f"remove it."
-        )
 
 
 @contextmanager
@@ -76,7 +67,7 @@ def predictions_file(
         write = partial(write, dialect=dialect)
     with write(path, head) as append:
         yield append
-        check_free(path)  # somebody may have been faster
+        check_free(path, "out")  # somebody may have been faster
 
 
 def _schema_of(head: pd.DataFrame) -> pa.Schema:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dsel
 from dsel.cli import main
-from dsel.report.page import report_html
+from dsel.report.page import BEGINS, report_html, write_report
 from dsel.results.inputs import RunInputs
 
 
@@ -133,6 +133,41 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     done = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
     assert done.exit_code == 1
     assert "nothing" in done.output
+
+
+def test_command__writes_into_the_results_and_replaces_its_own_page_alone(
+    outcome, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    dsel.save_results(outcome.results, tmp_path / "run")
+    for _ in range(2):
+        done = CliRunner().invoke(main, ["report", "run"])
+        assert (done.exit_code, done.output) == (0, "Wrote run/report.html\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["run"]
+    assert dsel.open_results("run").identical(outcome.results)
+    done = CliRunner().invoke(main, ["report", f"file://{tmp_path}/run"])
+    assert done.output == f"Wrote {tmp_path}/run/report.html\n"
+
+
+@pytest.mark.parametrize("kind", ["page", "folder", "link", "empty"])
+def test_write_report__changes_nothing_that_dsel_has_not_written(
+    outcome, tmp_path, kind
+):
+    path, own = tmp_path / "report.html", tmp_path / "own.html"
+    own.write_text("<!DOCTYPE html>\n<p>mine</p>")
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        own.write_text(BEGINS)
+        path.symlink_to(own)
+    else:
+        path.write_text(own.read_text() if kind == "page" else "")
+    before = own.read_text()
+    with pytest.raises((FileExistsError, ValueError), match="`path`"):
+        write_report(outcome.results, path)
+    assert own.read_text() == before
+    assert path.is_dir() or path.read_text() in (before, "")
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_report_html__names_tables_baseline_classes_and_folds():
