@@ -16,7 +16,7 @@ import click
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.run_store import save_schema
-from dsel.results.texts import wrap_line
+from dsel.results.texts import terminal_width, wrap_line
 from dsel.results.told import Told, as_lines
 from dsel.search.running.keep_models import trusted_types
 
@@ -208,9 +208,9 @@ def run_plan(
 ) -> None:
     """Run a plan where the options say, with progress where a terminal shows it.
 
-    Prints the plan and further facts before it runs, then the verdict, to which the
-    line of `after` belongs, and what all of it rests on. Schema and names of the tables
-    are kept with the results.
+    Prints the plan and further facts before it runs, then the choice, to which the
+    line of `after` belongs, and what its numbers come from and assume. Schema and
+    names of the tables are kept with the results.
     """
     is_short = quiet or as_json
     if out is not None:
@@ -248,11 +248,14 @@ def run_plan(
     reports = [f"\n{choice.report()}"] if has_report else []
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")
-    click.echo("\n".join(filter(None, [str(choice), line, *reports])))
+    shown = as_lines([("", line)], terminal_width())
+    click.echo("\n".join(filter(None, [str(choice), shown, *reports])))
     if quiet:
         return
+    # Caveats, and why a number says nothing, stand with the choice.
+    assumed = [("Assumes", each.text) for each in choice.certificate.assumptions]
     click.echo()
-    for text in as_lines(choice.certificate.facts()[1:]).splitlines():
+    for text in as_lines([*choice.origins(), *assumed]).splitlines():
         click.echo(wrap_line(text, 9))
 
 

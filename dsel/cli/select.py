@@ -44,7 +44,6 @@ from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
-from dsel.results.texts import wrap_line
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
 
@@ -333,7 +332,7 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
     what = "" if is_new else " (it existed already and is unchanged)"
-    return wrap_line(
+    return (
         f"Label the {len(outcome.pool_rows):,} rows of {file}{what} in their last "
         f"column, {target!r}, then run: dsel label {out} {file}"
     )

@@ -78,7 +78,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         # Of a tolerance that is not there no bar is drawn.
         rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
-        text = f"20% hold-out set: about {choice.certificate.amount(fifth)}"
+        text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(ax, height=1.2 + 0.6 * len(texts))

@@ -1,7 +1,6 @@
 """The page: values from the cube, put into one template that loads nothing."""
 
 import io
-import json
 import os
 import re
 from collections.abc import Callable
@@ -32,7 +31,7 @@ from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
 from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
-from dsel.results.tables import CV_ERROR, all_params, candidate_table
+from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.texts import about_percent, confidence, in_percent, shorten_text
 from dsel.search.running.select import first_criterion, select, terms_of
 
@@ -163,7 +162,6 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         },
         source=_source(results, inputs),
         classes=class_table(results),
-        baseline=baseline_text(results, choice),
         mark=estimate_name(choice.certificate),
         of_folds=fold_losses(results)[1].removesuffix(", %"),
         why=why_chosen(results, choice),
@@ -197,15 +195,9 @@ def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
     return [fact for fact in [*facts, ["dsel", version]] if fact[1]]
 
 
-def _class_rows(results: xr.Dataset) -> dict[str, int]:
-    """Return the labeled rows of each class; empty where the cube does not know."""
-    kept = (json.loads(results.attrs.get(n, "[]")) for n in ("classes", "class_rows"))
-    return dict(zip(*kept, strict=False))
-
-
 def class_table(results: xr.Dataset) -> list[list[str]]:
     """Return heads, then rows, of the table of classes, the largest one first."""
-    rows = _class_rows(results)
+    rows = class_rows(results)
     if not rows or len(rows) > MOST_CLASSES:
         return []
     total = sum(rows.values())
@@ -213,21 +205,6 @@ def class_table(results: xr.Dataset) -> list[list[str]]:
     return [["class", "labeled rows", "share"]] + [
         [name, f"{n:,}", about_percent(n / total)] for name, n in ordered
     ]
-
-
-def baseline_text(results: xr.Dataset, choice: Choice) -> str:
-    """Return how often a model errs that always predicts the largest class."""
-    rows = _class_rows(results)
-    if not rows or choice.certificate.loss != "error":
-        return ""
-    largest = max(rows, key=lambda name: rows[name])
-    wrong = about_percent(1 - rows[largest] / sum(rows.values()))
-    seen = about_percent(choice.certificate.estimate)
-    return (
-        f"Always predicting the largest class, {largest}, would be wrong on {wrong} of "
-        f"the labeled rows; the chosen models are wrong on {seen} of rows that they "
-        f"have not seen."
-    )
 
 
 def why_chosen(results: xr.Dataset, choice: Choice) -> str:

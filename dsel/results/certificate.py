@@ -7,7 +7,8 @@ An upper limit rounds up, so that what is shown is a bound, too.
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import floor, isfinite, isinf, isnan, log10, nan
+from decimal import Decimal
+from math import floor, isclose, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypeVar
 
 import pandas as pd
@@ -56,7 +57,9 @@ VIOLATED: Final = "violated"
 
 OF_ALL_CANDIDATES: Final = ("cv_bound", "best_fold", "holdout")
 """Certificates whose delta is divided among the candidates."""
-CERTIFICATES: Final = ("nested", *OF_ALL_CANDIDATES)
+NESTED: Final = "nested"
+"""The certificate of searches that are repeated without each fold."""
+CERTIFICATES: Final = (NESTED, *OF_ALL_CANDIDATES)
 """Criteria that bound the error; numbers of all others are estimates."""
 ONE_FOLD: Final = "one_fold"
 """The model that never saw one of the folds."""
@@ -302,9 +305,10 @@ class Certificate(Told):
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
+            of_labels, of_pool = self._parts()
             why = (
-                f"{self.amount(self.label_term)} from errors on labeled rows and "
-                f"{self.amount(self.disagreement_term)} from the pool add up to it"
+                f"{of_labels} from errors on labeled rows and {of_pool} from the pool "
+                f"add up to it"
             )
             more += " and pool rows that equal none of them"
         if self.criterion in OF_ALL_CANDIDATES:
@@ -358,18 +362,34 @@ class Certificate(Told):
     def _decimals(self) -> int:
         return 3 - min(0, floor(log10(self.largest)))  # more where costs are small
 
-    def facts(self) -> list[Fact]:
-        """Return names and texts, which all renderings show; the first has no name."""
-        origin = [self.criterion]
+    def _parts(self) -> tuple[str, str]:
+        """Return both parts of the number as texts that add up as they are printed."""
+        first, second = self.amount(self.label_term), self.disagreement_term
+        if self.is_tolerance or not isclose(self.label_term + second, self.unclipped):
+            return first, self.amount(second)
+        unit = "%" * self.is_rate
+        texts = (self.amount(self.unclipped), first)
+        total, known = (Decimal(text.removesuffix(unit)) for text in texts)
+        return first, f"{total - known}{unit}"
+
+    @property
+    def terms(self) -> str:
+        """What the number is made of, in words; "" where that is not known."""
+        errors = "residuals" if self.is_tolerance else "errors"
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
             pool = "the pool"
             if self.n_queried:
                 pool += f" and labels of {self.n_queried:,} queried rows"
-            errors = "residuals" if self.is_tolerance else "errors"
-            origin.append(
-                f"{self.amount(self.label_term)} from {errors} on labeled rows, "
-                f"{self.amount(self.disagreement_term)} from {pool}"
-            )
+            of_labels, of_pool = self._parts()
+            return f"{of_labels} from {errors} on labeled rows, {of_pool} from {pool}"
+        if self.criterion == NESTED and self.fold is not None:
+            return f"from {errors} on fold {self.fold}, which the model had not seen"
+        return ""
+
+    @property
+    def origin(self) -> str:
+        """The method, the parts of the number, and equal rows, in words."""
+        origin = [self.criterion, *filter(None, [self.terms])]
         if self.equal_rows and not self.n_unlabeled:
             origin.append(
                 f"{self.equal_rows:,} of {self.n_labeled:,} rows equal rows that the "
@@ -380,7 +400,11 @@ class Certificate(Told):
                 f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
                 f"rows, which the bound allows for"
             )
-        facts: list[Fact] = [("", self.headline()), ("By", "; ".join(origin))]
+        return "; ".join(origin)
+
+    def facts(self) -> list[Fact]:
+        """Return names and texts, which all renderings show; the first has no name."""
+        facts: list[Fact] = [("", self.headline()), ("By", self.origin)]
         facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
         if self.why_nothing:
             facts.append(("Because", self.why_nothing))

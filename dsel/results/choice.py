@@ -24,12 +24,14 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import (
     ALL_ROWS,
+    CERTIFICATES,
     NO_QUERIES,
     Certificate,
     CertifiedReport,
     params_text,
 )
 from dsel.results.queries import Queries
+from dsel.results.texts import about_percent
 from dsel.results.told import Told
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
@@ -167,6 +169,10 @@ class Choice(Told):
     nothing was chosen; empty where the plan's grid sets them."""
     fold_params: tuple[Params, ...] = ()
     """What the procedure chose without each fold; empty where the grid sets it."""
+    largest_class: str = ""
+    """The class with most labeled rows; empty where the target has no classes."""
+    largest_class_error: float = nan
+    """Error of always predicting that class, on the labeled rows."""
 
     @property
     def _main(self) -> DeployedModel:
@@ -362,12 +368,7 @@ class Choice(Told):
             line = bound.headline_after("jointly with the line above", known)
             lines.append(line + which)
             known += bound.reasons[:1]
-        if not isnan(self.expected_holdout):
-            percent = self.certificate.amount(self.expected_holdout)
-            lines.append(
-                f"For comparison: a 20% hold-out set would give about {percent} on "
-                f"average"
-            )
+        lines += self._comparisons()
         lines += [each.headline(known) for each in self._ordered_baselines()]
         main = self.baseline
         compared = [] if main is None else [("Baseline", main.counts), *main.notes()]
@@ -383,6 +384,47 @@ class Choice(Told):
         """Return comparisons with the baseline, that of the deployed model first."""
         names = sorted(self.baselines, key=lambda name: name != self.deploy)
         return [self.baselines[name] for name in names]
+
+    @property
+    def holdout_text(self) -> str:
+        """About what a 20% hold-out set would give; "" where none is known.
+
+        Rounded to the nearest, since it is no limit; but what would be printed as the
+        bound is if both were limits is printed so, lest it look smaller.
+        """
+        if isnan(value := self.expected_holdout):
+            return ""
+        limit = self.certificate.amount(value)
+        is_equal = limit == self.certificate.amount(self.bound)
+        return limit if is_equal else self.certificate.about(value)
+
+    def origins(self) -> list[Fact]:
+        """Return where the number of each model comes from, that of the first first."""
+        models = [self._main, *self.deployed.values()]
+        whose = {each.name: each.certificate for each in models}
+        main, *others = whose.values()
+        texts = [f"{each.model}: {each.terms}" for each in others if each.terms]
+        return [("By", text) for text in (main.origin, *texts)]
+
+    def _comparisons(self) -> list[str]:
+        """Return statements without a guarantee, to which bounds can be compared."""
+        lines, found = [], self.certificate
+        if found.criterion in CERTIFICATES and not isnan(found.estimate):
+            lines.append(
+                f"{found.what} about {found.about(found.estimate)} on labeled rows "
+                f"that the models had not seen (an estimate)"
+            )
+        if text := self.holdout_text:
+            lines.append(
+                f"For comparison: a 20% hold-out set would give about {text} on average"
+            )
+        if found.loss == "error" and not isnan(self.largest_class_error):
+            wrong = about_percent(self.largest_class_error)
+            lines.append(
+                f"For comparison: always predicting the largest class, "
+                f"{self.largest_class}, errs on {wrong} of the labeled rows"
+            )
+        return lines
 
     @property
     def chosen(self) -> str:

@@ -1,5 +1,6 @@
 """Candidates as people read them: parameters, labels, and tables with one row each."""
 
+import json
 from hashlib import blake2b
 from math import nan
 from numbers import Real
@@ -17,6 +18,25 @@ from dsel.results.values import UNSET, read_coordinate
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
+
+
+def class_rows(cube: xr.Dataset) -> dict[str, int]:
+    """Return the labeled rows of each class; empty of numbers, and where not known."""
+    kept = (json.loads(cube.attrs.get(n, "[]")) for n in ("classes", "class_rows"))
+    return dict(zip(*kept, strict=False))
+
+
+def largest_class(cube: xr.Dataset) -> dict[str, Any]:
+    """Return the largest class and the error of always predicting it, as `Choice` does.
+
+    Nothing where `class_rows` knows no classes.
+    """
+    rows = class_rows(cube)
+    if not rows:
+        return {}
+    name = max(rows, key=lambda each: rows[each])
+    wrong = 1.0 - rows[name] / sum(rows.values())
+    return {"largest_class": name, "largest_class_error": wrong}
 
 
 def parameters(cube: xr.Dataset) -> pd.DataFrame:

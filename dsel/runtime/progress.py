@@ -76,6 +76,8 @@ CHOSEN: Final = "Fitting what was chosen"
 COUNTING: Final = "Counting on the pool"
 SLOW_SECONDS: Final = 1.0
 """Slower fits are shown as seconds per fit, faster ones as fits per second."""
+FULL_WIDTH: Final = 80
+"""Columns of a terminal that a whole line fits into."""
 ESTIMATE_SECONDS: Final = 5.0
 """Time after which the time left is estimated, if `ESTIMATE_PART` is done, too."""
 ESTIMATE_PART: Final = 0.1
@@ -142,7 +144,7 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
     """Yield a function that updates a line (phase, done, total, text), or None.
 
     The line of a phase that has ended stays; the next phase is shown below it. No line
-    is wider than 80 columns.
+    is wider than 80 columns; in a narrower terminal the bar and rates are left out.
     """
     if not (_has_display() if verbose is None else verbose):
         yield None
@@ -151,13 +153,21 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
     from rich import progress as shown
     from rich.console import Console
 
-    columns = (
+    console = Console(stderr=True)
+    is_narrow = console.width < FULL_WIDTH
+    columns: list[shown.ProgressColumn] = [
         shown.TextColumn("{task.description:<23}", markup=False),
         shown.BarColumn(bar_width=10),
         shown.TextColumn("{task.fields[text]:<34}", markup=False),
         shown.TextColumn("{task.fields[time]}", markup=False),
-    )
-    with shown.Progress(*columns, console=Console(stderr=True)) as display:
+    ]
+    if is_narrow:
+        del columns[1]
+        columns[:2] = (
+            shown.TextColumn(f"{{task.{field}}}", markup=False)
+            for field in ("description", "fields[text]")
+        )
+    with shown.Progress(*columns, console=console) as display:
         tasks: dict[str, Any] = {}
         began: dict[str, float] = {}
 
@@ -167,6 +177,8 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
                 tasks[phase] = display.add_task(phase, total=total, text="", time="")
                 began[phase] = now
             passed = now - began[phase]
+            if is_narrow:
+                text = text.partition(", ")[0].replace(" of up to ", "/")
             times: Any = {"text": text, "time": _time_text(passed, done, total)}
             display.update(tasks[phase], completed=done, total=total, **times)
 

@@ -122,13 +122,15 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     text = run(*numbers, "--seed", 5).stdout
     lines = text.splitlines()
     assert "  seed           5" in lines
-    begins = ["Chosen: ", "Error at most ", "Error at most ", "For comparison: "]
+    bounds, compared = ["Error at most "] * 2, ["a 20% hold-out", "always predicting"]
+    begins = ["Chosen: ", *bounds, "Error about "]
+    begins += [f"For comparison: {text}" for text in compared]
     verdict = lines[lines.index("") + 1 :]
     assert lines[0].startswith("Plan of 2 candidates")
     assert all(map(str.startswith, verdict, begins))
     assert text.index("Chosen") < text.index("Assumes  A1")
-    assert max(len(line) for line in lines if line not in verdict[:4]) <= 80
-    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == verdict[:4]
+    assert max(len(line) for line in lines if line not in verdict[:6]) <= 80
+    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == verdict[:6]
 
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):

@@ -81,7 +81,9 @@ def test_choice__says_how_far_off_predictions_can_be(found):
         rf"{number}{jointly}\), model trained on all labels.*", lines[2]
     )
     fifth = r"For comparison: a 20% hold-out set would give about \d\.\d\d on average"
-    assert re.fullmatch(fifth, lines[3])
+    estimate = r"90% of predictions are off by about \d\.\d\d on labeled rows that "
+    assert re.fullmatch(rf"{estimate}the models had not seen \(an estimate\)", lines[3])
+    assert re.fullmatch(fifth, lines[4])
     assert found.certificate_.certified
     assert found.certificate_.loss == "error_quantile(0.9)"
 

@@ -111,7 +111,7 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
         f"{100 * one_fold.estimate:.1f}% on held-out folds",
         # No held-out row tests it.
         f"{all_rows.model}: at most {in_percent(all_rows.bound)}",
-        f"20% hold-out set: about {in_percent(choice.expected_holdout)}",
+        f"20% hold-out set: about {choice.holdout_text} on average",
     ]
     marks = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(marks, [one_fold.estimate, np.nan, np.nan])

@@ -100,8 +100,8 @@ class KernelSVMFamily(Family):
 
     def remark(self, n_groups: int, n_rows: int) -> str:
         """Return the number and the size of the kernel matrices, as text."""
-        size = 12 * n_rows**2 / 2**30
-        return f"one kernel for all C and folds, {n_groups} in all, each {size:.2g} GiB"
+        size = 12 * n_rows**2 / 2**20
+        return f"one kernel for all C and folds, {n_groups} in all, each {size:.3g} MiB"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise where the kernel matrix of all rows does not fit; see `Family`."""

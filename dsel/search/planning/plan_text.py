@@ -70,8 +70,9 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
         every = " and all rows" * (scheme.full is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
-        every = f"every candidate without {splits} pairs of them, " * bool(splits)
-        folds = f"{name}; {every}what is chosen without each, and on all rows"
+        every = f"every candidate is fitted without {splits} pairs of them, "
+        folds = f"{name}; {every * bool(splits)}what is chosen without each of them"
+        folds += " and on all rows" * (plan.pool is not None)
     else:
         folds = f"{name}{' and all rows' * (scheme.full is not None)}"
     least, most = plan.fits_range()
@@ -122,11 +123,12 @@ def _certificate(plan: "Plan") -> str:
         text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
     if not plan.method.is_nested:
         return text
-    model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
+    models = [f"trained on {1 - 1 / k:.0%} of the labels", "trained on all labels"]
     if plan.pool is None:
-        return f"{text}; the model {model}"
-    model = model if plan.deploy == ONE_FOLD else "of all labels"
-    text += f"; both models are certified, and handed over is that {model}"
+        return f"{text}, of the model {models[0]}"
+    if plan.deploy != ONE_FOLD:
+        models.reverse()
+    text += f", of the model {models[0]}, which is deployed, and of that {models[1]}"
     if plan.n_queries:
         n = plan.n_queries
         text += (

@@ -20,6 +20,7 @@ from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.queries import Queries
+from dsel.results.tables import largest_class
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.pruning import Choices
 from dsel.search.running.procedures import name_procedure
@@ -147,6 +148,7 @@ def choose_models(
         plan.criterion.name, estimate, deployed, deploy, expected,
         caveats_of(cube, make_caveats(Effect.INFO, last.messages)),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
+        **largest_class(cube),
     )  # fmt: skip
     models = {name: last.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in last.models.items() if fold < k}

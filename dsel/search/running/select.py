@@ -31,7 +31,7 @@ from dsel.results.certificate import (
 )
 from dsel.results.cube import evidence, in_order, with_criteria
 from dsel.results.records import from_record
-from dsel.results.tables import all_params, content_token
+from dsel.results.tables import all_params, content_token, largest_class
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import has_stopped
 from dsel.search.engine.pruning import ROUNDING
@@ -197,6 +197,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         {deploy: chosen},
         deploy,
         caveats=caveats_of(cube),
+        **largest_class(cube),
     )
 
 
