@@ -117,7 +117,9 @@ class Plan:
         texts = self.context.losses.caveats_before(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
-            self.delta / self.n_compared,
+            self.method.label_delta(
+                self.delta, self.n_candidates, has_pool=self.pool is not None
+            ),
         )
         return name_counted_rows(texts, self.scheme, self.groups)
 

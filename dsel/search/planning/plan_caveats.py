@@ -55,11 +55,15 @@ def plan_caveats(
     of_groups: list[str] = []
     if groups is not None:
         of_groups = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
-    # A nested search bounds one choice; elsewhere each candidate has its part of delta.
-    n_bounded = 1 if design.method.is_nested else len(inputs.candidates)
-    of_losses = losses.caveats(
-        labeled.y[scheme.counted_rows], scheme.n_folds, options.delta / n_bounded
-    )
+    of_losses: list[str] = []
+    if (
+        design.method.is_guarantee
+    ):  # else there is no bound that rows may be too few for
+        spent = design.method.label_delta(
+            options.delta, len(inputs.candidates), has_pool=design.counted is not None
+        )
+        counted = labeled.y[scheme.counted_rows]
+        of_losses = losses.caveats(counted, scheme.n_folds, spent)
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
         make_caveats(
