@@ -44,9 +44,9 @@ def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
     lines = plain_lines(shown[Terminal])
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("Checking the pool ") for line in lines)
-    assert any(re.search("^Fitting .* 8 of up to 8 fits, ", line) for line in lines)
+    assert any(re.search("^Fitting .* 8 fits", line) for line in lines)
     counting = [line for line in lines if line.startswith("Counting on the pool ")]
-    assert re.search(r"\d+ of \d+ slices, [\d,]+ rows/s +\d:\d\d", counting[-1])
+    assert re.search(r"\d+ slices? .* \d:\d\d", counting[-1])
     assert shown[io.StringIO] == ""
 
 
@@ -60,7 +60,7 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
         search.fit(*rows)
     assert terminal.getvalue() == ""
     search.set_params(verbose=1).fit(*rows)
-    assert re.search("9 of up to 9 fits", capsys.readouterr().err)
+    assert re.search("Fitting what was chosen: 3 fits", capsys.readouterr().err)
 
 
 def test_progress__has_named_phases_and_a_total_that_never_changes(plan):

@@ -39,6 +39,25 @@ def is_classifier(estimator: Estimator) -> bool:
     return _is_kind(estimator, "classifier", ClassifierMixin)
 
 
+def search_name(estimator: Estimator) -> str:
+    """Return the class of an estimator of which each fit is a search; "" of others.
+
+    It has an estimator of which it fits many clones, and says whether one of them is
+    fitted again.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> search_name(GridSearchCV(Ridge(), {"alpha": [1, 2]})), search_name(Ridge())
+    ('GridSearchCV', '')
+    """
+    if hasattr(estimator, "steps"):
+        return search_name(estimator.steps[-1][1])
+    is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
+    return type(estimator).__name__ if is_search else ""
+
+
 def _is_kind(estimator: Any, wanted: str, mixin: type) -> bool:
     if isinstance(estimator, mixin):
         return True

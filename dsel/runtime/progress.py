@@ -1,17 +1,17 @@
-"""Progress on standard error, for terminals and notebooks: one line for each phase.
+"""Progress on standard error: a bar for each phase in terminals and notebooks.
 
-`verbose` is True, False, or None, which shows progress in terminals and notebooks only.
+Elsewhere there are plain lines. `verbose` is True, False, or None: bars where they can
+be drawn, and lines where a run takes long.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dsel.checks import check_integer, show
 from dsel.errors import warn_of_old_name
@@ -44,6 +44,14 @@ class Progress:
     """Name of the current phase, such as ``Fitting, round 1 of 2``."""
     fits_most: int = 0
     """Largest possible number of fits of the run, from the plan; it never changes."""
+    phase_done: int = 0
+    """Fits of this phase that are done, or slices of the pool."""
+    phase_total: int = 0
+    """How many there are in this phase; 0 where that is not known."""
+    total_is_exact: bool = True
+    """Whether as many will be made; pruning may make some of them unnecessary."""
+    unit: str = "fits"
+    """What a fit is, such as ``searches by GridSearchCV``."""
 
     @property
     def spans_done(self) -> int:
@@ -59,17 +67,32 @@ class Progress:
 
     def __add__(self, later: "Progress") -> "Progress":
         """Return the progress of two successive parts of a run."""
-        counts, more = vars(self), vars(later)
-        sums = {n: counts[n] + more[n] for n in counts if n not in _NOT_SUMMED}
-        return Progress(
-            **sums,
-            phase=later.phase or self.phase,
-            fits_most=max(self.fits_most, later.fits_most),
-        )
+        sums = {name: getattr(self, name) + getattr(later, name) for name in _SUMS}
+        fits_most = max(self.fits_most, later.fits_most)
+        return replace(later, **sums, fits_most=fits_most)
 
 
-_NOT_SUMMED: Final = ("phase", "fits_most")
-"""Fields that describe the whole run, and are no counts of a part."""
+class Phase(NamedTuple):
+    """What is done now, and how much of it."""
+
+    name: str
+    done: int = 0
+    total: int = 0
+    is_exact: bool = True
+
+
+_SUMS: Final = (
+    "fits_done",
+    "fits_total",
+    "fits_dropped",
+    "candidates_active",
+    "candidates_pruned",
+    "slices_done",
+    "slices_total",
+    "pool_rows_done",
+    "seconds",
+)
+"""Counts that add up; the other fields describe the current phase."""
 CHECKING: Final = "Checking the pool"
 FITTING: Final = "Fitting"
 CHOSEN: Final = "Fitting what was chosen"
@@ -79,9 +102,17 @@ SLOW_SECONDS: Final = 1.0
 FULL_WIDTH: Final = 80
 """Columns of a terminal that a whole line fits into."""
 ESTIMATE_SECONDS: Final = 5.0
-"""Time after which the time left is estimated, if `ESTIMATE_PART` is done, too."""
+"""Time after which the time left is estimated, if enough is done, too."""
 ESTIMATE_PART: Final = 0.1
-"""Part of the work that must be done before the time left is estimated."""
+"""Part of the phase that must be done before the time left is estimated."""
+ESTIMATE_DONE: Final = 2
+"""Number of fits, slices or rows that must be done before it is estimated."""
+SILENT_SECONDS: Final = 15.0
+"""Time after which a run without a display writes lines if `verbose` is None."""
+LINE_SECONDS: Final = 10.0
+"""Least time between two lines about the same phase."""
+TEXT_WIDTH: Final = 34
+"""Number of characters of the text next to a bar."""
 
 
 def check_verbose(verbose: Any) -> bool | None:
@@ -99,26 +130,8 @@ def check_verbose(verbose: Any) -> bool | None:
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows the progress of a run; None if nothing is shown."""
-    with _line(verbose) as update:
-        yield None if update is None else partial(_show, update)
-
-
-def _show(update: Callable[..., None], progress: Progress) -> None:
-    seconds, done = max(progress.seconds, 1e-9), progress.fits_done
-    if progress.phase == COUNTING:
-        rate = f"{progress.pool_rows_done / seconds:,.0f} rows/s"
-        text = f"{progress.slices_done:,} of {progress.slices_total:,} slices, {rate}"
-        update(progress.phase, progress.slices_done, progress.slices_total, text)
-        return
-    if progress.phase == CHECKING:
-        update(progress.phase, 0, None, "")
-        return
-    most = progress.fits_most or progress.fits_total
-    rate = f"{done / seconds:,.0f}/s"
-    if done and seconds / done >= SLOW_SECONDS:
-        rate = f"{seconds / done:,.1f} s each"
-    text = f"{done:,} of up to {most:,} fits" + f", {rate}" * (done > 0)
-    update(progress.phase or "Fitting", done, most, text)
+    with _display(verbose) as show:
+        yield None if show is None else lambda progress: show(_state_of(progress))
 
 
 @contextmanager
@@ -129,26 +142,141 @@ def row_progress(
 
     It also takes the total number, None where it is unknown.
     """
-    with _line(verbose) as update:
+    with _display(verbose) as show:
 
-        def show(done: int, total: int | None) -> None:
-            assert update is not None  # this function is yielded only with a display
-            of_all = "" if total is None else f" of {total:,}"
-            update(phase, done, total, f"{done:,}{of_all} rows")
+        def update(done: int, total: int | None) -> None:
+            assert show is not None  # this function is yielded only with a display
+            show(_State(phase, done, total, "rows", has_rate=False))
 
-        yield None if update is None else show
+        yield None if show is None else update
+
+
+_ONE: Final = {"fits": "fit", "searches": "search", "slices": "slice", "rows": "row"}
+"""Units in the singular."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is shown of a phase."""
+
+    phase: str
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+    is_exact: bool = True
+    has_rate: bool = True
+    rows: int | None = None
+    """Rows of the pool that are done, where the rate is that of rows."""
+
+
+def _state_of(progress: Progress) -> _State:
+    if progress.phase == CHECKING:
+        return _State(CHECKING)
+    done, total = progress.phase_done, progress.phase_total
+    if progress.phase == COUNTING:
+        return _State(
+            COUNTING, done, total, "slices", progress.total_is_exact,
+            rows=progress.pool_rows_done,
+        )  # fmt: skip
+    return _State(
+        progress.phase or FITTING, done, total, progress.unit, progress.total_is_exact
+    )
+
+
+class _Phase:
+    """One phase while it lasts: its last state, and how fast it goes on."""
+
+    def __init__(self, state: _State, now: float) -> None:
+        # An earlier run, or an earlier part of this one, may have done some already.
+        self.first, self.began, self.changed = state, now, now
+        self.state = state
+
+    def take(self, state: _State, now: float) -> None:
+        """Take a new state; note when something was done last."""
+        if state.done != self.state.done:
+            self.changed = now
+        self.state = state
+
+    @property
+    def n_timed(self) -> int:
+        return self.state.done - self.first.done
+
+    def text(self, *, has_ended: bool = False) -> str:
+        """Return as text how much is done, and how fast."""
+        state, total = self.state, self.state.total
+        if not state.unit:
+            return ""
+        n = f"{state.done:,}"
+        if has_ended:
+            n = f"{(total if state.is_exact and total else state.done):,}"
+        elif total:
+            n += f" of {'' if state.is_exact else 'up to '}{total:,}"
+        (noun, *by), rate = state.unit.split(), self._rate()
+        if n == "1":
+            noun = _ONE.get(noun, noun)
+        if by and len(" ".join([n, noun, *by]) + rate) > TEXT_WIDTH:
+            rate = ""
+        if len(text := " ".join([n, noun, *by])) > TEXT_WIDTH:
+            text = f"{n} {noun}"
+        return text + rate
+
+    def _rate(self) -> str:
+        n, seconds = self.n_timed, max(self.changed - self.began, 1e-9)
+        if n <= 0 or not self.state.has_rate:
+            return ""
+        if self.state.rows is not None:
+            n_rows = self.state.rows - (self.first.rows or 0)
+            return f", {n_rows / seconds:,.0f} rows/s"
+        if seconds / n >= SLOW_SECONDS:
+            return f", {seconds / n:,.1f} s each"
+        return f", {n / seconds:,.0f}/s"
+
+    def time_left(self, now: float) -> float | None:
+        """Return the seconds that are left; None before they can be estimated.
+
+        It is based on what was done, so it falls until the next fit, slice or row is
+        done; where that takes longer than all the rest should, it is None again.
+        """
+        total, n = self.state.total, self.n_timed
+        if not total or n < ESTIMATE_DONE or now - self.began < ESTIMATE_SECONDS:
+            return None
+        if n < ESTIMATE_PART * (total - self.first.done):
+            return None
+        each = (self.changed - self.began) / n
+        left = each * (total - self.state.done) - (now - self.changed)
+        return left if left > 0 else None
+
+    def time_text(self, now: float) -> str:
+        """Return the time that is left where it is known, else the time so far."""
+        left = self.time_left(now)
+        return _clock(now - self.began) if left is None else f"{_clock(left)} left"
 
 
 @contextmanager
-def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
-    """Yield a function that updates a line (phase, done, total, text), or None.
+def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
+    """Yield a function that shows the state of a phase; None if nothing is shown.
 
-    The line of a phase that has ended stays; the next phase is shown below it. No line
-    is wider than 80 columns; in a narrower terminal the bar and rates are left out.
+    A terminal or a notebook shows bars. Elsewhere, as in logs, there are plain lines:
+    at once if `verbose` is True, and of runs that take long if it is None.
     """
-    if not (_has_display() if verbose is None else verbose):
+    if verbose is False or (verbose is None and is_task()):
         yield None
-        return
+    elif _can_draw_bars():
+        with _bars() as show:
+            yield show
+    else:
+        lines = _Lines(0.0 if verbose else SILENT_SECONDS)
+        yield lines.show
+        lines.end()
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[_State], None]]:
+    """Show a bar for each phase, below those that have ended.
+
+    No line is wider than 80 columns; in a narrower terminal the bar and rates are left
+    out. The bar of a phase that an error or an interrupt has ended is erased.
+    """
     # Imported here, because it takes time that only a display is worth.
     from rich import progress as shown
     from rich.console import Console
@@ -158,7 +286,7 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
     columns: list[shown.ProgressColumn] = [
         shown.TextColumn("{task.description:<23}", markup=False),
         shown.BarColumn(bar_width=10),
-        shown.TextColumn("{task.fields[text]:<34}", markup=False),
+        shown.TextColumn(f"{{task.fields[text]:<{TEXT_WIDTH}}}", markup=False),
         shown.TextColumn("{task.fields[time]}", markup=False),
     ]
     if is_narrow:
@@ -167,30 +295,82 @@ def _line(verbose: bool | None) -> Iterator[Callable[..., None] | None]:
             shown.TextColumn(f"{{task.{field}}}", markup=False)
             for field in ("description", "fields[text]")
         )
-    with shown.Progress(*columns, console=console) as display:
-        tasks: dict[str, Any] = {}
-        began: dict[str, float] = {}
+    phases: dict[str, _Phase] = {}
+    bars: dict[str, shown.TaskID] = {}
+    current = ""
+    display = shown.Progress(*columns, console=console)
 
-        def update(phase: str, done: int, total: int | None, text: str) -> None:
-            now = time.monotonic()
-            if phase not in tasks:
-                tasks[phase] = display.add_task(phase, total=total, text="", time="")
-                began[phase] = now
-            passed = now - began[phase]
-            if is_narrow:
-                text = text.partition(", ")[0].replace(" of up to ", "/")
-            times: Any = {"text": text, "time": _time_text(passed, done, total)}
-            display.update(tasks[phase], completed=done, total=total, **times)
+    def draw(name: str, done: int, total: int | None, text: str, when: str) -> None:
+        if is_narrow:
+            text = text.partition(", ")[0].replace("up to ", "").replace(" of ", "/")
+        fields: Any = {"text": text, "time": when}
+        display.update(bars[name], completed=done, total=total, **fields)
 
-        yield update
+    def finish(name: str) -> None:
+        phase, now = phases[name], time.monotonic()
+        # A phase without a total is a bar that moves; this fills it.
+        n = max(1, phase.state.done)
+        draw(name, n, n, phase.text(has_ended=True), _clock(now - phase.began))
+
+    def show(state: _State) -> None:
+        nonlocal current
+        now, name = time.monotonic(), state.phase
+        if current not in ("", name):
+            finish(current)
+        current = name
+        if name not in phases:
+            phases[name] = _Phase(state, now)
+            bars[name] = display.add_task(name, total=state.total, text="", time="")
+        phase = phases[name]
+        phase.take(state, now)
+        draw(name, state.done, state.total, phase.text(), phase.time_text(now))
+
+    with display:
+        try:
+            yield show
+        except BaseException:
+            if current:
+                display.remove_task(bars[current])
+            raise
+        if current:
+            finish(current)
 
 
-def _time_text(seconds: float, done: int, total: int | None) -> str:
-    """Return the estimated time left as text, or the time so far if it is too early."""
-    part = done / total if total else 0.0
-    if ESTIMATE_PART <= part < 1.0 and seconds >= ESTIMATE_SECONDS:
-        return f"{_clock(seconds * (1.0 - part) / part)} left"
-    return _clock(seconds)
+class _Lines:
+    """Plain lines for logs: one when a phase begins and ends, and few in between."""
+
+    def __init__(self, silent_seconds: float) -> None:
+        self.begins_at = time.monotonic() + silent_seconds
+        self.phase: _Phase | None = None
+        self.written: float | None = None
+        """When the last line about this phase was written; None where none was."""
+
+    def show(self, state: _State) -> None:
+        now = time.monotonic()
+        if self.phase is None or self.phase.state.phase != state.phase:
+            self.end()
+            self.phase, self.written = _Phase(state, now), None
+        phase = self.phase
+        is_new = state.done != phase.state.done
+        phase.take(state, now)
+        is_due = self.written is None or (is_new and now - self.written >= LINE_SECONDS)
+        if now >= self.begins_at and is_due:
+            self._write(phase.text(), phase.time_text(now))
+
+    def end(self) -> None:
+        """Write that the phase has ended."""
+        now, phase = time.monotonic(), self.phase
+        if phase is not None and now >= self.begins_at:
+            passed = f"done in {_clock(now - phase.began)}"
+            self._write(phase.text(has_ended=True), passed)
+        self.phase = None
+
+    def _write(self, *texts: str) -> None:
+        assert self.phase is not None  # else there is nothing to write about
+        text = ", ".join(filter(None, texts))
+        sys.stderr.write(f"{self.phase.state.phase}: {text}\n")
+        sys.stderr.flush()
+        self.written = time.monotonic()
 
 
 def _clock(seconds: float) -> str:
@@ -206,10 +386,8 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _has_display() -> bool:
-    """Return whether a terminal or a notebook shows standard error to the caller."""
-    if is_task():
-        return False
+def _can_draw_bars() -> bool:
+    """Return whether a terminal or a notebook can redraw lines of standard error."""
     if "IPython" not in sys.modules and not sys.stderr.isatty():
         return False
     from rich.console import Console
@@ -217,4 +395,4 @@ def _has_display() -> bool:
     console = Console(stderr=True)
     # Without ipywidgets a notebook cannot redraw a line.
     can_redraw = console.is_jupyter and find_spec("ipywidgets") is not None
-    return console.is_terminal or can_redraw
+    return (console.is_terminal and not console.is_dumb_terminal) or can_redraw

@@ -112,8 +112,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         for each core (in scikit-learn None means 1). No effect with a client, whose
         workers do the work.
     verbose
-        0 shows nothing; 1 or more shows progress, in terminals on standard error; None
-        shows it in terminals and notebooks only.
+        0 shows nothing; 1 or more shows progress on standard error: bars in terminals
+        and notebooks, lines elsewhere. None shows bars, and lines only of runs that
+        last longer than 15 seconds.
 
     Attributes
     ----------

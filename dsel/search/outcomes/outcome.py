@@ -308,7 +308,7 @@ class Outcome:
         client
             Dask client; None is the current one, else local threads.
         verbose
-            Whether progress is shown; None shows it in terminals and notebooks.
+            Whether progress is shown on standard error; see `Plan.run`.
 
         Returns
         -------
@@ -395,7 +395,7 @@ class Outcome:
         client
             Dask client; None is the current one, else local threads.
         verbose
-            Whether progress is shown; None shows it in terminals and notebooks.
+            Whether progress is shown on standard error; see `Plan.run`.
 
         Returns
         -------

@@ -23,6 +23,7 @@ from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import full_split
 from dsel.errors import warn_of_old_name
 from dsel.families.family import FIT_DONE
+from dsel.families.kinds import search_name
 from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
@@ -207,8 +208,9 @@ class Plan:
         on_progress
             Called a few times a second with a `Progress`; nothing is shown then.
         verbose
-            Whether progress is shown on standard error. None shows it where a terminal
-            or a notebook is there.
+            Whether progress is shown on standard error: bars in terminals and
+            notebooks, elsewhere a line for each phase and each slow fit. None shows
+            bars, and lines only of runs that last longer than 15 seconds.
         n_jobs
             Local threads, or processes for learners other than kernel SVMs; None and
             -1 mean one for each core. Ignored on a cluster.
@@ -341,6 +343,18 @@ class Plan:
     def facts(self) -> list[Fact]:
         """Return what is planned: a title, names and texts, and caveats."""
         return plan_facts(self)
+
+    @cached_property
+    def fit_unit(self) -> str:
+        """What is made in each fit: ``fits``, or ``searches by GridSearchCV``."""
+        estimators = (
+            each.estimator
+            for group in self.context.candidate_groups
+            for each in group.candidates
+        )
+        names = {search_name(each) for each in estimators}
+        name = names.pop() if len(names) == 1 else ""
+        return f"searches by {name}" if name else "fits"
 
     @property
     def is_halved(self) -> bool:

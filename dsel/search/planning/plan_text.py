@@ -83,7 +83,9 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
             f"one"
         )
     at_most = " at most: candidates that cannot win are dropped"
-    return folds, f"{most:,}{at_most * (plan.prune == 'exact')}"
+    unit = plan.fit_unit.removeprefix("fits")
+    count = f"{most:,}{unit and f' {unit}'}"
+    return folds, f"{count}{at_most * (plan.prune == 'exact')}"
 
 
 def _memory(plan: "Plan") -> int:

@@ -14,7 +14,7 @@ from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import evidence as read_evidence
-from dsel.runtime.progress import CHECKING, COUNTING, FITTING, Progress
+from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.engine import Search
 from dsel.search.engine.jobs import Keep, count_rows
@@ -30,14 +30,17 @@ def search_all(run: Run) -> Outcome:
     plan = run.plan
     # What the pool shows is part of the bounds by which candidates are pruned.
     if plan.pool is not None:
-        run.report(Progress(), CHECKING)
+        run.report(Progress(), Phase(CHECKING))
     facts = run.check_pool()
 
     def report() -> None:
         if run.on_progress is not None:
             progress = search.progress()
-            is_counting = progress.slices_done < progress.slices_total
-            run.report(progress, COUNTING if is_counting else FITTING)
+            n_done, n_slices = progress.slices_done, progress.slices_total
+            phase = run.fitting_phase(search.table)
+            if n_done < n_slices:
+                phase = Phase(COUNTING, n_done, n_slices)
+            run.report(progress, phase)
 
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)

@@ -28,7 +28,7 @@ from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, CHOICE
 from dsel.results.cube import make_pair_cube
 from dsel.runtime.clients import current_worker
-from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, Progress
+from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task, is_task
 from dsel.search.design.assumptions import PoolFacts
@@ -73,7 +73,8 @@ def search_nested(run: Run) -> Outcome:
         def report() -> None:
             if check.done():
                 check.result()  # raises what is wrong with the pool while fits run
-            if run.on_progress is not None:
+            # Of a single candidate there are no fits before the last step.
+            if run.on_progress is not None and search.table.fit_status.size:
                 phase = run.fitting_phase(search.table)
                 report_last_step(run, search.progress(), phase)
 
@@ -85,7 +86,7 @@ def search_nested(run: Run) -> Outcome:
         search.run()
         before = search.progress()
         if not check.done():
-            report_last_step(run, before, CHECKING)
+            report_last_step(run, before, Phase(CHECKING))
         facts, shown = check.result(), pruner.evidence(search.table)
         run.check_failures(shown, search.table.unpredicting)
         return certify_choices(
@@ -152,8 +153,8 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
 
 
 def report_last_step(
-    run: Run, before: Progress, phase: str = "", *, fits: int = 0, slices: int = 0,
-    seconds: float = 0.0,
+    run: Run, before: Progress, phase: Phase | None = None, *, fits: int = 0,
+    slices: int = 0, seconds: float = 0.0,
 ) -> None:  # fmt: skip
     """Report what is done before and of the last step, which is planned before."""
     pool, n_slices = run.plan.pool, len(run.plan.slices)
@@ -166,8 +167,11 @@ def report_last_step(
         pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
         seconds=seconds,
     )
-    is_counting = fits >= n_fits and pool is not None
-    run.report(before + done, phase or (COUNTING if is_counting else CHOSEN))
+    if phase is None and fits >= n_fits and pool is not None:
+        phase = Phase(COUNTING, slices, n_slices)
+    elif phase is None:  # of a single candidate nothing is chosen before
+        phase = Phase(CHOSEN if run.plan.n_candidates > 1 else FITTING, fits, n_fits)
+    run.report(before + done, phase)
 
 
 def fit_chosen(

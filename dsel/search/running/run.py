@@ -20,7 +20,7 @@ from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import make_cube
 from dsel.results.records import to_record
-from dsel.runtime.progress import FITTING, Progress
+from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
@@ -33,7 +33,7 @@ from dsel.search.design.assumptions import (
 from dsel.search.engine.counts import CountTable, replay
 from dsel.search.engine.engine import Engine, Search
 from dsel.search.engine.fits import Fitting
-from dsel.search.engine.jobs import Keep
+from dsel.search.engine.jobs import FitStatus, Keep
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.select import with_terms
@@ -72,18 +72,38 @@ class Run:
         groups = self.plan.context.candidate_groups
         return [each.estimator for group in groups for each in group.candidates]
 
-    def report(self, progress: Progress, phase: str) -> None:
+    def report(self, progress: Progress, phase: Phase) -> None:
         """Report what is done, what is done now, and what there is at most."""
         if self.on_progress is not None:
-            most = self.plan.fits_range()[1]
-            self.on_progress(replace(progress, phase=phase, fits_most=most))
+            self.on_progress(
+                replace(
+                    progress,
+                    phase=phase.name,
+                    phase_done=phase.done,
+                    phase_total=phase.total,
+                    total_is_exact=phase.is_exact,
+                    unit=self.plan.fit_unit,
+                    fits_most=self.plan.fits_range()[1],
+                )
+            )
 
-    def fitting_phase(self, table: CountTable) -> str:
-        """Return the name of the round of fits that a table is in."""
+    def fitting_phase(self, table: CountTable) -> Phase:
+        """Return the round of fits that a table is in, and how many it makes."""
         if not self.plan.is_halved:
-            return FITTING
-        is_second = table.ended[:, list(self.plan.scheme.first)].all()
-        return f"{FITTING}, round {1 + int(is_second)} of 2"
+            n_done, n_fits = int(table.ended.sum()), table.fit_status.size
+            # Of a candidate that failed, as of one that was pruned, not all are made.
+            is_exact = not (self.plan.prune or table.failed.any())
+            return Phase(FITTING, n_done, n_fits, is_exact)
+        first = list(self.plan.scheme.first)
+        is_second = bool(table.ended[:, first].all())
+        in_round = np.ones(table.fit_status.shape, bool)
+        in_round[:, first] = False
+        if not is_second:
+            in_round = ~in_round
+        else:  # which fits it makes was decided when it began
+            in_round &= table.fit_status != FitStatus.HELD
+        n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
+        return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
 
     def open_executor(self) -> Executor:
         """Return what runs tasks, with the context of all jobs.

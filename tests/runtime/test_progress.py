@@ -1,0 +1,159 @@
+"""What a run shows while it goes on, and what stays on the screen when it has ended."""
+
+import io
+import re
+import sys
+import threading
+import time
+
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dsel
+from dsel.runtime.progress import row_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+class Stops(KNeighborsClassifier):
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+def last_frame(terminal):
+    """Return the lines that are on the screen of a terminal at the end."""
+    screen, row = [""], 0
+    for code, text in re.findall(r"(\x1b\[[0-9;?]*[A-Za-z]|\r|\n)|([^\x1b\r\n]+)",
+                                 terminal.getvalue()):  # fmt: skip
+        if text:
+            screen[row] += text
+        elif code == "\n":
+            row += 1
+            screen += [""] * (row == len(screen))
+        elif code.endswith("A"):
+            row -= int(code[2:-1] or 1)
+        elif code.endswith("K"):
+            screen[row] = ""
+    return [line.rstrip() for line in screen if line.strip()]
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(400, 3))
+    return X[:100], (X[:100, 0] > 0).astype(int), X[100:]
+
+
+def watch(monkeypatch):
+    """Return a terminal that shows standard error from now on."""
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    return terminal
+
+
+def drawn_time(terminal):
+    """Return the time that the next frame shows; frames come ten times a second."""
+    before = len(terminal.getvalue())
+    for _ in range(100):
+        threading.Event().wait(0.05)
+        frames = terminal.getvalue()[before:]
+        if len(found := re.findall(r"\d+:\d\d(?: left)?", frames)) > 1:
+            return found[-1]
+    raise AssertionError("nothing was drawn")
+
+
+def test_bars__end_with_all_that_was_done(rows, monkeypatch):
+    terminal = watch(monkeypatch)
+    grid = {"n_neighbors": [1, 3, 5, 7, 9, 11]}
+    told = []
+    plan = dsel.plan_search(KNeighborsClassifier(), grid, *rows, random_state=0)
+    plan.run()
+    frame = last_frame(terminal)
+    plan.run(on_progress=told.append)
+    n_second = told[-1].fits_done - 6 * 5 - 6
+    ends = [
+        ("Fitting, round 1 of 2", "30 fits, "),
+        ("Fitting, round 2 of 2", f"{n_second} fits, "),
+        ("Fitting what was chosen", "6 fits, "),
+        ("Counting on the pool", "1 slice, "),
+    ]
+    lines = [line for line in frame if not line.startswith("Checking the pool")]
+    for line, (phase, done) in zip(lines, ends, strict=True):
+        assert line.startswith(phase)
+        assert done in line
+        assert " of " not in line.removeprefix(phase)
+        assert re.search(r" \d:\d\d$", line)  # the time that it took, and none left
+
+
+def test_bars__of_a_search_say_what_each_fit_is(rows, monkeypatch):
+    terminal = watch(monkeypatch)
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]})
+    for model in (search, make_pipeline(StandardScaler(), search)):
+        terminal.truncate(0)
+        dsel.certify(model, *rows, random_state=0)
+        frame = last_frame(terminal)
+        assert frame[-2].startswith("Fitting ")
+        assert "6 searches by GridSearchCV" in frame[-2]
+    assert "up to" not in terminal.getvalue()  # it is known before how many there are
+    plan = dsel.plan_search(None, [search], *rows, random_state=0)
+    assert re.search(r"^  fits +6 searches by GridSearchCV$", str(plan), re.MULTILINE)
+
+
+def test_bars__are_erased_where_a_run_is_interrupted(rows, monkeypatch):
+    terminal = watch(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        dsel.certify(Stops(), *rows[:2], random_state=0)
+    assert "Fitting" in terminal.getvalue()
+    assert last_frame(terminal) == []
+
+
+def test_time_left__falls_while_nothing_new_is_done(monkeypatch):
+    clock, left, terminal = Clock(monkeypatch), [], watch(monkeypatch)
+    with row_progress(True) as show:
+        for now, done in ((0, 0), (30, 1), (60, 2), (80, 2), (100, 3), (239, 3),
+                          (340, 3), (350, 9)):  # fmt: skip
+            clock.now = now
+            show(done, 10)
+            left.append(drawn_time(terminal))
+    # At 60 s two of ten had taken 30 s each, at 100 s three 33.3 s each; at 340 s more
+    # time has passed than all seven others should take, and nothing is known.
+    assert left == ["0:00", "0:30", "4:00 left", "3:40 left", "3:53 left", "1:34 left",
+                    "5:40", "0:38 left"]  # fmt: skip
+
+
+def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with row_progress(None, "Predicting") as show:
+        for now, done in ((0, 0), (14, 1), (20, 1), (25, 2), (36, 3), (37, 4)):
+            clock.now = now
+            show(done, 4)
+    assert log.getvalue().splitlines() == [
+        "Predicting: 1 of 4 rows, 0:20",
+        "Predicting: 3 of 4 rows, 0:12 left",
+        "Predicting: 4 rows, done in 0:37",
+    ]
+
+
+def test_lines__are_not_written_of_short_runs_unless_asked_for(rows, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    dsel.certify(KNeighborsClassifier(), *rows, random_state=0)
+    assert log.getvalue() == ""
+    dsel.certify(KNeighborsClassifier(), *rows, random_state=0, verbose=True)
+    assert re.search("^Fitting: 6 fits, .*done in 0:0", log.getvalue(), re.MULTILINE)
+    log.truncate(0)
+    with pytest.raises(KeyboardInterrupt):
+        dsel.certify(Stops(), *rows[:2], random_state=0, verbose=True)
+    assert "done" not in log.getvalue()
