@@ -6,7 +6,7 @@ from dsel import names
 from dsel.auditing.audit import audit, is_sound
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.running import numbers
-from dsel.results.texts import wrap_line
+from dsel.rounded_texts import wrap_line
 
 
 @click.command

@@ -31,7 +31,7 @@ from dsel.data.tables import (
     text_source,
 )
 from dsel.results.query_files import check_new_place, check_target, write_comparison
-from dsel.results.texts import wrap_line
+from dsel.rounded_texts import wrap_line
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.predict_table import Deployed, open_deployed
 

@@ -17,8 +17,8 @@ from dsel.cli.running import (
     trust_option,
 )
 from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
-from dsel.results.texts import wrap_line
 from dsel.results.told import as_lines
+from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import (
     LEVEL,

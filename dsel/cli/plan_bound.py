@@ -7,7 +7,7 @@ import click
 
 from dsel import names
 from dsel.cli.running import numbers
-from dsel.results.texts import confidence, wrap_line
+from dsel.rounded_texts import confidence, wrap_line
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 
 ROWS: Final = {

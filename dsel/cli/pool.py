@@ -20,7 +20,7 @@ from dsel.data.tables import is_text, read_table, text_source
 from dsel.data.write import write_pool
 from dsel.results.place import HEAD
 from dsel.results.run_store import load_schema
-from dsel.results.texts import wrap_line
+from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 
 

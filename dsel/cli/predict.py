@@ -19,7 +19,7 @@ from dsel.cli.running import (
     trust_option,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.texts import wrap_line
+from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.predict_table import Deployed, open_deployed, predict_table
 

@@ -16,8 +16,8 @@ import click
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.run_store import save_schema
-from dsel.results.texts import terminal_width, wrap_line
 from dsel.results.told import Told, as_lines
+from dsel.rounded_texts import terminal_width, wrap_line
 from dsel.search.running.keep_models import trusted_types
 
 if TYPE_CHECKING:

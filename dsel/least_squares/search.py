@@ -68,8 +68,8 @@ from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.run_store import Store
-from dsel.results.texts import wrap_line
 from dsel.results.tolerances import ToleranceReport
+from dsel.rounded_texts import wrap_line
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor, run_to_completion
 from dsel.runtime.tasks import Inputs, Output, Task

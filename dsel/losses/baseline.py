@@ -26,8 +26,6 @@ from dsel.losses.base import (
 )
 from dsel.losses.error_rate import ErrorCount
 from dsel.losses.joint import Evidence
-from dsel.results.baseline import BaselineComparison
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 RIGHT_ALONE: Final = "right_alone"
 """Dimension of the counts: the model alone is right, then the baseline alone."""
@@ -96,42 +94,33 @@ class BaselineDifference:
         # One step outward: the sum may round down.
         return np.nextafter(self.limits(folds, shares.labels) + apart, np.inf)
 
-    def comparisons(
+    def bounds(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
-    ) -> dict[str, BaselineComparison]:
-        """Compare the model of this fold, and that of all rows, with the baseline.
+    ) -> tuple["BaselineBound", ...]:
+        """Bound the difference of the model of this fold, then of that of all rows.
 
-        `delta` is spent by these comparisons alone; `has_pool` says whether a pool was
+        `delta` is spent by these bounds alone; `has_pool` says whether a pool was
         planned.
         """
         folds = evidence.folds[self.statistic]
         pool = evidence.pool.get(self.statistic)
         shares = Shares(delta, LABEL_SHARE if has_pool else 1.0)
         limits = self.limits(folds, shares.labels)
-        made = {ONE_FOLD: self.compare(folds, fold, delta, float(limits[fold]))}
-        if pool is not None:
-            sums = self.all_rows_limits(folds, pool, shares)
-            best = int(np.argmin(sums))
-            made[ALL_ROWS] = self.compare(
-                folds, best, delta, float(sums[best]), float(limits[best])
-            )
-        return made
+        one_fold = BaselineBound(fold, float(limits[fold]))
+        if pool is None:
+            return (one_fold,)
+        sums = self.all_rows_limits(folds, pool, shares)
+        # All sums hold at once, so the smallest may be taken.
+        best = int(np.argmin(sums))
+        return one_fold, BaselineBound(best, float(sums[best]), float(limits[best]))
 
-    def compare(
-        self,
-        folds: FoldCounts,
-        fold: int,
-        delta: float,
-        upper: float,
-        label_term: float = nan,
-    ) -> BaselineComparison:
-        """Return the comparison that rests on the rows of a fold."""
-        model, baseline = (int(n) for n in folds.counts[fold])
-        totals = folds.counts.sum(axis=0)
-        largest = self.largest_classes[fold] if self.largest_classes else ""
-        return BaselineComparison(
-            delta, "", self.described[fold], upper,
-            int(folds.n_rows[fold]), model, baseline,
-            estimate=float((totals[1] - totals[0]) / folds.n_rows.sum()),
-            label_term=label_term, largest_class=largest,
-        )  # fmt: skip
+
+@dataclass(frozen=True)
+class BaselineBound:
+    """How much more than the baseline a model errs at most."""
+
+    fold: int
+    """The fold on whose rows it rests."""
+    upper: float
+    label_term: float = nan
+    """Its part from labeled rows, of the model of all rows."""

@@ -35,7 +35,7 @@ from dsel.losses.base import (
     Shares,
     smallest_sum,
 )
-from dsel.results.texts import floor_percent
+from dsel.rounded_texts import floor_percent
 
 FEW = 0.05
 """A class whose limit cannot be below this is told of before the run."""

@@ -38,11 +38,8 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
-from dsel.losses.joint import Evidence, bound_models
+from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.regression import ErrorQuantile
-from dsel.results.by_value import ERROR as ERROR_NAME
-from dsel.results.by_value import GAP, OFF_BY, SHARE, ReportByValue
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 VALUES_SHARE: Final = 0.5
 """Part of delta that goes to the values of a column; the main bound gets the rest.
@@ -56,6 +53,8 @@ SAYS_SOMETHING: Final = 0.5
 MOST_NAMED: Final = 8
 """Values that are named in a line."""
 OTHERS: Final = "others"
+GAP: Final = "(missing)"
+"""How a gap is written in tables."""
 
 
 @dataclass(frozen=True)
@@ -357,7 +356,7 @@ class LossByValue:
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` all limits of `reports` at a
+    Guarantee: with probability at least ``1 - delta`` all limits of `bounds` at a
     `delta` hold at once, of both deployments and of all values.
     Assumes: what the certificate of the search lists; a column that is a function of a
     row's features, fixed before labeled rows were looked at.
@@ -388,48 +387,19 @@ error the limit would be above 50%; a value needs about 40 rows"]
         statistic, n = self.statistic, len(self.column.values)
         return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
 
-    @property
-    def quantity(self) -> tuple[str, str]:
-        """What has limits: its name in tables, and in words."""
-        if isinstance(self.loss, ErrorQuantile):
-            return (
-                OFF_BY,
-                f"How far {100 * self.loss.share:.6g}% of predictions are off",
-            )
-        return (SHARE if self.loss.of_numbers else ERROR_NAME), self.loss.label
-
-    def reports(
+    def bounds(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool,
         n_compared: int = 1,
-    ) -> dict[str, ReportByValue]:  # fmt: skip
-        """Return the limits of the model of this fold, and of that of all rows.
+    ) -> tuple[ModelBounds, ...]:  # fmt: skip
+        """Bound the model of this fold, and that of all rows, for each value.
 
         `delta` is that of the plan, `has_pool` whether a pool was planned. So many
         models were compared by these rows, each at an equal part of delta.
         """
-        column, losses = self.column, self.losses
         label_share = LABEL_SHARE if has_pool else 1.0
-        of_each = delta / n_compared * VALUES_SHARE / len(losses)
+        of_each = delta / n_compared * VALUES_SHARE / len(self.losses)
         shares = Shares(of_each, label_share)
-        bounds = [bound_models(each, evidence, shares, fold) for each in losses]
-        pool = evidence.pool.get(self.statistic)
-        n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
-
-        def report(deploy: str) -> ReportByValue:
-            limits = [getattr(each, deploy) for each in bounds]
-            if column.has_categories and None in column.values:
-                # New rows of a category that `X` does not declare are gaps, too, and no
-                # labeled row tells of them.
-                limits[column.values.index(None)] = self.loss.largest
-            return ReportByValue(
-                delta, "", column.name, column.labels, column.rows,
-                tuple(each.estimate for each in bounds),
-                tuple(min(float(limit), self.loss.largest) for limit in limits),
-                tuple(n_pool[:-1]), int(n_pool[-1]) if n_pool else 0, *self.quantity,
-            )  # fmt: skip
-
-        deployed = (ONE_FOLD,) if pool is None else (ONE_FOLD, ALL_ROWS)
-        return {deploy: report(deploy) for deploy in deployed}
+        return tuple(bound_models(each, evidence, shares, fold) for each in self.losses)
 
     def caveats(self, n_folds: int, delta: float) -> list[str]:
         """Name values of which too few rows are labeled, before anything is counted.

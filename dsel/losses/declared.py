@@ -13,16 +13,12 @@ from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_probability, is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
-from dsel.losses.baseline import BaselineDifference
-from dsel.losses.by_class import ClassTable, Precision, Recall, wrong_rows
+from dsel.losses.baseline import BaselineBound, BaselineDifference
+from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.regression import DEFAULT, ErrorQuantile
-from dsel.results.baseline import BaselineComparison
-from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
-from dsel.results.tolerances import ToleranceReport
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
 """Shares of the predictions of a regressor that a report is about."""
@@ -145,13 +141,14 @@ class DeclaredLosses:
         has_pool: bool,
         has_queries: bool = False,
         n_compared: int = 1,
-    ) -> tuple[ModelBounds, dict[str, CertifiedReport | ToleranceReport]]:
-        """Bound the main loss and all numbers of the report, all at once.
+    ) -> "JointBounds":
+        """Bound the main loss and all numbers of the reports, all at once.
 
         `has_pool` says whether a pool was planned, `has_queries` whether labels were
         to be queried: then their shares are spent, even if no model of all rows could
         be fitted. Where the model was picked among `n_compared` by the rows that bound
-        it, each of these has an equal part of delta.
+        it, each of these has an equal part of delta. The comparison with a baseline
+        spends a delta of its own, so it holds with the others at twice that.
         """
         main_share, share = self.shares(delta / n_compared)
         label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
@@ -161,79 +158,34 @@ class DeclaredLosses:
         main = bound_models(
             self.main, evidence, Shares(main_share, label_share, query_share)
         )
-        if not self.listed:
-            return main, {}
         shares = Shares(share, label_share)
-        bounds = [
+        listed = [
             bound_models(each, evidence, shares, main.fold) for each in self.listed
         ]
-        return main, self._reports(evidence, delta, bounds)
+        by_value: tuple[ModelBounds, ...] = ()
+        if self.by_value is not None:
+            by_value = self.by_value.bounds(
+                evidence, delta, main.fold, has_pool=has_pool, n_compared=n_compared
+            )
+        baseline: tuple[BaselineBound, ...] = ()
+        if self.baseline is not None:
+            baseline = self.baseline.bounds(
+                evidence, delta, main.fold, has_pool=has_pool
+            )
+        return JointBounds(main, tuple(listed), by_value, baseline)
 
-    def bound_values(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool,
-        n_compared: int = 1,
-    ) -> dict[str, ReportByValue]:  # fmt: skip
-        """Bound the loss at each value of a column, of the model of this fold.
 
-        All limits hold at once, together with what `bound` returns.
-        """
-        if self.by_value is None:
-            return {}
-        return self.by_value.reports(
-            evidence, delta, fold, has_pool=has_pool, n_compared=n_compared
-        )
+@dataclass(frozen=True)
+class JointBounds:
+    """All that a plan bounds of its deployed models, by the counts of its last step."""
 
-    def compare_with_baseline(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
-    ) -> dict[str, BaselineComparison]:
-        """Compare the models with the baseline; empty where the plan has none.
-
-        This spends a delta of its own, so it holds with what `bound` returns at twice
-        that.
-        """
-        if self.baseline is None:
-            return {}
-        return self.baseline.comparisons(evidence, delta, fold, has_pool=has_pool)
-
-    def _reports(
-        self, evidence: Evidence, delta: float, bounds: Sequence[ModelBounds]
-    ) -> dict[str, CertifiedReport | ToleranceReport]:
-        """Return the report of each model, of numbers in the order of `listed`."""
-        deployed = (ONE_FOLD, ALL_ROWS) if evidence.pool else (ONE_FOLD,)
-        if self.tolerances:
-            return {
-                deploy: ToleranceReport(
-                    delta, "", tuple(each.share for each in self.tolerances),
-                    tuple(each.estimate for each in bounds),
-                    tuple(float(getattr(each, deploy)) for each in bounds),
-                )
-                for deploy in deployed
-            }  # fmt: skip
-        error, *others = bounds
-        n = len(self.reported)
-        recalls, precisions = others[:n], others[n:]
-        assert self.table is not None  # else nothing is reported
-        pooled = evidence.folds[self.table].counts.sum(axis=0)
-        rows = [int(wrong_rows(pooled, self._place(c))[1]) for c in self.reported]
-
-        def report(deploy: str) -> CertifiedReport:
-            def at_least(each: ModelBounds) -> float:
-                return max(0.0, 1.0 - float(getattr(each, deploy)))
-
-            return CertifiedReport(
-                delta, "", self.reported, tuple(rows),
-                tuple(1.0 - each.estimate for each in recalls),
-                tuple(map(at_least, recalls)),
-                tuple(1.0 - each.estimate for each in precisions),
-                tuple(map(at_least, precisions)),
-                error.estimate, min(1.0, getattr(error, deploy)),
-            )  # fmt: skip
-
-        return {deploy: report(deploy) for deploy in deployed}
-
-    def _place(self, label: Any) -> int:
-        assert self.table is not None
-        return self.table.classes.index(label)
+    main: ModelBounds
+    listed: tuple[ModelBounds, ...]
+    """By the losses of the report, in the order of `DeclaredLosses.listed`."""
+    by_value: tuple[ModelBounds, ...]
+    """By the values of a column, in their order."""
+    baseline: tuple[BaselineBound, ...]
+    """Of the model of one fold, and then of that of all rows, where there is one."""
 
 
 def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLosses:

@@ -27,7 +27,7 @@ from dsel.results.certificate import ONE_FOLD, Certificate, CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, evidence
 from dsel.results.tables import all_params
-from dsel.results.texts import about_percent, in_percent
+from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import method_of, select, terms_of
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dsel.plots.style import (
 )
 from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
-from dsel.results.texts import about_percent, in_percent
+from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import declared_loss, select, terms_of
 
 if TYPE_CHECKING:

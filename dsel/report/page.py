@@ -32,7 +32,7 @@ from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
 from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
-from dsel.results.texts import about_percent, confidence, in_percent, shorten_text
+from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
 from dsel.search.running.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent

@@ -7,13 +7,13 @@ from typing import Final
 
 from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.texts import (
+from dsel.results.told import Told
+from dsel.rounded_texts import (
     confidence,
     count_of,
     points_at_least,
     points_at_most,
 )
-from dsel.results.told import Told
 
 FIXED: Final = (
     "the baseline was trained on none of these labels, and was not chosen by them"

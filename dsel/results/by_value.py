@@ -9,17 +9,16 @@ from typing import Any, Final
 import pandas as pd
 
 from dsel.cards import Fact
+from dsel.losses.by_value import GAP
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.texts import about_percent, confidence, in_percent
 from dsel.results.told import Told
 from dsel.results.tolerances import amount_about, amount_at_most
+from dsel.rounded_texts import about_percent, confidence, in_percent
 
 ERROR: Final = "error"
 OFF_BY: Final = "off_by"
 SHARE: Final = "share"
 LARGEST: Final = sys.float_info.max
-GAP: Final = "(missing)"
-"""How a gap is written in tables."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,16 +28,16 @@ from dsel.results.caveats import (
     texts_of,
     upgrade_texts,
 )
-from dsel.results.texts import (
+from dsel.results.told import Told
+from dsel.results.tolerances import amount_about, amount_at_most
+from dsel.results.values import value_text
+from dsel.rounded_texts import (
     about_percent,
     at_most,
     confidence,
     floor_percent,
     in_percent,
 )
-from dsel.results.told import Told
-from dsel.results.tolerances import amount_about, amount_at_most
-from dsel.results.values import value_text
 
 T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {

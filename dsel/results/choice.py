@@ -31,10 +31,10 @@ from dsel.results.certificate import (
     params_text,
 )
 from dsel.results.queries import Queries
-from dsel.results.texts import about_percent
 from dsel.results.told import Told
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
+from dsel.rounded_texts import about_percent
 
 Params = Mapping[str, Any]
 """Values of parameters by name; they may be anything."""

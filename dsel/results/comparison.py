@@ -23,8 +23,8 @@ from dsel.bounds.queries import POOL_SHARE
 from dsel.cards import Fact
 from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import check_label_type, labels_by_row
-from dsel.results.texts import at_most, confidence, floor_percent, in_percent
 from dsel.results.told import Told
+from dsel.rounded_texts import at_most, confidence, floor_percent, in_percent
 
 KIND: Final = "dsel model comparison"
 VERSION: Final = 1

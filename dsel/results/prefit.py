@@ -8,8 +8,8 @@ from dsel.cards import Fact
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
 from dsel.results.certificate import Assumption, Certificate, CertifiedReport
-from dsel.results.texts import confidence
 from dsel.results.tolerances import ToleranceReport
+from dsel.rounded_texts import confidence
 
 AS_GIVEN: Final = "as_given"
 """The deployment of a model that dsel has not fitted."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import check_label_type, labels_by_row
-from dsel.results.texts import in_percent
+from dsel.rounded_texts import in_percent
 
 UNUSABLE: Final = -1
 """Code of a row that has no label, or one that is no class."""

@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 from dsel.cards import Fact, as_card
 from dsel.results import records
-from dsel.results.texts import terminal_width, wrap_line
+from dsel.rounded_texts import terminal_width, wrap_line
 
 
 class Told:

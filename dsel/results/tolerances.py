@@ -7,8 +7,8 @@ import pandas as pd
 
 from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.texts import at_most, confidence
 from dsel.results.told import Told
+from dsel.rounded_texts import at_most, confidence
 
 DIGITS = 3
 

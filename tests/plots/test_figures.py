@@ -31,7 +31,7 @@ from dsel.plots.bars import plot_timing
 from dsel.plots.style import ACCENT
 from dsel.results import ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.texts import in_percent
+from dsel.rounded_texts import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 

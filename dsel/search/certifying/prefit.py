@@ -25,6 +25,7 @@ from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import ONE_FOLD, Assumption, CertifiedReport, full_list
+from dsel.results.loss_reports import make_reports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.fitted_models import fitted_model
@@ -86,9 +87,10 @@ def certify_prefit(
         for each in losses.statistics
     }
     evidence, main = Evidence(folds, {}), losses.main
-    read, reports = losses.bound(evidence, delta, has_pool=False)
-    by_value = losses.bound_values(evidence, delta, 0, has_pool=False)
-    made, known = reports.get(ONE_FOLD), []
+    bounds = losses.bound(evidence, delta, has_pool=False)
+    read = bounds.main
+    reports = make_reports(losses, evidence, bounds, delta)[ONE_FOLD]
+    made, known = reports.report, []
     if of_rows is not None:
         known.append(Assumption("A1", says=NEW_GROUPS))
     return PrefitCertificate(
@@ -106,7 +108,7 @@ def certify_prefit(
         n_groups=0 if of_rows is None else of_rows.n_groups,
         report=made if isinstance(made, CertifiedReport) else None,
         tolerances=made if isinstance(made, ToleranceReport) else None,
-        by_value=by_value.get(ONE_FOLD),
+        by_value=reports.by_value,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.checks import show
 from dsel.data.frames import Frame, read_only_rows
 from dsel.results.models import open_model
-from dsel.results.texts import count_of
+from dsel.rounded_texts import count_of
 
 
 @dataclass(frozen=True)

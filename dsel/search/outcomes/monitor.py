@@ -64,7 +64,7 @@ from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, Prom
 from dsel.results.place import Place
 from dsel.results.query_files import as_label, read_choice, read_labeled_choice
 from dsel.results.run_store import open_results
-from dsel.results.texts import floor_percent, in_percent, shorten_text
+from dsel.rounded_texts import floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output

@@ -27,7 +27,7 @@ from dsel.families.kinds import search_name
 from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
-from dsel.results.texts import wrap_line
+from dsel.rounded_texts import wrap_line
 from dsel.runtime.tasks import single_threaded
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold

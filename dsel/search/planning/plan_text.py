@@ -14,7 +14,7 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.certificate import ONE_FOLD
-from dsel.results.texts import shorten_text
+from dsel.rounded_texts import shorten_text
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan

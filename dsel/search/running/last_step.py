@@ -19,6 +19,7 @@ from dsel.results import Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
+from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
 from dsel.results.tables import largest_class
 from dsel.search.design.drawn_rows import DrawnRows
@@ -96,19 +97,18 @@ def choose_models(
     k, loss = plan.scheme.n_folds, plan.context.losses.main
     # Whether there is a pool was planned; without a model of all rows it gives nothing.
     has_pool = plan.pool is not None and plan.method.is_nested
-    read, reports = plan.context.losses.bound(
-        last.evidence, plan.delta, has_pool=has_pool,
-        has_queries=plan.n_queries > 0, n_compared=plan.n_compared,
-    )  # fmt: skip
-    by_value = plan.context.losses.bound_values(
-        last.evidence, plan.delta, read.fold, has_pool=has_pool,
+    losses = plan.context.losses
+    bounds = losses.bound(
+        last.evidence,
+        plan.delta,
+        has_pool=has_pool,
+        has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
-    )  # fmt: skip
+    )
+    read = bounds.main
+    reports = make_reports(losses, last.evidence, bounds, plan.delta)
     n_train = len(plan.scheme.held_out[read.fold].train_rows)
     seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
-    with_baseline = plan.context.losses.compare_with_baseline(
-        last.evidence, plan.delta, read.fold, has_pool=plan.pool is not None
-    )
     common: dict[str, Any] = {
         "estimate": read.estimate, "loss": repr(loss),
         "caveats": tuple(voiding_caveats(cube)),
@@ -133,9 +133,9 @@ def choose_models(
             last.choices.by_split[split],
             plan.axes.candidates[last.choices.by_split[split]],
             certificates[name],
-            report_by_value=by_value.get(name),
-            baseline=with_baseline.get(name),
-        ).with_report(reports.get(name))
+            report_by_value=reports[name].by_value,
+            baseline=reports[name].baseline,
+        ).with_report(reports[name].report)
         for name, split in splits.items()
     }
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD

@@ -1,0 +1,152 @@
+"""The reports of a plan's deployed models, from the bounds that its losses give.
+
+Losses return numbers, and know nothing of reports; here each number gets its place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dsel.losses.by_class import wrong_rows
+from dsel.losses.by_value import LossByValue
+from dsel.losses.declared import DeclaredLosses, JointBounds
+from dsel.losses.joint import Evidence, ModelBounds
+from dsel.losses.regression import ErrorQuantile
+from dsel.results.baseline import BaselineComparison
+from dsel.results.by_value import ERROR, OFF_BY, SHARE, ReportByValue
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+from dsel.results.tolerances import ToleranceReport
+
+DEPLOYMENTS: Final = (ONE_FOLD, ALL_ROWS)
+
+
+@dataclass(frozen=True)
+class ModelReports:
+    """What is reported of one deployed model, besides its bound; None if nothing is."""
+
+    report: CertifiedReport | ToleranceReport | None
+    by_value: ReportByValue | None
+    baseline: BaselineComparison | None
+
+
+def make_reports(
+    losses: DeclaredLosses, evidence: Evidence, bounds: JointBounds, delta: float
+) -> dict[str, ModelReports]:
+    """Return the reports of each deployed model, by its deployment.
+
+    The model of all rows has some only where it was compared on a pool.
+    """
+    deployed = DEPLOYMENTS if evidence.pool else DEPLOYMENTS[:1]
+    return {
+        deploy: ModelReports(
+            _report(losses, evidence, bounds.listed, delta, deploy),
+            _report_by_value(losses.by_value, evidence, bounds, delta, deploy),
+            _comparison(losses, evidence, bounds, delta, deploy),
+        )
+        for deploy in deployed
+    }
+
+
+def _report(
+    losses: DeclaredLosses,
+    evidence: Evidence,
+    bounds: Sequence[ModelBounds],
+    delta: float,
+    deploy: str,
+) -> CertifiedReport | ToleranceReport | None:
+    """Return the report of one model, of numbers in the order of `losses.listed`."""
+    if not bounds:
+        return None
+    limits = [float(getattr(each, deploy)) for each in bounds]
+    estimates = [each.estimate for each in bounds]
+    if losses.tolerances:
+        shares = tuple(each.share for each in losses.tolerances)
+        return ToleranceReport(delta, "", shares, tuple(estimates), tuple(limits))
+    table, n = losses.table, len(losses.reported)
+    assert table is not None  # else nothing is reported
+    pooled = evidence.folds[table].counts.sum(axis=0)
+    places = [table.classes.index(label) for label in losses.reported]
+    rows = tuple(int(wrong_rows(pooled, place)[1]) for place in places)
+    # The first number is the error. Losses are misses: recall and precision are what
+    # is left of one.
+    at_least = [max(0.0, 1.0 - limit) for limit in limits[1:]]
+    about = [1.0 - estimate for estimate in estimates[1:]]
+    return CertifiedReport(
+        delta,
+        "",
+        losses.reported,
+        rows,
+        recall=tuple(about[:n]),
+        recall_at_least=tuple(at_least[:n]),
+        precision=tuple(about[n:]),
+        precision_at_least=tuple(at_least[n:]),
+        error=estimates[0],
+        error_at_most=min(1.0, limits[0]),
+    )
+
+
+def _report_by_value(
+    by_value: LossByValue | None,
+    evidence: Evidence,
+    bounds: JointBounds,
+    delta: float,
+    deploy: str,
+) -> ReportByValue | None:
+    """Return the limits of one model for each value of a column."""
+    if by_value is None:
+        return None
+    column, loss = by_value.column, by_value.loss
+    limits = [float(getattr(each, deploy)) for each in bounds.by_value]
+    if column.has_categories and None in column.values:
+        # New rows of a category that `X` does not declare are gaps, too, and no
+        # labeled row tells of them.
+        limits[column.values.index(None)] = loss.largest
+    pool = evidence.pool.get(by_value.statistic)
+    n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
+    quantity, what = (SHARE if loss.of_numbers else ERROR), loss.label
+    if isinstance(loss, ErrorQuantile):
+        quantity = OFF_BY
+        what = f"How far {100 * loss.share:.6g}% of predictions are off"
+    return ReportByValue(
+        delta,
+        "",
+        column.name,
+        column.labels,
+        column.rows,
+        tuple(each.estimate for each in bounds.by_value),
+        tuple(min(limit, loss.largest) for limit in limits),
+        tuple(n_pool[:-1]),
+        int(n_pool[-1]) if n_pool else 0,
+        quantity,
+        what,
+    )
+
+
+def _comparison(
+    losses: DeclaredLosses,
+    evidence: Evidence,
+    bounds: JointBounds,
+    delta: float,
+    deploy: str,
+) -> BaselineComparison | None:
+    """Return how one model compares with the baseline, by the rows of a fold."""
+    difference = losses.baseline
+    if difference is None:
+        return None
+    bound = bounds.baseline[DEPLOYMENTS.index(deploy)]
+    folds = evidence.folds[difference.statistic]
+    model, baseline = (int(n) for n in folds.counts[bound.fold])
+    totals = folds.counts.sum(axis=0)
+    largest = difference.largest_classes
+    return BaselineComparison(
+        delta,
+        "",
+        difference.described[bound.fold],
+        bound.upper,
+        int(folds.n_rows[bound.fold]),
+        model,
+        baseline,
+        estimate=float((totals[1] - totals[0]) / folds.n_rows.sum()),
+        label_term=bound.label_term,
+        largest_class=largest[bound.fold] if largest else "",
+    )
