@@ -9,7 +9,7 @@ what they showed: a tolerance of regression counts how far two models differ in 
 that the residuals fix.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -25,9 +25,9 @@ Predictions = NDArray[Any]
 regressor numbers. Of a model that does not exist, or raised, what `no_predictions`
 gives."""
 NO_PREDICTION = int(np.iinfo(np.int64).min)
-NO_COUNT = -1
-"""Fills up the counts of a fold with fewer rows than others, where counts are by row;
-`FoldCounts.n_rows` says how many are there."""
+Counts = NDArray[np.int64 | np.float64]
+"""What is counted of a fold: integers of one shape for any rows; or float64, a number
+for each row, such as its residual."""
 
 
 def no_predictions(shape: tuple[int, ...], dtype: Any) -> Predictions:
@@ -36,23 +36,24 @@ def no_predictions(shape: tuple[int, ...], dtype: Any) -> Predictions:
     return np.full(shape, np.nan if kind.kind == "f" else NO_PREDICTION, kind)
 
 
-def stack_folds(counts: Sequence[Integers]) -> Integers:
+def stack_folds(counts: Sequence[Counts]) -> Counts:
     """Return what was counted on each fold in one array, (n_folds, ...).
 
-    Counts by row differ in length, by one row at most where rows are drawn one by one.
+    Numbers by row differ in length, by one row at most where rows are drawn one by one.
+    NaN, which no row has, fills up those of shorter folds.
 
     Examples
     --------
-    >>> stack_folds([np.array([3, 4, 5]), np.array([1, 2])]).tolist()
-    [[3, 4, 5], [1, 2, -1]]
+    >>> stack_folds([np.array([0.3, 0.4, 0.5]), np.array([0.1, 0.2])]).tolist()
+    [[0.3, 0.4, 0.5], [0.1, 0.2, nan]]
     """
     arrays = [np.asarray(each) for each in counts]
-    if len({each.shape for each in arrays}) == 1:
-        return np.stack(arrays)
-    length = max(map(len, arrays))
+    length = max((len(each) for each in arrays if each.ndim), default=0)
     return np.stack(
         [
-            np.pad(each, (0, length - len(each)), constant_values=NO_COUNT)
+            np.pad(each, (0, length - len(each)), constant_values=np.nan)
+            if each.ndim == 1 and len(each) < length
+            else each
             for each in arrays
         ]
     )
@@ -81,8 +82,6 @@ class CubeVariable(NamedTuple):
     meaning: str
     coords: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Coordinates of dimensions along which they are not the statistic's `labels`."""
-    decode: Callable[[Integers], NDArray[Any]] | None = None
-    """Makes numbers of integers that stand for some; None where they are counts."""
 
 
 @runtime_checkable
@@ -110,24 +109,33 @@ class Statistic(Protocol):
         """Names that `dsel.names` does not list, and what they mean."""
 
     @property
+    def fold_shape(self) -> tuple[int, ...] | None:
+        """Shape of what `count` returns; None if that is a number for each row."""
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """Shape of what `count_pair` returns."""
+
+    @property
     def counts_differences(self) -> bool:
         """Whether `count_pair` counts only rows on which both models differ."""
 
-    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+    def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows that the model did not see.
 
-        Either of one shape for any rows, or of shape (n_rows,): see `stack_folds`.
+        In any order of the rows the result is the same: numbers by row are sorted.
         """
 
     def count_errors(self, n_errors: int) -> Integers | None:
         """Return the counts of rows with so many errors; None if errors do not tell."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count pool rows by what two models predict; blocks add up.
 
-        `fold` is what `count` gave for the first model on its fold.
+        `fold` is what `count` gave for the first model on its fold; where numbers are
+        by row, NaN may follow them.
         """
 
 
@@ -135,10 +143,20 @@ class Statistic(Protocol):
 class FoldCounts:
     """What one statistic counted on the fold of each model."""
 
-    counts: Integers
-    """(n_folds, ...)."""
+    counts: Counts
+    """(n_folds, ...), as `stack_folds` makes it."""
     n_rows: Integers
     """Rows of each fold, (n_folds,)."""
+
+    @property
+    def integers(self) -> Integers:
+        """The counts of a statistic that has no number by row."""
+        return np.asarray(self.counts, np.int64)
+
+    def by_row(self) -> list[Floats]:
+        """Return the numbers of the rows of each fold, without what fills them up."""
+        pairs = zip(self.counts, self.n_rows.tolist(), strict=True)
+        return [np.asarray(counts[:n], np.float64) for counts, n in pairs]
 
     def each(self) -> Iterator["FoldCounts"]:
         """Yield the counts of one fold after the other."""

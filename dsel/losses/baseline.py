@@ -48,6 +48,11 @@ class RightAloneCount(ErrorCount):
         meaning = "rows of the fold that only its model or the baseline predicts right"
         return {self.on_folds: CubeVariable((RIGHT_ALONE,), meaning)}
 
+    @property
+    def fold_shape(self) -> tuple[int, ...]:
+        """One number of the model, and one of the baseline."""
+        return (2,)
+
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows on which exactly one is right, shape (2,)."""
         assert rows.baseline is not None  # a plan with a baseline has its predictions

@@ -26,6 +26,7 @@ from dsel.bounds.cross_validation import BoundTerms, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import fold_shares
 from dsel.losses.base import (
+    Counts,
     CubeVariable,
     FoldCounts,
     Loss,
@@ -77,6 +78,17 @@ class ClassTable:
             ),
         }
 
+    @property
+    def fold_shape(self) -> tuple[int, ...]:
+        """A row and a column for each class, and for all others."""
+        size = len(self.classes) + 1
+        return size, size
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """As of a fold."""
+        return self.fold_shape
+
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Return how often each true class was predicted as each, (C + 1, C + 1)."""
         assert rows.y is not None  # else nobody knows true classes
@@ -86,7 +98,7 @@ class ClassTable:
         """Return None: classes do not show."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Return how often both models predict each pair of classes."""
         return self._cross(fold_model, all_rows)
@@ -204,11 +216,11 @@ class TableLoss:
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the loss of all folds together."""
-        return self.rate(self.tables(folds.counts).sum(axis=0))
+        return self.rate(self.tables(folds.integers).sum(axis=0))
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return limits of each fold, which hold at once."""
-        return self.table_limits(self.tables(folds.counts), delta)
+        return self.table_limits(self.tables(folds.integers), delta)
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
         """Return lower limits of new rows, model by model."""
@@ -217,7 +229,7 @@ class TableLoss:
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit of a fifth of all rows, at these rates."""
-        pooled = self.tables(folds.counts).sum(axis=0)
+        pooled = self.tables(folds.integers).sum(axis=0)
         part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
         return float(self.table_limits(part, delta)[0])
 
@@ -274,7 +286,7 @@ class Recall(TableLoss):
         """Return by how much the model of all rows may miss more, fold by fold."""
         left, _ = wrong_rows(self.tables(pool.counts))
         duplicates, _ = wrong_rows(self.tables(pool.duplicates))
-        n_rows = self.tables(folds.counts)[:, 0].sum()
+        n_rows = self.tables(folds.integers)[:, 0].sum()
         return added_misses(
             left, pool.upper_rows(duplicates), n_rows, folds.n_rows.sum(), delta=delta
         )

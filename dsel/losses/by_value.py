@@ -8,7 +8,6 @@ delta. What a statistic counts is counted for each value in the same pass.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
 from itertools import pairwise
 from math import nan, prod
 from numbers import Integral, Real
@@ -28,6 +27,7 @@ from dsel.checks import listed, show
 from dsel.data.equal_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.losses.base import (
+    Counts,
     CubeVariable,
     FoldCounts,
     Loss,
@@ -152,53 +152,62 @@ class CountByValue:
         """The counts of each fold."""
 
         def table(dim: str, shape: tuple[int, ...], meaning: str) -> CubeVariable:
-            size = prod(shape)
-            counted = ("counted",) if size == 1 else tuple(map(str, range(size)))
+            n_counted = shape[-1] - 1  # the first one is the number of rows
+            counted = ("counted",) if n_counted == 1 else map(str, range(n_counted))
             coords = {dim: ("rows", *counted)}
             return CubeVariable((names.COLUMN_VALUE, dim), meaning, coords)
 
-        of_folds = table(
-            names.COLUMN_COUNT, self.shape, "rows of the fold by value, and what is "
-            "wrong among them",
-        )  # fmt: skip
-        if self.is_by_row:
+        if self.fold_shape is None:
             of_folds = CubeVariable(
-                (names.COLUMN_RANK,), "rows of the fold by value, and then, value by "
-                "value, a number for each of them", {names.COLUMN_RANK: ()},
-                self._decode,
-            )  # fmt: skip
-        dim, differ = names.COLUMN_DIFFERENCE, "those on which models differ"
+                (names.COLUMN_RANK,),
+                "rows of the fold by value, and then, value by value, a number for "
+                "each of them",
+                {names.COLUMN_RANK: ()},
+            )
+        else:
+            of_folds = table(
+                names.COLUMN_COUNT,
+                self.fold_shape,
+                "rows of the fold by value, and what is wrong among them",
+            )
+        dim, shape = names.COLUMN_DIFFERENCE, self.pair_shape
         return {
             self.on_folds: of_folds,
-            self.on_pool: table(dim, self.pair_shape, f"pool rows by value, {differ}"),
+            self.on_pool: table(
+                dim, shape, "pool rows by value, those on which models differ"
+            ),
             self.on_duplicates: table(
-                dim, self.pair_shape, "of these, the pool rows that equal labeled rows"
+                dim, shape, "of these, the pool rows that equal labeled rows"
             ),
         }
 
-    def count(self, rows: Rows, predictions: Predictions) -> Integers:
+    @property
+    def fold_shape(self) -> tuple[int, ...] | None:
+        """For each value the number of rows, and what is counted of them."""
+        if (of_value := self.counted.fold_shape) is None:
+            return None
+        return len(self.labels), 1 + prod(of_value)
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """For each value the number of rows, and what is counted of them."""
+        return len(self.labels), 1 + prod(self.counted.pair_shape)
+
+    def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows by value."""
         assert rows.y is not None  # else nobody knows what is wrong
         parts = self._split(rows, rows.y, predictions)
         counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in parts]
-        if not self.is_by_row:
+        if self.fold_shape is not None:
             return self._stack(counts)
-        n_rows = np.array([n for n, _ in counts], np.int64)
+        n_rows = np.array([n for n, _ in counts], np.float64)
         return np.concatenate([n_rows, *(each for _, each in counts)])
-
-    def _decode(self, counts: Integers) -> NDArray[Any]:
-        """Return counts with the numbers that integers of rows stand for."""
-        decode = self.counted.variables[self.counted.on_folds].decode
-        n = len(self.labels)
-        if decode is None:
-            return counts
-        return np.concatenate([counts[..., :n], decode(counts[..., n:])], axis=-1)
 
     def count_errors(self, n_errors: int) -> None:
         """Return None: errors do not show where they are."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
@@ -208,34 +217,19 @@ class CountByValue:
             for (z, w), counts in zip(parts, of_fold, strict=True)
         ])  # fmt: skip
 
-    def at(self, counts: Integers, place: int) -> tuple[int, Integers]:
+    def at(self, counts: Counts, place: int) -> tuple[int, Counts]:
         """Return the rows of a fold that have a value, and what was counted of them."""
-        if not self.is_by_row:
-            return int(counts[place, 0]), counts[place, 1:].reshape(self.shape)
+        of_value = self.counted.fold_shape
+        if of_value is not None:
+            return int(counts[place, 0]), counts[place, 1:].reshape(of_value)
         n, start = int(counts[place]), len(self.labels) + int(counts[:place].sum())
         return n, counts[start : start + n]
 
     def pairs_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
         """Return the pool rows with a value, and what all folds counted of them."""
         there = counts[:, place]  # the same rows for all folds
-        return int(there[0, 0]), there[:, 1:].reshape(len(there), *self.pair_shape)
-
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of what is counted of labeled rows with a value; (0,) by row."""
-        none = np.empty(0, np.int64)
-        return np.shape(self.counted.count(Rows(None, none), none))
-
-    @property
-    def is_by_row(self) -> bool:
-        """Whether the statistic has a number for each labeled row."""
-        return self.shape == (0,)
-
-    @cached_property
-    def pair_shape(self) -> tuple[int, ...]:
-        """Shape of what is counted of pool rows with a value."""
-        none, fold = np.empty(0, np.int64), np.zeros(self.shape, np.int64)
-        return np.shape(self.counted.count_pair(Rows(None), none, none, fold))
+        shape = self.counted.pair_shape
+        return int(there[0, 0]), there[:, 1:].reshape(len(there), *shape)
 
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
@@ -251,7 +245,7 @@ class CountByValue:
             yield [array[start:stop] for array in ordered]
 
     @staticmethod
-    def _stack(counts: Sequence[tuple[int, Integers]]) -> Integers:
+    def _stack(counts: Sequence[tuple[int, Counts]]) -> Integers:
         return np.stack([np.append(n, each) for n, each in counts])
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.losses.base import (
+    Counts,
     FoldCounts,
     Loss,
     PoolCounts,
@@ -73,7 +74,7 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     _check_bounds(loss, counts, pool)
 
 
-def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
+def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Counts:
     """Return what is counted on a fold; raise where it is not counted as it must be."""
     X, y = rows.X[part], np.asarray(rows.y)[part]
     is_wrong = rng.random(len(y)) < 0.2
@@ -81,6 +82,12 @@ def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Integers:
     predictions = np.where(is_wrong, other, y)
     statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
     counts = np.asarray(statistic.count(labeled, predictions))
+    shape = (len(y),) if statistic.fold_shape is None else statistic.fold_shape
+    if counts.shape != shape:
+        raise ValueError(
+            f"{name}.count must give the shape that `fold_shape` says, {shape}, got "
+            f"{counts.shape}."
+        )
     known = statistic.count_errors(int((predictions != y).sum()))
     if known is not None and not np.array_equal(known, counts):
         raise ValueError(f"{name}.count_errors must give what `count` does, or None.")
@@ -128,8 +135,11 @@ def _count_pool(loss: Loss, folds: FoldCounts, n_classes: int, rng: Any) -> Pool
         ]
         if any(each.dtype.kind not in "iu" for each in blocks):
             raise ValueError(f"{name}.count_pair must give integers.")
-        if any(each.shape != blocks[0].shape for each in blocks):
-            raise ValueError(f"{name}.count_pair must give one shape for any block.")
+        if any(each.shape != statistic.pair_shape for each in blocks):
+            raise ValueError(
+                f"{name}.count_pair must give the shape that `pair_shape` says, "
+                f"{statistic.pair_shape}, for any block."
+            )
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
         same = statistic.count_pair(Rows(X), full, full, folds.counts[fold])

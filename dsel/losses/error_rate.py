@@ -12,6 +12,7 @@ from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_row
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.losses.base import (
+    Counts,
     CubeVariable,
     FoldCounts,
     Loss,
@@ -37,6 +38,16 @@ class ErrorCount:
         """None: `dsel.names` lists them."""
         return {}
 
+    @property
+    def fold_shape(self) -> tuple[int, ...]:
+        """One number."""
+        return ()
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """One number."""
+        return ()
+
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the errors, shape ()."""
         return np.asarray(np.sum(predictions != rows.y))
@@ -46,7 +57,7 @@ class ErrorCount:
         return np.asarray(n_errors)
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count the rows on which both differ, shape ()."""
         return np.asarray(np.sum(fold_model != all_rows))
@@ -93,7 +104,7 @@ class ErrorRate:
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return binomial limits, at the shares of the folds."""
-        return fold_limits(folds.counts, folds.n_rows, np.array(delta))
+        return fold_limits(folds.integers, folds.n_rows, np.array(delta))
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -102,7 +113,7 @@ class ErrorRate:
         rows = pool.upper_rows(pool.duplicates)
         without = 1.0 - shares.query_share  # of delta, for what reads no queried label
         _, terms = nested_all_rows(
-            folds.counts,
+            folds.integers,
             folds.n_rows,
             pool.counts,
             rows,

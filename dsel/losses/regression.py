@@ -31,6 +31,7 @@ from dsel.bounds.tolerance import (
     tolerance_limit,
 )
 from dsel.losses.base import (
+    Counts,
     CubeVariable,
     FoldCounts,
     Loss,
@@ -69,31 +70,12 @@ def mean_squared_error(y: NDArray[Any], predictions: Predictions) -> float:
     return float(np.mean(squares)) if len(squares) else LARGEST_SQUARE
 
 
-def to_ordered(numbers: Floats) -> Integers:
-    """Return numbers >= 0 as integers in the same order: the bits of float64.
-
-    Examples
-    --------
-    >>> from_ordered(to_ordered(np.array([0.0, 0.1, np.inf]))).tolist()
-    [0.0, 0.1, inf]
-    >>> bool((np.diff(to_ordered(np.array([0.0, 5e-324, 0.1, np.inf]))) > 0).all())
-    True
-    """
-    # Of -0.0 the bits are those of the smallest integer.
-    return np.asarray(np.asarray(numbers, np.float64) + 0.0).view(np.int64)
-
-
-def from_ordered(integers: Integers) -> Floats:
-    """Return the numbers that `to_ordered` was given; NaN of `NO_COUNT`."""
-    return np.ascontiguousarray(integers, np.int64).view(np.float64)
-
-
 @dataclass(frozen=True)
 class Residuals:
     """Sorted absolute residuals, and pool rows by how far two models are apart.
 
-    Residuals are kept as integers in their order (`to_ordered`). Deviations are counted
-    in bins whose edges are multiples of one residual of the fold.
+    Deviations are counted in bins whose edges are multiples of one residual of the
+    fold: counts add up over blocks in any order, which sums of numbers would not.
     """
 
     level: float
@@ -112,7 +94,6 @@ class Residuals:
             self.on_folds: CubeVariable(
                 (names.RANK,),
                 "absolute residuals on the fold of its model, sorted",
-                decode=from_ordered,
             ),
             self.on_pool: CubeVariable(
                 bins, "pool rows by how far its model and the full one are apart"
@@ -122,18 +103,26 @@ class Residuals:
             ),
         }
 
-    def count(self, rows: Rows, predictions: Predictions) -> Integers:
-        """Return the sorted residuals as integers, shape (n_rows,)."""
+    @property
+    def fold_shape(self) -> None:
+        """None: a residual for each row."""
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """A number for each bin."""
+        return deviation_edges(1.0).shape
+
+    def count(self, rows: Rows, predictions: Predictions) -> Floats:
+        """Return the sorted residuals, shape (n_rows,)."""
         assert rows.y is not None  # else nobody knows residuals
-        return to_ordered(np.sort(absolute_residuals(rows.y, predictions)))
+        return np.sort(absolute_residuals(rows.y, predictions))
 
     def count_errors(self, n_errors: int) -> None:
         """Return None: errors do not show how far off they are."""
 
-    def edges(self, fold: Integers) -> Floats:
+    def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which the residuals of a fold fix."""
-        residuals = from_ordered(fold)
-        known = residuals[np.isfinite(residuals)]  # without what pads folds
+        known = residuals[np.isfinite(residuals)]  # without what fills up folds
         positive = known[known > 0.0]
         if not len(positive):
             return deviation_edges(1.0)
@@ -141,7 +130,7 @@ class Residuals:
         return deviation_edges(scale if scale > 0.0 else float(positive[0]))
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count rows by how far both models are apart, shape (n_edges,)."""
         return count_deviations(
@@ -217,19 +206,14 @@ class ErrorQuantile(RegressionLoss):
         """Residuals, and deviations of models."""
         return self.counted or Residuals(self.level)
 
-    def _each(self, folds: FoldCounts) -> list[Floats]:
-        """Return the residuals of each fold, without what pads it."""
-        pairs = zip(folds.counts, folds.n_rows, strict=True)
-        return [from_ordered(counts[:n]) for counts, n in pairs]
-
     def estimate(self, folds: FoldCounts) -> float:
         """Return the quantile of all residuals."""
-        residuals = np.concatenate(self._each(folds))
+        residuals = np.concatenate(folds.by_row())
         return float(np.quantile(residuals, self.share, method="inverted_cdf"))
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
-        each = self._each(folds)
+        each = folds.by_row()
         shares = delta * fold_shares(len(each))
         return np.array(
             [
@@ -245,7 +229,7 @@ class ErrorQuantile(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
-        each, k = self._each(folds), len(folds.n_rows)
+        each, k = folds.by_row(), len(folds.n_rows)
         of_folds = fold_shares(k)
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
@@ -267,7 +251,7 @@ class ErrorQuantile(RegressionLoss):
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average tolerance of a fifth of the rows; NaN where infinite."""
-        residuals = np.concatenate(self._each(folds))
+        residuals = np.concatenate(folds.by_row())
         n_rows = max(1, len(residuals) // 5)
         expected = expected_tolerance(residuals, n_rows, level=self.level, delta=delta)
         return expected if np.isfinite(expected) else np.nan
@@ -321,6 +305,16 @@ class ExceedanceCount:
         whole = self.tolerance * (1.0 - SUM_ROUNDING)
         return whole * (1.0 - APART), whole * APART
 
+    @property
+    def fold_shape(self) -> tuple[int, ...]:
+        """Two numbers."""
+        return (2,)
+
+    @property
+    def pair_shape(self) -> tuple[int, ...]:
+        """One number."""
+        return ()
+
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows that are off by more, shape (2,)."""
         assert rows.y is not None
@@ -332,7 +326,7 @@ class ExceedanceCount:
         """Return None: errors do not show how far off they are."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Integers
+        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
         _, apart = self._parts
@@ -378,14 +372,14 @@ class Beyond(RegressionLoss):
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return binomial limits, at the shares of the folds."""
-        return fold_limits(folds.counts[:, 0], folds.n_rows, np.array(delta))
+        return fold_limits(folds.integers[:, 0], folds.n_rows, np.array(delta))
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's limit and that of being apart."""
         of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
-        limits = fold_limits(folds.counts[:, 1], folds.n_rows, np.array(of_labels))
+        limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         apart = binomial_tail_inversion(
             pool.counts, pool.upper_rows(pool.duplicates),
             delta=(shares.pool - of_labels) / k,

@@ -27,6 +27,8 @@ class ErrorsWhere:
     on_pool: str = "positive_disagreements"
     on_duplicates: str = "positive_duplicates"
     labels: tuple[str, ...] = ("errors", "rows")
+    fold_shape: tuple = (2,)
+    pair_shape: tuple = (2,)
     counts_differences: bool = False
 
     @property

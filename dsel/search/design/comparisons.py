@@ -146,8 +146,6 @@ class EachFold(Comparison):
 
     folds: Mapping[Statistic, FoldCounts]
     """What was counted on the folds."""
-    shapes: tuple[tuple[int, ...], ...]
-    """By statistic, that of what it counts of two models."""
     find_duplicates: FindDuplicates | None
     """Which rows of a block equal labeled ones; None where the pool has none."""
     variable: str = "chosen"
@@ -165,7 +163,8 @@ class EachFold(Comparison):
     @property
     def n_bins(self) -> int:  # type: ignore[override]
         """Counts of all rows, then of duplicates, by fold; statistic by statistic."""
-        return sum(2 * self.n_folds * prod(shape) for shape in self.shapes)
+        sizes = (prod(statistic.pair_shape) for statistic in self.folds)
+        return sum(2 * self.n_folds * size for size in sizes)
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return all splits, the full one last."""
@@ -221,7 +220,8 @@ class EachFold(Comparison):
     def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
         """Return what was counted by statistic, on a pool with so many duplicates."""
         found, at = {}, 0
-        for statistic, shape in zip(self.folds, self.shapes, strict=True):
+        for statistic in self.folds:
+            shape = statistic.pair_shape
             size = 2 * self.n_folds * prod(shape)
             both = bins[at : at + size].reshape(2, self.n_folds, *shape)
             found[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)

@@ -35,7 +35,7 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-from dsel.losses.base import Rows, no_predictions
+from dsel.losses.base import Counts, Rows, no_predictions
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.records import from_record, to_record
 from dsel.runtime.tasks import Inputs, Output
@@ -243,7 +243,7 @@ class FittedJob:
     """Size of the models, where they are kept."""
     models: FittedGroup | None = None
     """The models themselves, with `Keep.IN_RESULT`."""
-    counts: tuple[NDArray[np.int64], ...] = ()
+    counts: tuple[Counts, ...] = ()
     """With them, what the statistics of the plan count on the held-out rows."""
 
 
@@ -412,7 +412,7 @@ def score_models(
 
 def count_held_out(
     context: JobContext, job: FitJob, fitted: FittedGroup
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[Counts, ...]:
     """Return what each statistic of the plan counts of the only candidate of a job."""
     column = fitted.splits.index(job.split)
     n_errors = int(fitted.counts.test_errors[0, column])
@@ -421,7 +421,7 @@ def count_held_out(
 
 def count_rows(
     context: JobContext, split: Split, fitted: FittedGroup, n_errors: int = -1
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[Counts, ...]:
     """Return what each statistic counts of a single candidate on a split's test rows.
 
     `n_errors` are known from its fit; -1 where they are not.

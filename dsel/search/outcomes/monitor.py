@@ -376,7 +376,7 @@ class _Context:
     def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
         """Return what is counted of one model on rows with a label."""
         if not self.tolerances:
-            return self.statistic.count(rows, predicted)
+            return np.asarray(self.statistic.count(rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.y), predicted)
         return np.asarray(np.sum(residuals > self.tolerances[place]))
 

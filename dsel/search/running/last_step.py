@@ -64,17 +64,13 @@ class LastStep:
         for statistic, each in self.evidence.pool.items():
             found[statistic.on_pool] = each.counts
             found[statistic.on_duplicates] = each.duplicates
-        for statistic in self.evidence.folds:
-            for name, variable in statistic.variables.items():
-                if variable.decode is not None and name in found:
-                    found[name] = variable.decode(found[name])
         return found
 
 
 def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
     """Return the cube with the statistics of the last step as variables."""
     for statistic in last.evidence.folds:
-        for name, (dims, meaning, given, _) in statistic.variables.items():
+        for name, (dims, meaning, given) in statistic.variables.items():
             if name in last.counts:
                 attributes = {"long_name": meaning}
                 variable = (names.FOLD, *dims), last.counts[name], attributes

@@ -22,7 +22,7 @@ from dsel import names
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.families.generic import collect_warnings
-from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
+from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, CHOICE
@@ -295,14 +295,8 @@ def _count_chosen(
         parts.append((tuple(each.job.split for each in same), whole))
     splits = tuple(sorted(fitted))
     models = ChosenModels(tuple(parts), splits, table.joined_token(0))
-    none = np.empty(0, np.int64)
-    nothing = Rows(context.X[:0])
     comparison = EachFold(
         folds,
-        tuple(
-            statistic.count_pair(nothing, none, none, each.counts[0]).shape
-            for statistic, each in folds.items()
-        ),
         duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
         n_queries=plan.n_queries,
         # Fixed by labeled rows: the pool must not decide where it is queried.
