@@ -147,7 +147,7 @@ def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
         return pool
     schema = joint_schema(deployed, location)
     columns = pool.columns or ()
-    if lacking := schema.lacking(columns):
+    if lacking := schema.missing_columns(columns):
         raise ValueError(
             f"{location!r} lacks the column {lacking[0]!r}, which a model was trained "
             f"on; it has {', '.join(columns[:20])}."

@@ -197,7 +197,7 @@ def command(
     X, y, rows, shown = table.X, table.y, None, None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
-    facts = list(table.facts)
+    facts = list(table.notes)
     X, y, unlabeled, words = _labeled_rows(
         X, y, labeled, target, has_pool=pool is not None
     )

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from dsel.runtime.clients import count_threads, current_worker
 
-SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
-IDLE_SECONDS: Final = 300.0  # after which nobody is likely to ask for a value again
+SPILL_SHARE = 0.7  # of a worker's memory limit; Dask's default for spilling
+IDLE_SECONDS: Final = 300.0  # an unused value is unlikely to be needed after this
 OWN: Final = "own-"
-"""What keys begin with whose values only the fits of one group of candidates need."""
+"""Prefix of the keys of values that only the fits of one group of candidates need."""
 
 
 class _Entry(NamedTuple):
@@ -25,23 +25,26 @@ class _Entry(NamedTuple):
 
 
 class ByteCache:
-    """A cache that drops the values that were not used for longest, or for a while."""
+    """A cache that drops the least recently used values, and idle ones in time."""
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
-        self.limit = limit  # of bytes, of a task's own work arrays, too
+        self.limit = limit  # in bytes; tasks also size their work arrays by it
         self.held = 0
         self._idle_seconds = idle_seconds
         self._entries: dict[str, _Entry] = {}  # the oldest use first
-        self._has_display = False
+        self._has_timer = False
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
     def get(self, key: str, make: Callable[[], Any], *, group: str = "") -> Any:
-        """Return what is stored under `key`, or make it and keep it if it fits.
+        """Return the value stored under `key`, or make it and keep it if it fits.
 
-        Values of one named group never push out each other: a scan over more than fits
-        keeps its first part instead of losing every part in turn.
+        Values of one named group never replace each other. A repeated scan over more
+        than fits then keeps its first part; by recency alone it would lose every part
+        just before it is needed again.
         """
+        # One lock for each key: two threads never make the same value, and makers of
+        # different values do not wait for each other.
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
@@ -61,13 +64,13 @@ class ByteCache:
             self._drop(keys)
 
     def _keep(self, key: str, entry: _Entry) -> None:
-        missing, others = self.held + entry.nbytes - self.limit, []
-        for other, held in self._entries.items():
-            if missing > 0 and not (entry.group and held.group == entry.group):
-                others.append(other)
-                missing -= held.nbytes
+        missing, victims = self.held + entry.nbytes - self.limit, []
+        for other_key, other in self._entries.items():
+            if missing > 0 and not (entry.group and other.group == entry.group):
+                victims.append(other_key)
+                missing -= other.nbytes
         if missing <= 0:
-            self._drop(others)
+            self._drop(victims)
             self._entries[key] = entry
             self.held += entry.nbytes
             self._watch()
@@ -79,17 +82,17 @@ class ByteCache:
 
     def _watch(self) -> None:
         """Start a timer that drops unused values, as long as the cache holds any."""
-        if self._idle_seconds is not None and self._entries and not self._has_display:
+        if self._idle_seconds is not None and self._entries and not self._has_timer:
             timer = threading.Timer(self._idle_seconds, self._drop_idle)
             timer.daemon = True
             timer.start()
-            self._has_display = True
+            self._has_timer = True
 
     def _drop_idle(self) -> None:
         latest = time.monotonic() - (self._idle_seconds or 0.0)
         with self._lock:
             self._drop([k for k, e in self._entries.items() if e.used <= latest])
-            self._has_display = False
+            self._has_timer = False
             self._watch()
 
 
@@ -101,7 +104,7 @@ class LastUse:
         self.own_keys: set[str] = set()
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what is stored under `key`, or make it; see `ByteCache.get`."""
+        """Return the value stored under `key`, or make it; see `ByteCache.get`."""
         if key.startswith(OWN):
             self.own_keys.add(key)
         return self.cache.get(key, make)
@@ -134,21 +137,21 @@ def process_cache() -> ByteCache:
     """Return this process's cache: a share of its memory for each task thread."""
     limit, held, n_threads = _memory()
     left = limit - held
-    # Half of what the process may use, less what it holds. Where little is left of that
-    # half, it is half of what is left until Dask would write results to disk, or an
-    # eighth of all that is left: the rest is for code, models and blocks.
+    # Half of the limit, minus the memory in use. If little of that half is left, half
+    # of what remains before Dask spills to disk, or an eighth of all that remains: the
+    # rest is for code, models and blocks.
     share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
     return ByteCache(share // n_threads, idle_seconds=IDLE_SECONDS)
 
 
 def spare_memory() -> int:
-    """Return the bytes that each task of this process may still take, now."""
+    """Return the bytes that each task of this process may still allocate now."""
     limit, held, n_threads = _memory()
     return max(limit - held, 0) // n_threads
 
 
 def _memory() -> tuple[int, int, int]:
-    """Return the bytes that this process may use and that it holds, and its threads."""
+    """Return the memory limit and use of this process in bytes, and its threads."""
     held, machine = int(psutil.Process().memory_info().rss), psutil.virtual_memory()
     worker = current_worker()
     if worker is None:

@@ -1,7 +1,8 @@
 """Rows in memory: arrays, CSR matrices, and data frames (held as pandas frames).
 
-Labeled rows decide in which library, names and types an estimator gets rows. Blocks of
-a pool are cut first and converted then, where they are needed.
+Estimators get all rows in the library, with the names and in the types of the labeled
+rows. Blocks of a pool are converted to these after they are cut, in the task that needs
+them.
 """
 
 from collections import Counter
@@ -41,9 +42,9 @@ _KINDS: Final = {
     "timedelta": "duration",
     "time": "time of day",
 }
-"""Of what pandas infers from values; any other kind has pandas' own name."""
+"""Kind of values by pandas' name for it; other kinds keep pandas' name."""
 _ARE_DEEP: Final = int(pd.__version__.split(".")[0]) < 3
-"""Whether a copy that may be written to copies values; pandas 3 does so on a write."""
+"""Whether this pandas copies values at once; pandas 3 copies on the first write."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class Column:
 
     name: str
     kind: str
-    """What its values are, such as text; of categories what each of them is."""
+    """Kind of its values, such as text; for categories the kind of each category."""
     dtype: str
-    """Type as pandas writes it, categories included."""
+    """Type as pandas prints it, with the categories."""
 
     @property
     def is_number(self) -> bool:
@@ -84,7 +85,7 @@ class FrameSchema:
     empty: Any
     """The data frame without its rows, in its own library."""
     columns: tuple[Column, ...]
-    """Names and types; objects are known by the rows that there were."""
+    """Names and types; the kind of Python objects comes from the original rows."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,15 +107,15 @@ class FrameSchema:
         """The common type of all columns: object unless all are numeric."""
         if not self.is_numeric or not self.columns:
             return np.dtype(object)
-        with suppress(TypeError):  # of pandas' own types
-            found = np.result_type(*(np.dtype(each.dtype) for each in self.columns))
-            if found.kind in NUMERIC:
-                return found
+        with suppress(TypeError):  # numpy does not know pandas' extension types
+            dtype = np.result_type(*(np.dtype(c.dtype) for c in self.columns))
+            if dtype.kind in NUMERIC:
+                return dtype
         return np.dtype(np.float64)
 
     @property
     def row_nbytes(self) -> int:
-        """About how many bytes a row takes; a text counts as some dozen letters."""
+        """Approximate bytes of a row; a text counts as some dozen letters."""
         return sum(8 if each.is_number else 32 for each in self.columns)
 
     def with_columns(self, names: Sequence[str]) -> "FrameSchema":
@@ -130,7 +131,7 @@ class Frame:
 
     given: pd.DataFrame
     schema: FrameSchema
-    """Of the data frame that it is like."""
+    """Schema of the original data frame."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"given": self.given, "schema": self.schema}  # the rest is made again
@@ -163,22 +164,22 @@ class Frame:
             return self.given
         rows = nw.from_native(self.given.reset_index(drop=True), eager_only=True)
         if nw.from_native(like, eager_only=True).implementation.is_polars():
-            found = rows.to_polars()
-            cast = found.cast(dict(like.schema), strict=False)
-            # A number that a type of whole ones does not hold stays as it is.
-            kept = [
-                found[name]
+            original = rows.to_polars()
+            cast = original.cast(dict(like.schema), strict=False)
+            # A column with a number that an integer type cannot hold keeps its type.
+            uncast = [
+                original[name]
                 for name, dtype in like.schema.items()
                 if dtype.is_integer()
-                and found[name].dtype.is_numeric()  # not nothing but missing values
-                and cast[name].ne_missing(found[name]).any()
+                and original[name].dtype.is_numeric()  # it has values at all
+                and cast[name].ne_missing(original[name]).any()
             ]
-            return cast.with_columns(kept)
+            return cast.with_columns(uncast)
         import pyarrow as pa
 
         table = rows.to_arrow()
         for place, field in enumerate(like.schema):
-            with suppress(pa.ArrowInvalid):  # the same holds here
+            with suppress(pa.ArrowInvalid):  # such a column keeps its type here, too
                 values = table[field.name].cast(field.type)
                 table = table.set_column(place, field.name, values)
         return table
@@ -197,8 +198,8 @@ class Frame:
                     f"(OneHotEncoder(handle_unknown='ignore'), [{column.name!r}]), "
                     f"remainder='passthrough'), estimator)."
                 )
-        found: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
-        return found
+        array: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
+        return array
 
     @property
     def float_columns(self) -> NDArray[np.float64]:
@@ -209,32 +210,33 @@ class Frame:
     @cached_property
     def encoded(self) -> NDArray[np.float64]:
         """The rows as float64; values that are not numeric are hashes in [0, 1)."""
-        # As an estimator gets them, rounded and in its units of time.
-        given = nw.from_native(self.native, eager_only=True).to_pandas()
-        found = [
-            numbers_of(given[column.name], np.dtype(np.float64))
+        # The rows as an estimator gets them, with its rounding and its units of time.
+        rows = nw.from_native(self.native, eager_only=True).to_pandas()
+        columns = [
+            numbers_of(rows[column.name], np.dtype(np.float64))
             if column.is_number
-            else _hashed_or_time(given[column.name])
-            for column in columns_of(given)
+            else _encode_column(rows[column.name])
+            for column in columns_of(rows)
         ]
-        return np.column_stack(found) if found else np.empty(self.shape)
+        return np.column_stack(columns) if columns else np.empty(self.shape)
 
 
 def has_named_columns(rows: Any) -> bool:
-    """Whether rows are a data frame whose columns scikit-learn finds by name.
+    """Return whether rows are a data frame whose columns scikit-learn finds by name.
 
-    Others are matrices: names that are no texts, or twice there; sparse columns.
+    Other frames count as matrices: those with duplicate names or names that are not
+    strings, and those with sparse columns.
     """
     if not isinstance(rows, pd.DataFrame):
-        found = nw.from_native(rows, eager_only=True, pass_through=True)
-        return isinstance(found, nw.DataFrame)
+        frame = nw.from_native(rows, eager_only=True, pass_through=True)
+        return isinstance(frame, nw.DataFrame)
     are_names = all(isinstance(name, str) for name in rows.columns)
-    are_sparse = any(isinstance(each, pd.SparseDtype) for each in rows.dtypes)
+    are_sparse = any(isinstance(dtype, pd.SparseDtype) for dtype in rows.dtypes)
     return are_names and rows.columns.is_unique and not are_sparse
 
 
 def frame_of(rows: Any) -> Frame:
-    """Return a data frame of any library."""
+    """Return a data frame of any library as a `Frame`."""
     frame = nw.from_native(rows, eager_only=True)
     given = frame.to_pandas()
     return Frame(given, FrameSchema(frame.head(0).to_native(), columns_of(given)))
@@ -243,8 +245,8 @@ def frame_of(rows: Any) -> Frame:
 def frame_like(rows: Any, schema: FrameSchema) -> Frame:
     """Return a pandas frame, or numbers, with the names and types of another frame.
 
-    A number goes into another type only where that holds it (floats round to floats), a
-    value that is no declared category becomes a missing one.
+    A number is cast only to a type that holds it (floats are rounded to floats). A
+    value that is not among the declared categories becomes a missing value.
     """
     names, like = list(schema.names), schema.empty
     if not isinstance(rows, pd.DataFrame):
@@ -265,7 +267,8 @@ def native(rows: Any) -> Any:
 
 def read_only_rows(rows: Any) -> Any:
     """Return rows as estimators get them, read-only where other tasks share them."""
-    # One that works in place, as StandardScaler(copy=False), makes a copy or fails.
+    # An estimator that works in place, such as StandardScaler(copy=False), then makes a
+    # copy or fails, and cannot change rows that other tasks read.
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
         # Copied values: scikit-learn asks numpy for a frame's own memory and writes
@@ -274,7 +277,7 @@ def read_only_rows(rows: Any) -> Any:
     if sparse.issparse(rows) and rows.format == "csr":
         parts = rows.data, rows.indices, rows.indptr
         rows = type(rows)(parts, shape=rows.shape, copy=False)
-        if not rows.has_sorted_indices:  # of words, say; an SVC sorts in place
+        if not rows.has_sorted_indices:  # an SVC would sort them in place
             rows = rows.sorted_indices()
         rows.data = rows.data.view()
         rows.data.flags.writeable = False
@@ -290,14 +293,14 @@ def numbers(rows: Any) -> Any:
 
 
 def encode_rows(rows: Any) -> Any:
-    """Return rows such that equal ones are equal numbers; see `Frame.encoded`."""
+    """Return rows as numbers, such that equal rows are equal; see `Frame.encoded`."""
     return rows.encoded if isinstance(rows, Frame) else rows
 
 
 def take_rows(rows: Any, which: Any) -> Any:
     """Return the rows of a table that a slice, row numbers or a mask select."""
     if isinstance(rows, pd.DataFrame):
-        # All rows in their order are no copy in pandas 3, and an estimator that works
+        # In pandas 3 a selection of all rows is not a copy, and an estimator that works
         # in place would write into the caller's frame.
         is_view = isinstance(which, slice)  # `read_only_rows` copies what is predicted
         return rows.iloc[which].copy(deep=_ARE_DEEP or not is_view)
@@ -312,7 +315,7 @@ def copy_rows(rows: Any) -> Any:
 
 
 def table_nbytes(rows: Any) -> int:
-    """Return about how many bytes rows take in memory."""
+    """Return the approximate bytes of rows in memory."""
     if isinstance(rows, pd.DataFrame):
         return int(rows.memory_usage(index=False).sum())
     parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
@@ -369,7 +372,7 @@ def merge_entries(rows: Any) -> Any:
     if not sparse.issparse(rows):
         return rows
     matrix = rows.tocsr()
-    # Many a learner takes indices of 32 bits only, as scipy makes them where they do.
+    # Many learners accept only indices of 32 bits, which scipy uses where they suffice.
     small = sparse.get_index_dtype(maxval=max(matrix.nnz, *matrix.shape))
     if matrix.indices.dtype != small:
         parts = matrix.data, matrix.indices.astype(small), matrix.indptr.astype(small)
@@ -389,14 +392,14 @@ def check_finite(
 ) -> None:
     """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
     if isinstance(X, Frame):
-        names = [each.name for each in X.schema.columns if each.kind == NUMBER]
+        names = [column.name for column in X.schema.columns if column.kind == NUMBER]
         X = X.float_columns
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
         return
     with np.errstate(all="ignore"):
-        # A sum of squares is several times faster than a look at each value, and is
-        # finite only if they all are; it may overflow, so a bad one proves nothing.
+        # A sum of squares is several times faster than a test of each value, and finite
+        # only if all values are. It may overflow, so an infinite sum proves nothing.
         flat = values.reshape(-1)
         if np.isfinite(np.dot(flat, flat)):
             return
@@ -421,12 +424,12 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     if column.dtype == dtype:
         return column
     if isinstance(dtype, pd.CategoricalDtype):
-        # By value: pandas will refuse values that are none of them.
+        # By codes, because pandas' `astype` will refuse values outside the categories.
         codes = dtype.categories.get_indexer(np.asarray(column))
-        found = pd.Categorical.from_codes(codes, dtype=dtype)
-        return pd.Series(found, index=column.index, copy=False)
+        values = pd.Categorical.from_codes(codes, dtype=dtype)
+        return pd.Series(values, index=column.index, copy=False)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
-        # Numpy has no missing number of this type, and takes None for false.
+        # Numpy has no missing value of these types, and would turn None into False.
         return column if dtype.kind == "b" else column.astype(float)
     if is_numeric_dtype(column.dtype) and is_numeric_dtype(dtype):
         wide, narrow = (getattr(d, "numpy_dtype", d) for d in (dtype, column.dtype))
@@ -436,13 +439,14 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     return column.astype(dtype)
 
 
-def _hashed_or_time(column: pd.Series) -> NDArray[np.float64]:
+def _encode_column(column: pd.Series) -> NDArray[np.float64]:
+    """Return times as numbers, and other values as hashes in [0, 1); NaN if missing."""
     if column.dtype.kind in "mM":
         return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(float))
     objects = column.to_numpy(dtype=object)
     try:
         hashes = pd.util.hash_array(objects, categorize=False)
-    except (TypeError, ValueError):  # of several types, or lists
+    except (TypeError, ValueError):  # values of several types, or lists
         texts = np.array(list(map(repr, objects)), dtype=object)
         hashes = pd.util.hash_array(texts, categorize=False)
     return np.where(column.isna(), np.nan, (hashes >> np.uint64(12)) / 2.0**52)

@@ -1,8 +1,8 @@
 """Rows that come in groups: customers, patients, documents.
 
 Rows of one group are not independent, but groups are. So folds are made of whole
-groups, and what bounds a loss counts one row of each group, drawn before anything is
-looked at: these rows are independent draws of a random row of a new group.
+groups, and bounds count one row of each group, drawn before the data are looked at:
+these rows are independent draws of a random row of a new group.
 """
 
 import datetime as dt
@@ -25,7 +25,7 @@ from dsel.data.row_random import GROUP_STREAM, row_random
 from dsel.data.splits import random_folds
 
 LARGE: Final = 0.5
-"""The share of all rows from which on a group is worth a caveat."""
+"""Part of all rows above which a single group gets a caveat."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class RowGroups:
     """The group of each labeled row."""
 
     keys: NDArray[Any]
-    """The key of each group, (n_groups,), sorted: the order of rows changes none."""
+    """Key of each group, (n_groups,), sorted, whatever the order of rows is."""
     codes: Integers
-    """The group of each row, (n_rows,): a place in `keys`."""
+    """Group of each row, (n_rows,), as an index into `keys`."""
 
     @property
     def n_groups(self) -> int:
@@ -49,22 +49,22 @@ class RowGroups:
 
     @cached_property
     def by_row(self) -> NDArray[Any]:
-        """The key of each row, (n_rows,)."""
+        """Key of each row, (n_rows,)."""
         return np.asarray(self.keys[self.codes])
 
     @property
     def token(self) -> str:
-        """A hash of what says which rows are of one group."""
+        """Hash of the assignment of rows to groups."""
         return content_hash(self.codes)
 
     def folds(self, n_folds: int, *, seed: int) -> Integers:
-        """Return each row's fold, (n_rows,); folds are of whole groups at random."""
+        """Return the random fold of each row, (n_rows,); groups are never divided."""
         return random_folds(self.n_groups, n_folds, seed=seed)[self.codes]
 
     def draw_rows(self, seed: int) -> Bools:
-        """Return where one row of each group stands, drawn at random, (n_rows,).
+        """Return a mask of one random row of each group, (n_rows,).
 
-        Which row it is depends on the seed, on the groups and on the places of rows.
+        It depends on the seed, on the groups and on the order of rows.
         """
         order = np.lexsort((row_random(seed, GROUP_STREAM, 0, self.n_rows), self.codes))
         first = np.unique(self.codes[order], return_index=True)[1]
@@ -73,22 +73,22 @@ class RowGroups:
         return is_drawn
 
     def caveats(self) -> list[str]:
-        """Return what makes a bound doubtful or large, though it holds."""
+        """Return caveats about groups that make a bound doubtful or large."""
         sizes = np.bincount(self.codes)
         largest = int(sizes.argmax())
-        found = self._near_equal_keys()
+        caveats = self._near_equal_keys()
         if self.n_groups < 2 or sizes[largest] < LARGE * self.n_rows:
-            return found
+            return caveats
         key = show(as_plain(self.keys[largest]))
         return [
-            *found,
+            *caveats,
             f"group {key} has {sizes[largest]:,} of {self.n_rows:,} labeled rows: "
             f"models that are trained without it have seen few rows, and in the bound "
             f"it counts as one group of {self.n_groups:,}",
         ]
 
     def _near_equal_keys(self) -> list[str]:
-        """Return a line if keys are texts that differ by case or blanks alone."""
+        """Return a caveat if two keys are texts that differ only by case or blanks."""
         by_text: dict[str, str] = {}
         for key in self.keys.tolist():
             if isinstance(key, str):
@@ -103,14 +103,14 @@ class RowGroups:
 
 
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
-    """Return rows and keys; a column that `groups` names is no feature any more.
+    """Return rows and keys; if `groups` names a column, it is removed from the rows.
 
     Raises ValueError where there is no such column.
     """
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
     columns = _column_names(X)
-    # pandas has columns whose names are numbers; no other scalar means anything here.
+    # Names of pandas columns may be numbers; other scalars are not names.
     is_name = isinstance(groups, str) or (
         isinstance(groups, Integral) and groups in (columns or ())
     )
@@ -134,7 +134,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    """Return the names of a data frame's columns; None of what is none."""
+    """Return the names of a data frame's columns; None for other objects."""
     if isinstance(X, pd.DataFrame):
         return list(X.columns)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -158,9 +158,9 @@ def _check_no_names(columns: list[Any] | None, groups: Any) -> None:
 
 
 def without_column(X: Any, name: str | int) -> Any:
-    """Return a data frame without a column, or as it is where it has none of the name.
+    """Return a data frame without a column, or unchanged if it has no such column.
 
-    A frame to be predicted may have the column of the groups, and need not.
+    New rows to predict may or may not have the column of the groups.
     """
     if isinstance(X, pd.DataFrame):
         return X.drop(columns=[name], errors="ignore")
@@ -171,7 +171,7 @@ def without_column(X: Any, name: str | int) -> Any:
 
 
 def row_groups(groups: Any, n_rows: int) -> RowGroups:
-    """Check the keys of rows, which are of one type, and number the groups.
+    """Check the keys of rows, which must be of one type, and number the groups.
 
     Raises TypeError or ValueError that names `groups`.
     """
@@ -182,13 +182,13 @@ def row_groups(groups: Any, n_rows: int) -> RowGroups:
             f"`groups` must hold one key for each of the {n_rows:,} labeled rows, got "
             f"{what}; of several columns make one key, such as a tuple of their values."
         )
-    lacks = pd.isna(keys)
+    is_missing = pd.isna(keys)
     if keys.dtype.kind == "O":
         for row, key in enumerate(keys.tolist()):
             if isinstance(key, tuple):
-                lacks[row] = any(pd.isna(part) is True for part in key)
-    if lacks.any():
-        row = int(np.argmax(lacks))
+                is_missing[row] = any(pd.isna(part) is True for part in key)
+    if is_missing.any():
+        row = int(np.argmax(is_missing))
         raise ValueError(
             f"`groups` must hold a key for every labeled row, but that of row {row} is "
             f"missing ({keys[row]}); give such a row a group of its own, or leave it "
@@ -196,23 +196,24 @@ def row_groups(groups: Any, n_rows: int) -> RowGroups:
         )
     _check_types(keys)
     is_categorical = isinstance(getattr(groups, "dtype", None), pd.CategoricalDtype)
-    codes, found = pd.factorize(keys)
+    codes, distinct = pd.factorize(keys)
     try:
-        order = np.array(sorted(range(len(found)), key=found.tolist().__getitem__))
+        values = distinct.tolist()
+        order = np.array(sorted(range(len(values)), key=values.__getitem__))
     except TypeError as error:  # tuples of several types
-        raise _of_several_types(found[0], found[-1]) from error
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    numbered = RowGroups(np.asarray(found)[order], place[codes])
+        raise _several_types_error(distinct[0], distinct[-1]) from error
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    row_groups = RowGroups(np.asarray(distinct)[order], rank[codes])
     marks = EMPTY if is_categorical else (*EMPTY, *MISSING)
-    for key in numbered.keys.tolist():
+    for key in row_groups.keys.tolist():
         if isinstance(key, str) and key.strip() in marks:
             raise ValueError(
                 f"`groups` holds {show(key)}, as a missing key is written; give such "
-                f"rows groups of their own, or leave them out. Where it is a group, "
-                f"name it otherwise."
+                f"rows groups of their own, or leave them out. If it is a group, "
+                f"rename it."
             )
-    return numbered
+    return row_groups
 
 
 def _as_keys(groups: Any) -> NDArray[Any]:
@@ -223,30 +224,31 @@ def _as_keys(groups: Any) -> NDArray[Any]:
             f"column of a data frame `X`, got {show(groups)}."
         )
     groups = fill_masked(groups, "`groups`")
-    is_array = isinstance(getattr(groups, "ndim", None), int)  # a bag of Dask is none
+    is_array = isinstance(getattr(groups, "ndim", None), int)  # a Dask bag is not
     if is_array and hasattr(groups, "dask") and hasattr(groups, "compute"):
         groups = groups.compute()
     if isinstance(groups, list | tuple) and not any(
         isinstance(key, list | np.ndarray) for key in groups
     ):
-        keys = np.empty(len(groups), dtype=object)  # numpy would make texts of some
+        keys = np.empty(len(groups), dtype=object)  # numpy would turn some into strings
         keys[:] = groups
         return keys
     if isinstance(getattr(groups, "dtype", None), pd.api.extensions.ExtensionDtype):
         groups = pd.Series(groups).astype(object).to_numpy()  # values, not categories
-    found = as_array(groups, "groups")
-    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+    array = as_array(groups, "groups")
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _check_types(keys: NDArray[Any]) -> None:
-    """Raise TypeError where keys are not of one type, or cannot be told apart."""
+    """Raise TypeError where keys are of several types, or cannot be compared."""
     if keys.dtype.kind in "biufUSmM":
         return
     first = keys.tolist()[0]
     kinds = (Number, str, dt.date, type(first))
-    kind = next(each for each in kinds if isinstance(first, each))
+    kind = next(base for base in kinds if isinstance(first, base))
     for key in keys.tolist():
-        # Sets have no order, by which groups are numbered, and records no one type.
+        # Groups are numbered in the order of their keys, which sets do not have;
+        # records may have fields of several types.
         is_other = not isinstance(key, Hashable) or isinstance(key, frozenset)
         if is_other or keys.dtype.kind != "O":
             raise TypeError(
@@ -254,10 +256,10 @@ def _check_types(keys: NDArray[Any]) -> None:
                 f"these, got {show(key)} ({type(key).__name__}); make texts of them."
             )
         if not isinstance(key, kind):
-            raise _of_several_types(first, key)
+            raise _several_types_error(first, key)
 
 
-def _of_several_types(one: Any, other: object) -> TypeError:
+def _several_types_error(one: Any, other: object) -> TypeError:
     return TypeError(
         f"`groups` must hold keys of one type, got {show(one)} and {show(other)}; make "
         f"texts of them."

@@ -1,9 +1,10 @@
 """Texts and hashes that identify values, the same in every process.
 
-Stores find counts again by them. Two values that differ in anything must differ here;
-that equal values may differ too costs counting again and no more. Dask's `tokenize`
-tells an own class of a script from itself in the next run, and an edited function of
-an imported module not at all: code is told here by what it does.
+Stores look up counts by them. Values that differ in any way must have different texts;
+equal values may have different texts, which only costs counting again. Dask's
+`tokenize` is no substitute: it gives a class of a script another token in each run, and
+an edited function of an imported module the same one. Here code is identified by its
+content.
 """
 
 import sys
@@ -26,7 +27,7 @@ from dsel.data.row_random import row_random
 from dsel.runtime.versions import PACKAGES
 
 NEVER_AGAIN: Final = "of this plan only"
-"""Stands in the text of what cannot be pickled: no other plan has it."""
+"""Text of a value that cannot be pickled; no other plan has the same text."""
 
 _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
@@ -42,35 +43,35 @@ _OF_CLASSES: Final = frozenset(
         "__slotnames__",
     }
 )
-"""Entries of a class that say nothing of what it does; pickling adds the last one."""
+"""Entries of a class that do not affect what it does; pickling adds the last one."""
 _OF_CODE: Final = (
     *("code", "consts", "names", "varnames", "freevars", "cellvars", "argcount"),
     *("posonlyargcount", "kwonlyargcount", "flags", "exceptiontable"),
 )
-"""Attributes of code that tell what it does, without where it stands."""
+"""Attributes of code objects that affect what they do, without file and line."""
 _STDLIB: Final = sysconfig.get_path("stdlib")
 _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
-"""Attributes that estimators keep when they are cloned, beside their parameters."""
+"""Attributes that clones of estimators keep in addition to their parameters."""
 
 
 def exact_text(value: Any) -> str:
     """Return a text of a value that differs between 1, 1.0 and "1"."""
     try:
         return _digest(value, {}).hex()
-    except Exception:  # whatever a class of the user's raises where it is pickled
+    except Exception:  # pickling runs the user's code, which may raise anything
         return f"{NEVER_AGAIN} {uuid.uuid4().hex}"
 
 
 def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
-    """Return the hash of a value and all that it holds; cycles are allowed.
+    """Return the hash of a value and everything that it contains; cycles are allowed.
 
-    What cloudpickle would send will not do: it depends on the order of sets, on which
-    equal constants are one object, and holds file names and line numbers.
+    A hash of the pickle would not do: pickles depend on the order of sets and on which
+    equal constants are one object, and contain file names and line numbers.
     """
     if type(value) not in _CONSTANTS:
         if id(value) in seen:
             return b"met before, number %d" % seen[id(value)][0]
-        # It is kept, so that no other object gets its number.
+        # Keeping the value prevents that a new object gets the same id.
         seen[id(value)] = len(seen), value
     kind, parts = _parts(value)
     digest = blake2b(kind.encode(errors="surrogatepass"), digest_size=16)
@@ -80,7 +81,7 @@ def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
 
 
 def _parts(value: Any) -> tuple[str, Iterable[Any]]:
-    """Return a text that identifies a value, and the values that it holds."""
+    """Return a text that identifies a value without its parts, and these parts."""
     if isinstance(value, np.generic) and value.dtype.kind in "biufcSU":
         item = value.item()
         value = item if type(item) in _SCALARS else value
@@ -91,9 +92,9 @@ def _parts(value: Any) -> tuple[str, Iterable[Any]]:
         return f"{kind.__name__} {len(value)}", value
     if kind is dict:
         items = sorted(value.items(), key=lambda item: _digest(item[0], {}))
-        return f"dict {len(value)}", [each for item in items for each in item]
+        return f"dict {len(value)}", [part for item in items for part in item]
     if kind in (set, frozenset):
-        return kind.__name__, sorted(_digest(each, {}) for each in value)
+        return kind.__name__, sorted(_digest(member, {}) for member in value)
     if kind in (np.ndarray, np.memmap) and value.dtype.kind in "biufcSUM":
         return f"array {value.shape}", (value.dtype.str, content_hash(value))
     if kind is CodeType:
@@ -104,22 +105,23 @@ def _parts(value: Any) -> tuple[str, Iterable[Any]]:
         return _parts_of_code(value)
     if hasattr(kind, "get_params"):
         clones = getattr(kind, "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
-        # A frozen one, which clones in its own way, keeps what it has learned.
+        # Frozen estimators have another clone method and keep their fitted state, so
+        # their parameters do not identify them.
         if clones is BaseEstimator.__sklearn_clone__:
             added = [getattr(value, name, None) or None for name in _ADDED_LATER]
             return "estimator", (kind, value.get_params(deep=False), added)
     reducer = cloudpickle.Pickler.dispatch_table.get(kind)
-    found = value.__reduce_ex__(4) if reducer is None else reducer(value)
-    if isinstance(found, str):
-        return f"global {getattr(value, '__module__', '')}.{found}", ()
-    builder, arguments, *more = found
+    reduced = value.__reduce_ex__(4) if reducer is None else reducer(value)
+    if isinstance(reduced, str):
+        return f"global {getattr(value, '__module__', '')}.{reduced}", ()
+    builder, arguments, *more = reduced
     state, items, pairs = (*more[:3], None, None, None)[:3]
     parts = (builder, arguments, state, list(items or ()), list(pairs or ()))
     return f"object of {kind.__qualname__}", parts
 
 
 def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
-    """Identify a class, function or module: the user's by its code, others by name."""
+    """Identify a class, function or module: the user's by content, others by name."""
     name = str(getattr(value, "__module__", None) or value.__name__)
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
     file = Path(getattr(module, "__file__", None) or "")
@@ -128,22 +130,22 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
     )
     is_own = bool(file.name) and not is_installed
     if isinstance(value, ModuleType):
-        told = value.__name__
+        full_name = value.__name__
         if is_own:
-            return f"module {told}", (file.read_bytes(),)
+            return f"module {full_name}", (file.read_bytes(),)
     else:
-        told = f"{name}.{value.__qualname__}"
+        full_name = f"{name}.{value.__qualname__}"
         is_own |= name == "__main__" or "<" in value.__qualname__ or module is None
     if not is_own:
-        # Versions of what decides results are in every store.
+        # The versions of these packages are recorded in every store.
         package = name.partition(".")[0]
         if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
-            return f"import {told}", ()
+            return f"import {full_name}", ()
         version = getattr(sys.modules.get(package), "__version__", "")
-        return f"import {told} {version}", ()
+        return f"import {full_name} {version}", ()
     if isinstance(value, type):
-        held = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
-        return f"class {told}", (value.__bases__, held)
+        members = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
+        return f"class {full_name}", (value.__bases__, members)
     return "function", (
         value.__code__,
         value.__defaults__,
@@ -154,17 +156,17 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
 
 
 def _globals_of(code: CodeType, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the global names that a function reads, with their values."""
-    found = {name: known[name] for name in code.co_names if name in known}
+    """Return the global names that a function uses, with their values."""
+    used = {name: known[name] for name in code.co_names if name in known}
     for inner in code.co_consts:
         if type(inner) is CodeType:
-            found |= _globals_of(inner, known)
-    return found
+            used |= _globals_of(inner, known)
+    return used
 
 
 def content_hash(*tables: Any) -> str:
     """Return a hash of the values of arrays, CSR or frames, in their order."""
-    digest = sha256()  # with the processor's help twice as fast as blake2b
+    digest = sha256()  # hardware support makes it twice as fast as blake2b
     for table in tables:
         if isinstance(table, Frame):
             digest.update(table.schema.text.encode())
@@ -184,15 +186,16 @@ def row_hashes(X: Any) -> NDArray[np.uint64]:
     """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
     factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
     values = X.data if sparse.issparse(X) else X
-    # Small whole numbers as floats differ in few, high bits: unmixed, products modulo
-    # 2**64 would keep only those. Zero stays zero.
+    # Small integers as floats differ only in a few high bits, of which products modulo
+    # 2**64 would lose most, so bits are mixed first. Zero stays zero, as sparse rows
+    # need.
     bits = values.view(np.dtype(f"u{values.dtype.itemsize}")).astype(np.uint64)
     bits *= _MIX
     bits ^= bits >> np.uint64(32)
     if not sparse.issparse(X):
         dense: NDArray[np.uint64] = bits @ factors
         return dense
-    # Unsigned sums wrap, so differences of running sums are right.
+    # Unsigned sums wrap around, so differences of running sums are exact.
     sums = np.cumsum(bits * factors[X.indices], dtype=np.uint64)
     running = np.append(np.uint64(0), sums)
     hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]

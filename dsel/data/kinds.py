@@ -1,7 +1,7 @@
 """Kinds of the columns of a text table, by strict rules over whole columns.
 
-A column has a kind only where every value that is no gap follows the rule of that kind.
-Values are Arrow strings without blanks around them; an empty cell is null.
+A column has a kind only if every value that is not a gap follows the rule of that kind.
+Values are Arrow strings without surrounding blanks; an empty cell is null.
 """
 
 import re
@@ -28,18 +28,18 @@ GAP_WORDS: Final = (
     ".",
     "#N/A",
 )
-"""What stands for a gap in columns of numbers, truth values and dates, as the empty
-cell does. In columns of text these are values."""
+"""Words for a missing value in columns of numbers, truth values and dates, like the
+empty cell. In columns of text they are values."""
 TRUTH_PAIRS: Final = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"))
 """Words of truth values in any case, the true one first."""
 LARGEST_EXACT: Final = 2**53
-"""Beyond it float64 does not hold every whole number."""
+"""Largest integer up to which float64 holds every integer."""
 
 # RE2 has no look-ahead, so leading zeros are excluded by the alternatives.
 NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 COMMA_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*),[0-9]+(?:[eE][+-]?[0-9]+)?$"
 WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
-# Up to 15 digits survive the way through float64; zeros at the end do not.
+# Up to 15 digits survive conversion to float64 and back; trailing zeros do not.
 SHORT_DECIMAL: Final = r"^-?(?:0|[1-9][0-9]{0,7})\.(?:0|[0-9]{0,6}[1-9])$"
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
@@ -90,9 +90,10 @@ class Bad(NamedTuple):
 
 
 def trim(values: pa.Array) -> pa.Array:
-    """Return texts without blanks around them; empty ones become null."""
-    # The trimming of Unicode takes twelve times as long, and few columns need it.
-    # It is decided by value, so that no row depends on the batch that it comes in.
+    """Return texts without surrounding blanks; empty texts become null."""
+    # Trimming Unicode takes twelve times as long, and few columns need it. If a batch
+    # does, all its values are trimmed so, which changes no ASCII value: the result of a
+    # row does not depend on its batch.
     trimmed = pc.ascii_trim_whitespace(values)
     if not pc.all(pc.string_is_ascii(trimmed), min_count=0).as_py():
         trimmed = pc.utf8_trim_whitespace(trimmed)
@@ -123,7 +124,7 @@ def is_gap_word(values: pa.Array) -> pa.Array:
 
 def parse_times(values: pa.Array, *, zoned: bool) -> pa.Array:
     """Return texts of the right form as timestamps, or raise ArrowInvalid."""
-    # Arrow takes no blank before a zone, as R and Python's str() write none, but SQL.
+    # Arrow accepts no blank before a zone, but SQL databases write one.
     texts = pc.replace_substring_regex(values, r" ([Z+-])", r"\1") if zoned else values
     return pc.cast(texts, pa.timestamp("us", "UTC" if zoned else None))
 
@@ -136,20 +137,20 @@ def parse_numbers(values: pa.Array, decimal: str = ".") -> pa.Array:
 
 
 class ColumnScan:
-    """Counts of the forms of values of a column after some batches; see `kind`.
+    """Counts of the forms of the values of a column; see `kind`.
 
-    One is filled batch by batch, so that a table of any size takes one pass. Nothing is
-    decided before the last batch: codes may change late.
+    Values are added batch by batch, so that a table of any size takes one pass. The
+    kind is decided after the last batch: a single value at the end may change it.
     """
 
     def __init__(self) -> None:
         self.n_rows = 0
         self.n_empty = 0
         self.gap_words: Counter[str] = Counter()
-        self.n_numbers = 0  # with a point or none
+        self.n_numbers = 0  # with or without a decimal point
         self.n_with_point = 0
         self.n_commas = 0  # decimal commas
-        self.n_exact = 0  # numbers that come back as they were written
+        self.n_exact = 0  # numbers that are written back as they were
         self.n_whole = 0
         self.n_too_large = 0
         self.n_like_numbers = 0
@@ -171,14 +172,14 @@ class ColumnScan:
         return self.n_rows - self.n_empty - sum(self.gap_words.values())
 
     def add(self, values: pa.Array) -> None:
-        """Count some values, which are trimmed, with empty cells as null."""
+        """Count values, which are trimmed, with empty cells as null."""
         self.n_rows += len(values)
         self.n_empty += values.null_count
         known = values
         if values.null_count:
             known, self.is_running = values.drop_null(), False
-        # Patterns cost most of a pass, so the one that fitted before comes first, and
-        # columns without numbers are looked at by their different values.
+        # Matching patterns takes most of a pass. So the pattern that matched last comes
+        # first, and in columns without numbers only distinct values are matched.
         if not self._is_text:
             for pattern in (self._likely, SHORT_DECIMAL, WHOLE):
                 if not len(known):
@@ -205,8 +206,8 @@ class ColumnScan:
         if _any(is_number):
             self._add_numbers(values.filter(is_number), counts.filter(is_number))
         if not _all(is_number):
-            others = pc.invert(is_number)
-            self._add_others(values.filter(others), counts.filter(others))
+            is_other = pc.invert(is_number)
+            self._add_others(values.filter(is_other), counts.filter(is_other))
         self._is_text = not self.n_numbers
 
     def _add_short_decimals(self, n: int) -> None:
@@ -221,7 +222,7 @@ class ColumnScan:
         self.n_numbers += n
         self.n_whole += n
         self.n_exact += n
-        # Of up to 15 digits every whole number is held by float64.
+        # float64 holds every integer of up to 15 digits.
         if pc.max(pc.binary_length(known)).as_py() > 15:
             sizes = [abs(int(text)) for text in known.to_pylist() if len(text) > 15]
             self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
@@ -248,7 +249,7 @@ class ColumnScan:
         beyond = pc.greater(pc.abs(floats), float(LARGEST_EXACT))
         too_large = pc.or_(too_large, pc.and_(is_whole, beyond))
         self.n_too_large += total(too_large)
-        # Arrow writes the shortest decimal that is the number, and whole ones plainly.
+        # Arrow writes the shortest decimal that is the number, and integers plainly.
         plain = pc.or_(matches(values, WHOLE), matches(values, SHORT_DECIMAL))
         same = pc.equal(values, pc.cast(floats, pa.string()))
         self.n_exact += total(pc.or_(plain, pc.and_(with_point, same)))
@@ -330,7 +331,7 @@ class ColumnScan:
         return Kind.TEXT
 
     def exact_kind(self, decimal: str = ".") -> Kind:
-        """Return the kind if every value comes back as it was written, else text."""
+        """Return the kind if every value is written back as it was, else text."""
         kind = self.kind(decimal)
         are_exact = not self.gap_words and (
             kind in (Kind.DATES, Kind.GAPS)
@@ -388,13 +389,13 @@ class ColumnScan:
 
 
 def times_that_are_none(texts: pa.Array, *, zoned: bool) -> Any:
-    """Return the positions of texts with the form of a time that is not a real day."""
+    """Return the positions of texts in the form of a time that are no real time."""
     outside = matches(texts, "^0000-")
     if not _any(outside):
         try:
             parse_times(texts, zoned=zoned)
             return np.empty(0, np.int64)
-        except pa.ArrowInvalid:  # which says one of them only, so they are tried alone
+        except pa.ArrowInvalid:  # it names only one of them, so each is tried alone
             pass
     bad = []
     for place in range(len(texts)):
@@ -417,9 +418,9 @@ def convert(
 ) -> tuple[pa.Array | None, Bad | None]:
     """Return values in the Arrow type of a kind, or the first that does not fit.
 
-    `words` are those of truth values, the true one first; None takes any pair. Numbers
-    without gap words are parsed at once where a scan has seen that all are right,
-    `is_sure`.
+    `words` are those of truth values, the true one first; None accepts any pair. With
+    `is_sure`, a scan has shown that all numbers are valid and none is a gap word, so
+    they are parsed without checks.
     """
     if kind in (Kind.TEXT, Kind.OTHER):
         return values, None
@@ -440,7 +441,7 @@ def convert(
         if not _all(right):
             return None, _first(texts, pc.invert(right))
         numbers = parse_numbers(texts, decimal)
-        # Whole numbers beyond 2**53 would be others.
+        # Integers beyond 2**53 would become other numbers.
         wrong = pc.invert(pc.is_finite(numbers))
         large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
         if _any(large):
@@ -523,9 +524,9 @@ def whole_labels(texts: list[str]) -> list[int] | None:
     >>> whole_labels(["7", "007"]), whole_labels(["7", "7.0"]), whole_labels(["-0"])
     (None, None, None)
     """
-    found = [_PLAIN_LABEL.fullmatch(text) for text in texts]
-    # Both forms in one column would make one class of two texts.
-    if not all(found) or len({match[1] for match in found if match}) != 1:
+    matched = [_PLAIN_LABEL.fullmatch(text) for text in texts]
+    # With both forms in one column, two texts would become one class.
+    if not all(matched) or len({match[1] for match in matched if match}) != 1:
         return None
     numbers = [int(text.removesuffix(".0")) for text in texts]
     return numbers if all(abs(number) < 2**63 for number in numbers) else None

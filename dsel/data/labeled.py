@@ -41,24 +41,24 @@ NO_CLASSES: Final = (
     bytes, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal,
     pd.Period, pd.Interval,
 )  # fmt: skip
-"""Labels that scikit-learn takes for measurements, or not at all."""
+"""Types of labels that scikit-learn treats as measurements, or refuses."""
 MOST_SINGLE: Final = 50
-"""Classes that may have less than two rows each, on average."""
+"""Number of classes up to which fewer than two rows per class are accepted."""
 EMPTY: Final = ("", "<NA>")
 MISSING: Final = ("nan", "NaN", "None", "NaT")
-"""What `astype(str)` makes of missing labels."""
+"""Texts that `astype(str)` makes from missing labels."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows:
-    """Labeled rows, of which every class occurs at least once; or rows with numbers."""
+    """Labeled rows, in which every class occurs, or rows with numbers as targets."""
 
     X: Any
     """Features, shape (n_rows, n_columns), a numeric array, CSR or a `Frame`."""
     y: NDArray[Any]
-    """Class codes, shape (n_rows,): places in `classes`; of a regression float64."""
+    """Class codes, (n_rows,), indices into `classes`; float64 for a regression."""
     classes: NDArray[Any]
-    """Labels in sorted order, shape (n_classes,); of a regression there are none."""
+    """Labels in sorted order, shape (n_classes,); empty for a regression."""
     columns: tuple[str, ...] | None = None
 
     @property
@@ -84,7 +84,7 @@ class LabeledRows:
 
 
 def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels of class codes; numbers, of which there are no classes."""
+    """Return the labels of class codes; numbers of a regression are unchanged."""
     return classes[y] if len(classes) else y
 
 
@@ -96,10 +96,10 @@ def labeled_rows(
     as_frame: bool = False,
     as_numbers: bool = False,
 ) -> LabeledRows:
-    """Check labeled rows and code their labels, which are of one type.
+    """Check labeled rows and code their labels, which must be of one type.
 
-    A frame of numbers becomes an array, any other is refused, unless it stays one,
-    `as_frame`; sparse rows become CSR. With `as_numbers`, `y` holds numbers.
+    Without `as_frame` a frame of numbers becomes an array, and other frames are
+    refused; sparse rows become CSR. With `as_numbers`, `y` holds numbers.
     """
     features, names = checked_features(X, as_frame=as_frame)
     n_rows = features.shape[0]
@@ -125,17 +125,17 @@ def labeled_rows(
             f"regressors, cut measurements into classes, or label more rows of each "
             f"class."
         )
-    # A copy of our own: the caller may change theirs after this, or while fits run.
+    # A copy, because the caller may change the original while fits run.
     return LabeledRows(copy_rows(features), codes, classes, names)
 
 
 def remark_on_order(X: Any, y: Any, name: str = "y") -> str:
-    """Return a remark where rows and labels have one index in two orders, or "".
+    """Return a caveat where rows and labels have one index in two orders, or "".
 
-    `name` is that of the argument: keys of groups are taken by position, too.
+    `name` is that of the argument `y`, which may also hold the keys of groups.
     """
-    rows, labels = (getattr(each, "index", None) for each in (X, y))
-    # The method `index` of lists is none.
+    rows, labels = (getattr(table, "index", None) for table in (X, y))
+    # Lists have a method `index`, which is no pandas index.
     if not (isinstance(rows, pd.Index) and isinstance(labels, pd.Index)):
         return ""
     if rows.equals(labels) or len(rows) != len(labels):
@@ -193,7 +193,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         return merge_entries(
             check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
         )
-    except Exception as error:  # objects of a user's class have errors of their own
+    except Exception as error:  # objects of user classes may raise anything
         why = (
             f"a table of numbers, at least one row by one column, or a data frame "
             f"whose columns of text and dates the estimator encodes, as "
@@ -220,7 +220,7 @@ def check_labels(y: Any) -> NDArray[Any]:
     if np.isscalar(y):
         raise TypeError(f"`y` must hold a label for each row of `X`, got {show(y)}.")
     check_unmasked(y)
-    # Of a column that can hold missing values scikit-learn would make floats.
+    # scikit-learn would turn a nullable integer column into floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     try:
         labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
@@ -230,7 +230,7 @@ def check_labels(y: Any) -> NDArray[Any]:
             f"{type(y).__name__}: {shorten(str(error), 120)}"
         ) from error
     some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
-    if labels.dtype.kind in "mM":  # of which `tolist` makes whole numbers
+    if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
         some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []
     if some and isinstance(some[0], NO_CLASSES):
         raise TypeError(
@@ -249,15 +249,15 @@ def check_labels(y: Any) -> NDArray[Any]:
         _check_marks(labels, y)
         kind = infer_dtype(labels)
         if kind.startswith("mixed") and kind != "mixed-integer-float":
-            others = (x for x in labels if type(x) is not type(labels[0]))
+            different = (x for x in labels if type(x) is not type(labels[0]))
             raise TypeError(
                 f"`y` must hold one label for each row, and labels of one type, got "
-                f"{show(labels[0])} and {show(next(others, labels[-1]))}; make texts "
-                f"of them."
+                f"{show(labels[0])} and {show(next(different, labels[-1]))}; make "
+                f"texts of them."
             )
         labels = np.array(labels.tolist())
     try:
-        with warnings.catch_warnings(action="ignore"):  # of many classes
+        with warnings.catch_warnings(action="ignore"):  # about many classes
             check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(
@@ -293,8 +293,8 @@ def check_numbers(y: Any) -> NDArray[np.float64]:
     if values.dtype.kind == "O":
         missing = np.flatnonzero(pd.isna(values))
         _refuse_missing(values, missing)
-        kinds = (each for each in values.tolist() if not isinstance(each, Real))
-        other = next((e for e in kinds if not isinstance(e, decimal.Decimal)), None)
+        kinds = (value for value in values.tolist() if not isinstance(value, Real))
+        other = next((v for v in kinds if not isinstance(v, decimal.Decimal)), None)
         if other is None:
             values = values.astype(np.float64)
     else:
@@ -307,7 +307,7 @@ def check_numbers(y: Any) -> NDArray[np.float64]:
             f"({type(other).__name__}); make numbers of them, or search classifiers."
         )
     _refuse_missing(values, np.flatnonzero(~np.isfinite(values.astype(np.float64))))
-    return np.array(values, np.float64)  # of our own
+    return np.array(values, np.float64)  # a copy that the caller cannot change
 
 
 def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
@@ -320,35 +320,34 @@ def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
 
 
 def _check_marks(labels: NDArray[Any], y: Any) -> None:
-    """Raise ValueError where a label is a mark of missing labels, such as -1 or "nan".
+    """Raise ValueError where a label marks missing labels, such as -1 or "nan".
 
-    Of a missing label numpy and pandas make texts such as "nan" and "None". A column of
-    categories says what its classes are, so there these are classes: what reads tables,
-    and knows which labels were missing, passes one. scikit-learn's mark is -1, which
-    is a class beside one other number only.
+    numpy and pandas turn missing labels into texts such as "nan" and "None". A column
+    of categories declares its classes, so there such texts are classes; readers of
+    tables, which know the missing labels, pass such a column. scikit-learn's mark is
+    -1, which is a class only if the one other label is a number.
     """
     if labels.dtype.kind == "O":
-        found = {each for each in labels.tolist() if isinstance(each, str | Real)}
+        distinct = {label for label in labels.tolist() if isinstance(label, str | Real)}
     else:
-        found = set(np.unique(labels).tolist())
+        distinct = set(np.unique(labels).tolist())
     is_categorical = isinstance(getattr(y, "dtype", None), pd.CategoricalDtype)
     missing = EMPTY if is_categorical else (*EMPTY, *MISSING)
-    texts = [each for each in found if isinstance(each, str)]
+    texts = [label for label in distinct if isinstance(label, str)]
     marks: list[Any] = [text for text in texts if text.strip() in missing]
-    if len(found) > 2 or not all(map(_is_number, found)):
-        marks += [each for each in found if str(each).strip() in ("-1", "-1.0")]
+    if len(distinct) > 2 or not all(map(_is_number, distinct)):
+        marks += [label for label in distinct if str(label).strip() in ("-1", "-1.0")]
     if not marks:
         return
     mark = min(marks, key=str)
-    why, way_out = "as a missing label is written", "name it otherwise"
+    why, way_out = "as a missing label is written", "rename it"
     if str(mark).strip().startswith("-1"):
         why = "which marks rows without a label"
     elif str(mark).strip() in MISSING:
         way_out = "pass pandas.Series(y, dtype='category')"
     raise ValueError(
         f"`y` holds {show(mark)}, {why}; leave these rows out of `X` and `y` and "
-        f"pass them "
-        f"as `pool`. Where it is a class, {way_out}."
+        f"pass them as `pool`. If it is a class, {way_out}."
     )
 
 
@@ -361,7 +360,7 @@ def _is_number(label: Any) -> bool:
 
 
 def check_unmasked(y: Any) -> None:
-    """Raise ValueError where labels or targets are masked: numpy would unmask them."""
+    """Raise ValueError where labels or targets are masked; numpy would unmask them."""
     is_masked = isinstance(getattr(y, "_meta", None), np.ma.MaskedArray)
     masked = as_masked(y.compute() if is_masked else y)
     if masked is not None and masked.ndim and np.ma.is_masked(masked):
@@ -413,10 +412,10 @@ def code_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the class code of each prediction; raise where one is not a class.
+    """Return the class code of each prediction.
 
-    What equals no class gets a code below -1 that only equal answers share: it is wrong
-    whatever the label, and differs from every other answer.
+    A prediction that equals no class gets a code below -1, which only equal predictions
+    share: it is an error for every label, and differs from all other predictions.
     """
     kinds = {
         "n" if a.dtype.kind in "biuf" else a.dtype.kind for a in (answers, classes)
@@ -425,10 +424,10 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         near = np.searchsorted(classes, answers).clip(max=len(classes) - 1)
         codes = np.where(classes[near] == answers, near, -1)
     else:
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        codes = np.array([places.get(each, -1) for each in answers.tolist()], int)
-    others = np.flatnonzero(codes < 0)
-    for row, answer in zip(others, answers[others].tolist(), strict=True):
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([code_of.get(label, -1) for label in answers.tolist()], int)
+    unknown = np.flatnonzero(codes < 0)
+    for row, answer in zip(unknown, answers[unknown].tolist(), strict=True):
         digest = blake2b(repr(answer).encode(), digest_size=7).digest()
         codes[row] = -2 - int.from_bytes(digest)
     return np.asarray(codes, dtype=np.int64)
@@ -448,7 +447,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         elif column.is_number:
             continue
         kinds = found.kind, column.kind
-        # Every truth is a number, and every date a time, as which polars' dates come.
+        # A truth value is a number, too, and a date a time: polars' dates become times.
         is_exact = len({*kinds}) == 1 or kinds in ((TRUTH, NUMBER), ("date", "time"))
         if not is_exact and NOTHING not in kinds:
             raise TypeError(

@@ -13,21 +13,21 @@ from dsel.data.pool import Pool
 
 
 def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let a method that handles each row by itself take a Dask array, too."""
+    """Let a method that handles each row by itself accept Dask arrays, too."""
 
     @wraps(method)
-    def answer(self: Any, X: Any) -> Any:
+    def wrapper(self: Any, X: Any) -> Any:
         return by_block(partial(method, self), X)
 
-    return answer
+    return wrapper
 
 
 def by_block(function: Callable[[Any], Any], X: Any) -> Any:
-    """Apply a function to rows; to a Dask array lazily, block by block."""
+    """Apply a function to rows; to Dask arrays lazily, block by block."""
     if isinstance(X, Pool):
         raise TypeError(
             "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "
-            "path)` writes the answers for all of its rows."
+            "path)` writes the predictions for all of its rows."
         )
     if not (X is None or np.isscalar(X)):
         check_rows(X)
@@ -38,20 +38,20 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
         raise ValueError(
             "`X` must be an array with two axes and blocks of known lengths where it "
             "is a Dask collection; call compute_chunk_sizes() on it, or write the "
-            "answers for it by `dsel.search.predict_pool`."
+            "predictions for it by `dsel.search.predict_pool`."
         )
-    # One row tells type and shape of the answers, which not every model knows.
+    # One made-up row shows the type and shape of results, which not every model knows.
     one = np.zeros((1, X.shape[1]), X.dtype)
     meta = np.asarray(function(one))[:0]
 
-    def of_block(X: Any, function: Any) -> Any:
-        if not X.shape[0]:  # of a chunk that a filter left empty
+    def apply(X: Any, function: Any) -> Any:
+        if not X.shape[0]:  # a chunk that a filter has emptied
             return meta
         return np.asarray(function(merge_entries(X)))
 
-    # As a value of its own the function, with its model, enters the graph once.
+    # As a delayed value the function, with its model, enters the graph once.
     return X.rechunk({1: -1}).map_blocks(
-        of_block,
+        apply,
         function=delayed(function, pure=False),
         dtype=meta.dtype,
         meta=meta,

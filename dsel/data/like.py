@@ -1,7 +1,7 @@
-"""A pool converted to the column kinds of the labeled table, and checked before.
+"""Conversion of a pool to the column kinds of the labeled table, with checks before it.
 
 Text in the pool becomes numbers, truth values or times where the labeled table has
-them. All wrong columns are told at once, before anything is fitted.
+them. All wrong columns are reported at once, before anything is fitted.
 """
 
 import os
@@ -25,8 +25,8 @@ from dsel.data.pool import Pool
 from dsel.data.schema import (
     ColumnSchema,
     TableSchema,
-    check_converted,
     convert_frame,
+    refuse_wrong_values,
 )
 from dsel.data.tables import PARQUET, is_text, read_table
 from dsel.data.write import TEXT_POOL
@@ -52,16 +52,16 @@ def open_pool_like(
 ) -> tuple[Pool, tuple[str, ...]]:
     """Open a pool with the column kinds of a labeled table; return it and caveats.
 
-    A text file is read at once. Of any other pool the columns of text that become
-    something else are read once, to see that every value does.
+    A text file is read into memory. In any other pool the text columns that are to be
+    converted are read once, to check every value.
 
     Raises
     ------
     TypeError
-        Where a column holds what cannot be converted, such as lists.
+        Where a column holds values that cannot be converted, such as lists.
     ValueError
-        Where columns are missing, or values are not of their kind: with column, row
-        and value, for all columns at once.
+        Where columns are missing, or values are not of their kind; the message has
+        column, row and value, for all columns at once.
     """
     if "://" not in location and is_text(location):
         table = read_table(
@@ -78,10 +78,10 @@ def open_pool_like(
         )
     if not columns or not schema.columns:
         return pool, caveats
-    if lacking := [name for name in schema.names if name not in columns]:
+    if missing := [name for name in schema.names if name not in columns]:
         raise ValueError(
-            f"{pool.where} lacks the column{'s' * (len(lacking) > 1)} "
-            f"{', '.join(map(repr, lacking[:10]))} of the labeled table; it has "
+            f"{pool.where} lacks the column{'s' * (len(missing) > 1)} "
+            f"{', '.join(map(repr, missing[:10]))} of the labeled table; it has "
             f"{', '.join(columns[:20])}. Rename columns, or leave them out by --drop."
         )
     pool = pool.with_columns(schema.names)
@@ -108,7 +108,8 @@ def convert_pool(
 def _text_kinds(location: str) -> dict[str, Kind]:
     """Return the kinds of the columns of a pool that was written from a text file.
 
-    There every number and date comes back as it was written, so they can be text again.
+    In such a pool every number and date can be written back as it was, so that it can
+    become text again.
     """
     if not location.lower().endswith(PARQUET) or not os.path.isfile(location):
         return {}
@@ -116,7 +117,8 @@ def _text_kinds(location: str) -> dict[str, Kind]:
     if text is None:
         return {}
     return {
-        each.name: each.kind for each in TableSchema.from_json(text.decode()).columns
+        column.name: column.kind
+        for column in TableSchema.from_json(text.decode()).columns
     }
 
 
@@ -154,7 +156,7 @@ def _check_kinds(
         raise ValueError(f"{'. '.join(wrong[:5])}. Write both in one way.")
 
 
-def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
+def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
     """Return the text columns of the pool that are converted to another kind."""
     assert pool.frames is not None
     any_kind = (Kind.TEXT, Kind.OTHER, Kind.GAPS)
@@ -168,10 +170,10 @@ def _to_check(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
 
 def _check_texts(pool: Pool, schema: TableSchema, client: Any) -> None:
     """Read the texts that will be converted; raise one error for all wrong columns."""
-    columns = _to_check(schema, pool)
+    columns = _columns_to_convert(schema, pool)
     if not columns:
         return
-    # Whatever the pool has there: what becomes of it is another pool.
+    # The original pool is read: in the converted one wrong values raise one by one.
     texts = pool.with_columns([column.name for column in columns])
 
     def first_bad(X: Any, rows: NDArray[np.int64]) -> dict[str, Bad]:
@@ -186,9 +188,9 @@ def _check_texts(pool: Pool, schema: TableSchema, client: Any) -> None:
     def earlier(a: dict[str, Bad], b: dict[str, Bad]) -> dict[str, Bad]:
         return {**b, **a}  # blocks are combined in order
 
-    found = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
-    wrong = [(column, found[column.name]) for column in columns if column.name in found]
-    check_converted(wrong, "the pool", 0)
+    bad = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
+    wrong = [(column, bad[column.name]) for column in columns if column.name in bad]
+    refuse_wrong_values(wrong, "the pool", 0)
 
 
 def _as_texts(values: pd.Series) -> pa.Array:
@@ -200,7 +202,7 @@ def _convert_blocks(
 ) -> Pool:
     """Return the pool with a task for each block that converts it."""
     assert pool.frames is not None
-    changes = {column.name: _EMPTY[column.kind] for column in _to_check(schema, pool)}
+    changes = {c.name: _EMPTY[c.kind] for c in _columns_to_convert(schema, pool)}
     back = [
         column.name
         for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
@@ -224,7 +226,7 @@ def _convert_blocks(
         replace(column, kind=NUMBER if column.dtype == "float64" else column.kind)
         for column in columns
     ]
-    frames, told = FrameSchema(empty, tuple(kinds)), pool.origin.fingerprint
+    frames, fingerprint = FrameSchema(empty, tuple(kinds)), pool.origin.fingerprint
     name = f"like-{uuid.uuid4().hex}"
     tasks = {
         (name, n): (partial(_block_like, schema, written, where, int(start)), key)
@@ -238,10 +240,11 @@ def _convert_blocks(
             pool.blocks, graph={**pool.blocks.graph, **tasks}, keys=tuple(tasks)
         ),
         stored_schema=replace(pool.stored_schema, frames=frames, dtype=frames.dtype),
-        # Columns that were opened anew would not be converted.
+        # `read_columns` would open columns of the file, without the conversion.
         origin=replace(
             pool.origin,
-            fingerprint=told and f"{told}-{tokenize(schema.to_json(), written)}",
+            fingerprint=fingerprint
+            and f"{fingerprint}-{tokenize(schema.to_json(), written)}",
             read_columns=None,
         ),
     )

@@ -41,13 +41,13 @@ from dsel.data.tables import (
     PARQUET,
     check_source,
     is_text,
-    naming_file,
+    name_file,
     read_table,
     reader_of,
 )
 from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
 
-_LOOK = 1000  # rows by which the kind of a column of Python objects is told
+_LOOK = 1000  # rows by which the kind of a column of Python objects is decided
 
 
 def open_pool(
@@ -80,10 +80,10 @@ def open_pool(
     storage_options
         For fsspec, where the source is a URL; else unused.
     other_records
-        True declares that no row of the pool is the record of a labeled row, however
-        many are equal to one. Only learners whose `fit` takes the pool ask for it: a
-        certificate of theirs is withheld where rows that they were given equal labeled
-        rows. None keeps what a pool declares, at first False.
+        True declares that no row of the pool is the record of a labeled row, even if
+        some equal one. It matters only for learners whose `fit` takes the pool: without
+        it they get no certificate if pool rows equal labeled rows. None keeps the
+        declaration of an opened pool, which is False at first.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def open_pool(
     Raises
     ------
     FileNotFoundError
-        Where there is nothing at the path.
+        Where the path does not exist.
     TypeError
-        Where the source is of no such kind, an array that is not numeric, or files
-        that differ in their types.
+        Where the source is of another kind, an array is not numeric, or files differ
+        in their types.
     ModuleNotFoundError
         Where a URL needs a package that is not installed.
     ValueError
-        Where it is no pool, not two-dimensional, or was not written to the end.
+        Where the source is no pool, not two-dimensional, or not completely written.
 
     See Also
     --------
@@ -129,13 +129,12 @@ def open_pool(
         if not names:
             raise (ValueError if is_listed else TypeError)(
                 f"`columns` must be a list of names of columns, got {show(columns)}; "
-                f"leave "
-                f"it out to take all of them."
+                f"leave it out to take all of them."
             )
         check_names(names, len(names))
     if isinstance(source, (str, Path)):
         location = check_source(source, "pool")
-        with naming_argument(location, "pool"):
+        with name_argument(location, "pool"):
             pool = _at_location(location, options)
     else:
         _check_shape(source)
@@ -147,14 +146,14 @@ def open_pool(
         return _with_stored(pool, columns=names)
     if pool.columns is not None:
         check_names(pool.columns, pool.n_columns, f"columns of {pool.where}")
-    # Whoever names columns has put them in an order.
+    # A list of names also declares an order.
     if names:
         return _with_stored(pool.with_columns(names, "`columns`"), has_order=True)
     return pool
 
 
 @contextmanager
-def naming_argument(location: str, name: str) -> Iterator[None]:
+def name_argument(location: str, name: str) -> Iterator[None]:
     """Add the name of the argument to errors of readers, which only know the file."""
     try:
         yield
@@ -170,8 +169,8 @@ def naming_argument(location: str, name: str) -> Iterator[None]:
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
     lower, place = location.lower().rstrip("/"), absolute_path(location)
     options = options if "://" in place else {}
-    if lower.endswith(NPY) and "://" not in location:  # which tasks map themselves
-        with naming_file(place):
+    if lower.endswith(NPY) and "://" not in location:  # tasks map the file themselves
+        with name_file(place):
             array = np.load(place, mmap_mode="r", allow_pickle=False)
         origin = replace(origin_of(place, {}), location=f"`pool` {place!r}")
         rows = partial(_npy_rows, place)
@@ -203,14 +202,14 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
 
 def absolute_path(location: str) -> str:
     """Return an absolute path, for tasks that run elsewhere; a URL unchanged."""
-    # Of a local place, too: fsspec makes no folders there.
+    # A local URL becomes a path, because fsspec makes no folders for it.
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
 
 
 def _check_shape(source: Any) -> None:
-    """Raise TypeError for objects that have any attribute, as those of dask.delayed."""
+    """Raise TypeError for dask.delayed objects, which seem to have any attribute."""
     if not isinstance(getattr(source, "shape", ()), tuple):
         raise TypeError(
             f"`pool` must be an array, a data frame or a path, got "
@@ -232,7 +231,7 @@ def _of_object(source: Any) -> Pool:
         if source.ndim == 2 and source.dims[1] in source.coords:
             columns = source.coords[source.dims[1]].values
         source = source.data
-    elif isinstance(source, pd.DataFrame):  # whose names are no texts: a matrix
+    elif isinstance(source, pd.DataFrame):  # its names are no strings: a matrix
         columns, source = source.columns, source.to_numpy()
     elif isinstance(source, (list, tuple)):
         if isinstance(next(iter(source), None), (str, Path)):
@@ -263,7 +262,8 @@ def _of_object(source: Any) -> Pool:
     else:
         pool = _of_memory(as_array(source, "pool"))
         if file := _mapped_file(source):
-            # Told by content, as other rows in memory; the file must stay as it is.
+            # It is identified by its content, like rows in memory, and its file is
+            # watched for changes.
             origin = replace(
                 origin_of(file, {}),
                 fingerprint="",
@@ -276,7 +276,7 @@ def _of_object(source: Any) -> Pool:
 
 
 def _with_stored(pool: Pool, **changes: Any) -> Pool:
-    """Return a pool that knows something else of the rows as they are stored."""
+    """Return the pool with changes to its stored schema."""
     return replace(pool, stored_schema=replace(pool.stored_schema, **changes))
 
 
@@ -325,14 +325,14 @@ def _npy_rows(path: str, rows: slice) -> NDArray[Any]:
 
 def _of_dask_frame(source: Any) -> Pool:
     """Return the partitions of a Dask data frame; one pass counts their rows."""
-    given = list(source.columns)
+    names = list(source.columns)
 
-    def named(part: Any) -> Any:  # whose columns may be in another order
-        part = part if list(part.columns) == given else part[given]
-        return part.set_axis(list(map(str, given)), axis=1)
+    def rename(part: Any) -> Any:  # partitions may have columns in another order
+        part = part if list(part.columns) == names else part[names]
+        return part.set_axis(list(map(str, names)), axis=1)
 
     source = source.map_partitions(
-        named, meta=named(source._meta), enforce_metadata=False
+        rename, meta=rename(source._meta), enforce_metadata=False
     )
     lengths = tuple(map(int, source.map_partitions(len).compute()))
     head = source._meta
@@ -370,7 +370,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     keys = list(zip(*(array.__dask_keys__() for array in arrays), strict=True))
     make, lengths = partial(_frame_of_columns, columns), arrays[0].chunks[0]
     origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
-    tasks = [(make, *each) for each in keys]
+    tasks = [(make, *block_keys) for block_keys in keys]
     pool = in_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
     return _with_stored(pool, has_order=False)
 
@@ -380,7 +380,7 @@ def _frame_of_columns(names: Sequence[str], *columns: Any) -> pd.DataFrame:
 
 
 def _graph_of(source: Any) -> dict[Any, Any]:
-    """Return the graph of a Dask collection, with the futures of what is persisted."""
+    """Return the graph of a Dask collection, with futures of persisted data."""
     graph = dict(source.__dask_graph__())
     if "distributed" in sys.modules:
         from distributed import futures_of
@@ -392,6 +392,6 @@ def _graph_of(source: Any) -> dict[Any, Any]:
 def _of_collection(
     source: Any, keys: list[Any], lengths: Sequence[int], like: Any
 ) -> Pool:
-    """Return the blocks of a Dask collection, with the futures of what is persisted."""
+    """Return a pool of the blocks of a Dask collection."""
     origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
     return in_blocks(keys, lengths, like, origin, graph=_graph_of(source))

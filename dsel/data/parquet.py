@@ -1,4 +1,4 @@
-"""Rows in Parquet files: one, or a folder of them, partitioned or not."""
+"""Rows in Parquet files: a single file, or a folder of them, partitioned or not."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from pyarrow import dataset
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
-from dsel.data.tables import PARQUET, naming_file
+from dsel.data.tables import PARQUET, name_file
 from dsel.data.zarr_rows import origin_of
 from dsel.errors import reaching
 
@@ -24,9 +24,10 @@ _MOST_FOLDERS: Final = 100
 
 
 def has_parquet(location: str, options: Mapping[str, object]) -> bool:
-    """Whether a folder, or one of the first below it, holds Parquet files.
+    """Return whether a folder, or one of the first folders below it, has Parquet files.
 
-    A disk takes minutes to be walked, and partitions have files in the first folder.
+    Not all folders are visited: walking a disk takes minutes, and partitions have files
+    in the first folder.
     """
     fs, root = fsspec.core.url_to_fs(location, **options)
     with reaching(f"`pool` {location!r}"):
@@ -46,7 +47,7 @@ def from_parquet(
             paths = [path for path in sorted(fs.find(root)) if _is_part(root, path)]
         if not paths:
             raise ValueError(f"`pool` {location!r} holds no Parquet files.")
-        with naming_file(paths[0]):
+        with name_file(paths[0]):
             files = dataset.dataset(
                 paths,
                 filesystem=fs,
@@ -57,16 +58,16 @@ def from_parquet(
         fragments = list(files.get_fragments())
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
             list(threads.map(_read_footer, fragments))
-    own = fragments[0].physical_schema.names
-    keys = [  # of the names of folders
-        pa.field(each.name, pa.int64() if pa.types.is_integer(each.type) else each.type)
-        for each in files.schema
-        if each.name not in own
+    in_files = fragments[0].physical_schema.names
+    keys = [  # fields that are in the names of partition folders only
+        pa.field(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type)
+        for f in files.schema
+        if f.name not in in_files
     ]
     schema = _joined_schema(fragments, keys)
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
-    of_objects = {  # which pandas holds of these types
+    of_objects = {  # pandas holds these types as Python objects
         "date": pa.types.is_date,
         "time of day": pa.types.is_time,
         NUMBER: pa.types.is_decimal,
@@ -79,7 +80,7 @@ def from_parquet(
         kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
         known.append(replace(column, kind=next(kinds, column.kind)))
     frames = FrameSchema(empty, tuple(known))
-    groups = [group for each in fragments for group in each.split_by_row_group()]
+    groups = [group for part in fragments for group in part.split_by_row_group()]
     return in_blocks(
         [(partial(_read, group, schema),) for group in groups],
         [sum(part.num_rows for part in group.row_groups) for group in groups],
@@ -89,7 +90,7 @@ def from_parquet(
             location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
             read_columns=partial(from_parquet, location, options),
         ),
-        # Whole numbers may have gaps in any of the files.
+        # Integers become floats, because any of the files may have missing values.
         dtype=np.dtype(np.float64) if frames.dtype.kind in "biu" else frames.dtype,
     )
 
@@ -101,27 +102,27 @@ def _is_part(root: str, path: str) -> bool:
 
 
 def _read_footer(fragment: Any) -> None:
-    with naming_file(fragment.path):
+    with name_file(fragment.path):
         fragment.ensure_complete_metadata()
 
 
 def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
     """Return the common schema of all files, with the fields of partition folders.
 
-    Categories are told by their values: labeled rows decide which categories there are.
+    Categories become plain values, since the labeled rows decide the categories.
     """
     first, joined = fragments[0].path, None
     for fragment in fragments:
         here, schema = fragment.path, fragment.physical_schema
-        left_out = [each.name for each in keys]
+        left_out = [key.name for key in keys]
         left_out += (schema.pandas_metadata or {}).get("index_columns", ())
         types = {f.name: f.type for f in schema if f.name not in left_out}
-        for name, of in types.items():
-            types[name] = of.value_type if pa.types.is_dictionary(of) else of
+        for name, kind in types.items():
+            types[name] = kind.value_type if pa.types.is_dictionary(kind) else kind
         schema = pa.schema([*types.items(), *keys])
         joined = joined or schema
-        if lacking := {*joined.names} ^ {*schema.names}:
-            name = min(lacking)
+        if differing := {*joined.names} ^ {*schema.names}:
+            name = min(differing)
             one, other = (here, first) if name in joined.names else (first, here)
             raise ValueError(
                 f"`pool` {one!r} lacks the column {name!r} that {other!r} has; write "
@@ -138,6 +139,7 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
 
 
 def _read(fragment: Any, schema: Any) -> pd.DataFrame:
-    # Tasks run side by side already. `schema` gives text one type, however stored.
+    # One thread, because tasks run in parallel already. `schema` gives a column the
+    # same type in all files.
     table = fragment.to_table(schema=schema, columns=schema.names, use_threads=False)
     return table.to_pandas()

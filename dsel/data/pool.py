@@ -46,14 +46,14 @@ from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
 
 SLICE_NBYTES: Final = 2**26
-"""A task's share at most: some tenths of a second."""
-SMALL_SLICE_NBYTES: Final = 2**23  # of a pool that a few workers divide
+"""Largest slice: a task takes some tenths of a second for it."""
+SMALL_SLICE_NBYTES: Final = 2**23  # smallest, so that a few workers can share a pool
 BLOCK_NBYTES: Final = 2**23
-"""Rows handed to `count_chunk` at once: what it makes of them stays small too."""
-SMALL_BLOCK_NBYTES: Final = 2**18  # at least, of rows that are not stored in chunks
-MANY_BLOCKS: Final = 64  # of which small ones are put together
-_SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
-_SECONDS: Final = 10.0  # for which an answer is awaited, and one for each MiB sent
+"""Bytes of rows in one call of `count_chunk`, whose arrays then stay small, too."""
+SMALL_BLOCK_NBYTES: Final = 2**18  # smallest block of rows that have no chunks
+MANY_BLOCKS: Final = 64  # number of blocks above which small ones are joined
+_SENT_NBYTES: Final = 2**20  # smaller data go through the scheduler with their task
+_SECONDS: Final = 10.0  # time-out of sending rows, plus a second for each MiB
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
 
@@ -95,7 +95,7 @@ class Pool:
     origin: Origin
     stored_schema: StoredSchema
     target_schema: FrameSchema | None = None
-    """Of the data frames that blocks become; None for arrays, or frames as stored."""
+    """Schema of the frames that blocks become; None for arrays or frames as stored."""
     row_filter: RowFilter = field(default_factory=RowFilter)
 
     @property
@@ -125,12 +125,12 @@ class Pool:
 
     @property
     def where(self) -> str:
-        """How messages call it: with its file, where there is one."""
+        """Name of the pool in messages, with its file if there is one."""
         return self.origin.location
 
     @property
     def other_records(self) -> bool:
-        """Whether it was declared that no row is the record of a labeled row."""
+        """Whether the user declared that no row is the record of a labeled row."""
         return self.origin.other_records
 
     def check_unchanged(self) -> None:
@@ -138,17 +138,17 @@ class Pool:
         self.origin.check_unchanged()
 
     def with_schema(self, schema: FrameSchema | None) -> "Pool":
-        """Return the pool with blocks as frames of a schema; None: as they are."""
+        """Return the pool with blocks as frames of a schema, or as stored for None."""
         return replace(self, target_schema=schema)
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def guard_pass(self) -> Iterator[None]:
         """Check before and after a pass, even if it fails, that no file has changed."""
         self.check_unchanged()
         try:
             yield
         except Exception:
-            # A file that has become shorter, say, breaks tasks in many ways.
+            # A changed file breaks tasks in many ways; report the change instead.
             self.check_unchanged()
             raise
         self.check_unchanged()
@@ -166,15 +166,15 @@ class Pool:
     def to_dask_array(self, lengths: Any = None) -> Any:
         """Return the rows that pass the filters as a numeric Dask array.
 
-        Its chunks have lengths, whatever `lengths` says: it is taken as that of a Dask
-        data frame is, so that learners can treat both alike.
+        The lengths of its chunks are always known. `lengths` is ignored; it is here
+        because Dask data frames have it, so that learners can treat both alike.
         """
         del lengths
         return self.as_array(resolve_client(None))
 
     def as_array(self, client: Any = None) -> Any:
         """Return the rows that pass the filters as a numeric Dask array."""
-        import dask.array as da  # takes a while: only who writes a pool pays for it
+        import dask.array as da  # slow to import, and needed only here
 
         graph: dict[Any, Any] = {}
         name, lengths = _new_name(), []
@@ -182,7 +182,7 @@ class Pool:
             part, *held = self.with_schema(None).sources(pool_slice, client)
             graph |= dict(zip(part.blocks.held, held, strict=True))
             graph[name, number, 0] = (
-                partial(_numbers_of_span, part),
+                partial(_numbers_of_slice, part),
                 *part.blocks.held,
             )
             lengths.append(pool_slice.n_rows)
@@ -228,7 +228,7 @@ class Pool:
             )
         target = self.target_schema and self.target_schema.with_columns(names)
         if self.origin.read_columns is not None:
-            # Filters are by row number, so they stay true of the rows opened anew.
+            # Filters refer to row numbers, so they are valid for the reopened rows.
             opened = self.origin.read_columns(names)
             return Pool(
                 opened.blocks,
@@ -237,15 +237,16 @@ class Pool:
                 target,
                 self.row_filter,
             )
-        name, places = _new_name(), [columns.index(each) for each in names]
+        name, positions = _new_name(), [columns.index(column) for column in names]
         blocks, stored = self.blocks, self.stored_schema
-        own = {
-            (name, n): (_columns_at, key, places) for n, key in enumerate(blocks.keys)
+        tasks = {
+            (name, n): (_columns_at, key, positions)
+            for n, key in enumerate(blocks.keys)
         }
         frames = stored.frames and stored.frames.with_columns(names)
         return replace(
             self,
-            blocks=replace(blocks, graph={**blocks.graph, **own}, keys=tuple(own)),
+            blocks=replace(blocks, graph={**blocks.graph, **tasks}, keys=tuple(tasks)),
             stored_schema=replace(
                 stored,
                 dtype=stored.dtype if frames is None else frames.dtype,
@@ -259,15 +260,19 @@ class Pool:
 
     @cached_property
     def token(self) -> str:
-        """An identifier of content (of Dask: by name) and filters; cheap to compute."""
-        name, kept = self.origin.fingerprint, self.row_filter
+        """An identifier of content and filters; for Dask arrays the name is used.
+
+        It is cheap to compute: only rows in memory are hashed.
+        """
+        name, row_filter = self.origin.fingerprint, self.row_filter
         if not name:
             graph, keys = self.blocks.graph, self.blocks.keys
-            blocks = (_computed(graph, self, n) for n in range(len(keys)))
+            blocks = (_compute_block(graph, self, n) for n in range(len(keys)))
             if self.frames:
-                blocks = (Frame(each, self.frames) for each in blocks)
-            name = str([content_hash(each) for each in blocks])
-        return f"pool-{tokenize(name, self.columns, kept.excluded, kept.shares)}"
+                blocks = (Frame(block, self.frames) for block in blocks)
+            name = str([content_hash(block) for block in blocks])
+        filters = row_filter.excluded, row_filter.shares
+        return f"pool-{tokenize(name, self.columns, *filters)}"
 
     def fingerprint(self, client: Any = None) -> str:
         """Return a text that changes with the rows; Dask arrays are read for it."""
@@ -275,10 +280,11 @@ class Pool:
             return self.token
 
         def words_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-            # They add up to the same for any chunking of the same rows.
+            # Each row's hash is weighted by its number, so that order matters, and
+            # added up, so that chunking does not.
             hashes = row_hashes(encode_rows(X))
             odd = (row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS)
-            return np.array([np.sum(hashes * each) for each in odd])
+            return np.array([np.sum(hashes * weights) for weights in odd])
 
         words = self.reduce(words_of, add, client=client, allow_nan=True)
         head = (self.n_rows, self.n_columns, str(self.dtype), self.columns)
@@ -320,17 +326,17 @@ class Pool:
     ) -> "Pool":
         """Return the rows whose random number lies in ``[lower, upper)``.
 
-        It is `row_random` of `seed` and the row, divided by 2**64, so that parts of one
-        seed divide the pool.
+        The random number is `row_random` of `seed` and the row, divided by 2**64, so
+        adjoining intervals with one seed divide the pool.
         """
-        kept = self.row_filter.part(lower, upper, seed, stream)
-        return replace(self, row_filter=kept)
+        row_filter = self.row_filter.part(lower, upper, seed, stream)
+        return replace(self, row_filter=row_filter)
 
     def slices(self, rows: int | None = None) -> tuple[PoolSlice, ...]:
         """Split the pool into slices of about `rows` stored rows along its chunks.
 
-        They have no chunks at their ends in which the filter leaves no row. None stands
-        for a number that depends on the pool alone: all machines group sums alike.
+        Chunks at their ends in which the filter leaves no row are cut off. For None
+        the number depends on the pool alone, so that all machines group sums alike.
         """
         if rows is None:
             nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
@@ -345,9 +351,9 @@ class Pool:
         return tuple(slices)
 
     def sources(self, pool_slice: PoolSlice, client: Any = None) -> list[Any]:
-        """Return for each slice what a task passes to `read_blocks` to read it.
+        """Return the arguments with which a task calls `read_blocks` for a slice.
 
-        What the workers of `client` hold stands in the list as futures, which `submit`
+        Data on the workers of `client` are futures in this list, which `submit`
         resolves.
         """
         first, last = np.searchsorted(
@@ -357,11 +363,11 @@ class Pool:
         keys = blocks.keys[first:last]
         graph, _ = cull(blocks.graph, list(keys))
         held = {key: value for key, value in graph.items() if _is_future(value)}
-        if client is None:  # a graph would take the future itself for a key
+        if client is None:  # in a graph a future would be treated as a key
             graph |= {key: (future.result,) for key, future in held.items()}
             held = {}
         else:
-            held |= self._sent(graph, client)
+            held |= self._send_rows(graph, client)
         part = replace(
             self,
             blocks=Blocks(
@@ -374,26 +380,27 @@ class Pool:
         )
         return [part, *held.values()]
 
-    def _sent(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
-        """Send rows held by the graph to the workers once; return futures by key."""
+    def _send_rows(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
+        """Send rows in the graph to the workers once; return futures by key."""
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
         nbytes = sum(map(table_nbytes, rows.values()))
         if nbytes < _SENT_NBYTES:
             return {}
-        kept = self.blocks.sent.setdefault(client.id, {})
-        missing = [k for k in rows if k not in kept or kept[k].cancelled()]
-        # Of a scheduler that is gone an answer would be awaited for long.
+        futures = self.blocks.sent.setdefault(client.id, {})
+        missing = [k for k in rows if k not in futures or futures[k].cancelled()]
+        # With a scheduler that is gone the call would wait for long.
         if missing and client.status == "running":
             values = [rows[key] for key in missing]
             send = partial(
                 client.scatter, values, hash=False, timeout=_SECONDS, asynchronous=True
             )
-            try:  # it may go just now, and a client waits as long as for a new one
+            # The scheduler may go at this moment, so the call has a time-out.
+            try:
                 sent = client.sync(send, callback_timeout=_SECONDS + nbytes / 2**20)
-            except (OSError, KeyError):  # KeyError: of a worker that has just died
-                return {}  # the rows wait with their task
-            kept.update(zip(missing, sent, strict=True))
-        return {key: kept[key] for key in rows if key in kept}
+            except (OSError, KeyError):  # KeyError: a worker has just died
+                return {}  # the rows are sent with their task instead
+            futures.update(zip(missing, sent, strict=True))
+        return {key: futures[key] for key in rows if key in futures}
 
     def reduce(
         self,
@@ -413,24 +420,24 @@ class Pool:
         count_chunk
             Called as ``count_chunk(X, rows)`` with a block and its row numbers.
         combine
-            Called as ``combine(earlier, later)``, in row order whatever finishes
-            first. Counts are the same for any chunking, sums of floats up to rounding.
+            Called as ``combine(earlier, later)``, always in row order. Counts are the
+            same for any chunking, sums of floats up to rounding.
         client
             Dask client; None is the current one, else local threads. Inside a task
             the pass runs in that task.
         keep
             Whether blocks stay in memory for the next pass, as far as they fit.
         allow_nan
-            Whether missing values may pass.
+            Whether missing values are allowed.
         slices
-            Those that are read; None for all.
+            Slices to read; None for all.
         name
-            What the pass does, for names of tasks: ``moments-rows=0``.
+            Name of the pass in the names of its tasks, such as ``moments-rows=0``.
 
         Returns
         -------
         object
-            What `combine` made of all values.
+            The combined value.
 
         Raises
         ------
@@ -444,10 +451,10 @@ class Pool:
         client = resolve_client(client)
         graph, keys = self.blocks.graph, self.blocks.keys
         if client is None and keys and _are_rows(graph[keys[0]]):
-            keep = False  # the cache would only outlive them
+            keep = False  # rows in memory need no second copy in the cache
         schema = self.target_schema and self.target_schema.text
-        told = self.token, str(self.dtype), schema, allow_nan
-        group = f"pool-{tokenize(told)}" if keep else ""
+        identity = self.token, str(self.dtype), schema, allow_nan
+        group = f"pool-{tokenize(identity)}" if keep else ""
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         tasks = []
         for number, pool_slice in enumerate(slices or self.slices()):
@@ -455,10 +462,11 @@ class Pool:
             key = f"{group}-{first}-{stop}" if group else ""
             job = ReduceJob(block_rows, allow_nan, key, group)
             sources = partial(self.sources, pool_slice)
+            # Slices that stay in memory go to the same worker in each pass.
             place = number if keep else None
             tasks.append(Task(f"{name}-rows={first}", job, sources, place=place))
         context = count_chunk, combine
-        with self.unchanged():
+        with self.guard_pass():
             return reduce(combine, results_in_order(context, tasks, client))
 
 
@@ -475,20 +483,20 @@ def in_blocks(
 ) -> Pool:
     """Return a pool whose blocks are values of tasks, or in memory.
 
-    `like`, a schema or an array, tells types; `graph` has what the tasks depend on.
+    `like`, a schema or an array, has the types; `graph` has the tasks' dependencies.
     """
     frames = like if isinstance(like, FrameSchema) else None
     names = frames.names if frames else columns
     n_columns = len(frames.columns) if frames else like.shape[1]
     stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
-    kept = [
+    nonempty = [
         (task, length) for task, length in zip(tasks, lengths, strict=True) if length
     ]
     block = _new_name()
-    own = {(block, number): task for number, (task, _) in enumerate(kept)}
-    boundaries = np.cumsum([0, *(length for _, length in kept)])
+    named = {(block, number): task for number, (task, _) in enumerate(nonempty)}
+    boundaries = np.cumsum([0, *(length for _, length in nonempty)])
     return Pool(
-        Blocks({**(graph or {}), **own}, tuple(own), boundaries),
+        Blocks({**(graph or {}), **named}, tuple(named), boundaries),
         origin,
         StoredSchema(
             dtype or like.dtype,
@@ -514,7 +522,7 @@ def in_slices(
 ) -> Pool:
     """Return a pool that a function reads by slices, in blocks of whole chunks.
 
-    A `chunk_rows` of 0 stands for rows of which any slice costs the same.
+    A `chunk_rows` of 0 means that rows are not stored in chunks.
     """
     row_nbytes = max(row_nbytes or like.shape[1] * like.dtype.itemsize, 1)
     chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
@@ -522,14 +530,14 @@ def in_slices(
     step = chunk_rows * max(int(nbytes // (chunk_rows * row_nbytes)), 1)
     edges = [*range(0, n_rows, step), n_rows]
     slices = [slice(*ends) for ends in pairwise(edges)]
-    tasks = [read(each) if is_in_memory else (partial(read, each),) for each in slices]
+    tasks = [read(s) if is_in_memory else (partial(read, s),) for s in slices]
     return in_blocks(
         tasks, np.diff(edges), like, origin, row_nbytes=row_nbytes, columns=columns
     )
 
 
 def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
-    """Yield the first of some blocks of so many rows, and the one behind the last."""
+    """Yield runs of blocks of up to `rows` rows, as (first, last + 1)."""
     first = 0
     while first < len(edges) - 1:
         fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
@@ -542,8 +550,8 @@ def _new_name() -> str:
     return f"pool-{uuid.uuid4().hex}"
 
 
-def _columns_at(rows: Any, places: list[int]) -> Any:
-    return rows.iloc[:, places] if hasattr(rows, "iloc") else rows[:, places]
+def _columns_at(rows: Any, positions: list[int]) -> Any:
+    return rows.iloc[:, positions] if hasattr(rows, "iloc") else rows[:, positions]
 
 
 def _are_rows(value: Any) -> bool:
@@ -563,9 +571,9 @@ class ReduceJob:
     """Rows that are in memory at once."""
     allow_nan: bool
     key: str = ""
-    """Under which blocks stay in memory; "" where none does."""
+    """Cache key of the blocks that stay in memory; "" where none do."""
     group: str = ""
-    """Names blocks that are dropped together."""
+    """Cache group, of blocks that never replace each other."""
 
     def run(
         self, context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
@@ -579,14 +587,14 @@ class ReduceJob:
             cache = process_cache()
             blocks = cache.get(self.key, lambda: list(read), group=self.group)
 
-        def counted(block: Block) -> Any:
+        def count_block(block: Block) -> Any:
             return count(block.X, block.rows)
 
-        # In a loop a block would be there beside the next one.
-        return Output(reduce(combine, map(counted, blocks)))
+        # A loop variable would keep one block in memory while the next one is read.
+        return Output(reduce(combine, map(count_block, blocks)))
 
 
-def _numbers_of_span(*sources: Any) -> Any:
+def _numbers_of_slice(*sources: Any) -> Any:
     every = int(sources[0].boundaries[-1])
     (block,) = read_blocks(sources, every, allow_nan=True)
     return block.X
@@ -597,19 +605,19 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield the rows of a slice in order, at most `block_rows` at a time.
 
-    Runs inside a task, on what `Pool.sources` returned with its futures resolved. Who
-    lets go of a block before asking for the next one has one of the pool in memory.
+    It runs inside a task, on the list of `Pool.sources` with its futures resolved. A
+    caller that drops a block before it takes the next one has one block in memory.
     """
     pool, *values = sources
-    blocks, kept = pool.blocks, pool.row_filter
+    blocks, row_filter = pool.blocks, pool.row_filter
     graph = {**blocks.graph, **dict(zip(blocks.held, values, strict=True))}
     for first, last in _together(pool.boundaries, block_rows):
         start, stop = pool.boundaries[[first, last]].tolist()
-        mask = kept.mask(start, stop)
+        mask = row_filter.mask(start, stop)
         if not mask.any():
             continue
         rows = concatenate_rows(
-            [_computed(graph, pool, at) for at in range(first, last)]
+            [_compute_block(graph, pool, number) for number in range(first, last)]
         )
         for at in range(0, len(mask), block_rows):
             part = slice(at, at + block_rows)
@@ -618,11 +626,11 @@ def read_blocks(
                 check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
                 yield block
             del block
-        del rows  # else they would be there beside the next ones
+        del rows  # else they would be in memory while the next ones are read
 
 
-def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
-    """Compute one block in this thread, whatever scheduler is set, without progress."""
+def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
+    """Compute one block in this thread, ignoring Dask's scheduler and callbacks."""
     key, where = pool.blocks.keys[number], pool.where
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
@@ -637,8 +645,8 @@ def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
         ) from error
     if rows.shape[0] != stop - start:
         raise ValueError(
-            f"`pool` must have the chunk lengths that it tells, but its rows {start} "
-            f"to {stop - 1} are {rows.shape[0]} rows; correct them, as "
+            f"`pool` must have the chunk lengths that it declares, but its rows "
+            f"{start} to {stop - 1} are {rows.shape[0]} rows; correct them, as "
             f"compute_chunk_sizes() of a Dask array does."
         )
     return fill_masked(rows, where)
@@ -655,6 +663,6 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
         X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
     elif sparse.issparse(X):
         X = merge_entries(sparse.csr_matrix(X, dtype=pool.dtype))
-    else:  # in one layout for all chunks: BLAS may round others differently
+    else:  # one memory order for all chunks: BLAS may round others differently
         X = np.ascontiguousarray(X, dtype=pool.dtype)
     return Block(numbers, X)

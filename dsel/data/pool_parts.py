@@ -1,4 +1,4 @@
-"""What a pool is made of: blocks, their origin, their types, and which rows stay."""
+"""The parts of a pool: blocks, their origin, their types, and the row filter."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dsel.data.pool import Pool
 
 POOL: Final = "`pool`"
-"""How messages call rows that are in no file."""
+"""Name in messages of rows that are in no file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +24,18 @@ class Blocks:
     """Rows as a Dask graph, block by block."""
 
     graph: Mapping[Any, Any]
-    """Tasks of all blocks: arrays, CSR, or data frames of pandas. Not optimized: what
-    is fused with a task can no longer be told to be a future or rows in memory."""
+    """Tasks of all blocks: arrays, CSR, or data frames of pandas. It is not optimized,
+    because futures and rows in memory could not be found in fused tasks."""
     keys: tuple[Any, ...]
-    """Of the blocks, none of which is empty."""
+    """Keys of the blocks; none of the blocks is empty."""
     boundaries: NDArray[np.int64]
     """Global row numbers at which blocks begin, and the number of stored rows."""
     held: tuple[Any, ...] = ()
-    """Keys of what a cluster holds for the graph: a task gets it next to this."""
+    """Keys of the graph whose values are on the cluster; a task gets these in addition
+    to the graph."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """By client and key the futures of rows that were sent. One dict for all that is
-    made of a pool: its rows are sent once."""
+    """Futures of rows that were sent, by client and key. All pools derived from one
+    pool share this dict, so that rows are sent once."""
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"sent": {}}  # futures belong to the driver
@@ -42,25 +43,27 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from, and what tells them from other rows."""
+    """Identity and location of rows."""
 
     fingerprint: str = ""
-    """Of Dask's rows how they are made, of files their stamps, "" of rows in memory."""
+    """Identity of the rows: the graph of Dask arrays, the stamps of files, "" for rows
+    in memory."""
     is_content: bool = True
     """Whether the fingerprint changes with the content."""
     location: str = POOL
-    """How messages call the rows: with their file, where there is one."""
+    """Name of the rows in messages, with their file if there is one."""
     other_records: bool = False
-    """Whether it was declared that no row is the record of a labeled row."""
+    """Whether the user declared that no row is the record of a labeled row."""
     stamps: Mapping[str, Any] = field(default_factory=dict)
-    """By name of a file its size and time when the pool was opened."""
+    """Size and time of each file, by name, when the pool was opened."""
     read_stamps: Callable[[], Mapping[str, Any]] | None = None
-    """Returns the stamps of its files as they are now; None where there are none."""
+    """Function that returns the current stamps of the files; None without files."""
     read_columns: "Callable[[tuple[str, ...]], Pool] | None" = None
-    """Opens some columns anew, where that saves reading the others."""
+    """Function that opens only some columns, where this saves reading the others."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # What reads files again may hold secrets; only the driver compares stamps.
+        # Functions that read files may contain credentials, and only the driver
+        # compares stamps, so they are not sent to workers.
         only_here: dict[str, Any] = {
             "read_columns": None,
             "stamps": {},
@@ -90,22 +93,22 @@ class StoredSchema:
     """Columns and types of rows as they are stored."""
 
     dtype: np.dtype[Any]
-    """Of all values; of data frames that are not all numbers, Python objects."""
+    """Type of all values; object for data frames that are not all numbers."""
     n_columns: int
     row_nbytes: int
     """Bytes of one row in memory, on average, at least 1."""
     columns: tuple[str, ...] | None = None
     """Names, None where there are none."""
     frames: FrameSchema | None = None
-    """Of data frames that were given; None of arrays."""
+    """Schema of data frames; None for arrays."""
     is_sparse: bool = False
     has_order: bool = True
-    """Whether columns stand in an order that somebody chose; zarr groups have none."""
+    """Whether the order of columns is meaningful; zarr groups have none."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowFilter:
-    """Which rows stay; it depends on their numbers alone, and so reads nothing."""
+    """A filter of rows by their numbers, for which no row has to be read."""
 
     excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Ascending row numbers that are left out."""
@@ -118,22 +121,22 @@ class RowFilter:
         return not self.shares and not len(self.excluded)
 
     def excluding(self, rows: ArrayLike) -> "RowFilter":
-        """Return it with more rows left out."""
-        # Ascending and each once: masks of blocks are found by bisection.
+        """Return the filter with more rows left out."""
+        # Sorted and distinct, because masks of blocks are found by bisection.
         new = np.asarray(rows, dtype=np.int64)
         return RowFilter(np.union1d(self.excluded, new), self.shares)
 
     def part(self, lower: float, upper: float, seed: int, stream: int) -> "RowFilter":
-        """Return it with rows whose random number lies in ``[lower, upper)``."""
+        """Return the filter that keeps random numbers in ``[lower, upper)``, too."""
         return RowFilter(self.excluded, (*self.shares, (lower, upper, seed, stream)))
 
     def between(self, start: int, stop: int) -> "RowFilter":
-        """Return what of it is about the rows ``start`` to ``stop - 1``."""
+        """Return the part of the filter about the rows ``start`` to ``stop - 1``."""
         ends = np.searchsorted(self.excluded, [start, stop])
         return RowFilter(self.excluded[slice(*ends)], self.shares)
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Return a mask of the rows ``start`` to ``stop - 1`` that stay."""
+        """Return a mask of the rows ``start`` to ``stop - 1`` that pass the filter."""
         remains = np.ones(stop - start, dtype=np.bool_)
         first, last = np.searchsorted(self.excluded, [start, stop])
         remains[self.excluded[first:last] - start] = False

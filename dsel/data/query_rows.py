@@ -41,7 +41,7 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
     Parameters
     ----------
     pool
-        The pool, with every column that is to be shown.
+        The pool, with all columns to return.
     rows
         Global row numbers, distinct, in any order.
     client
@@ -50,7 +50,7 @@ def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        One row for each number, in the given order; the index is named ``pool_row``.
+        One row for each number, in the order of `rows`; the index is ``pool_row``.
     """
     wanted = np.asarray(rows, dtype=np.int64)
     ascending = np.sort(wanted)

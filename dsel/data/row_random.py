@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 from dsel.arrays import RandomState
 from dsel.checks import check_integer, show
 
-FOLD_STREAM: Final = 0  # of labeled rows, to folds
-RANDOM_FOLD_STREAM: Final = 1  # whose model a pool row is given to (f_rand)
-TIE_STREAM: Final = 2  # ties of nonconformity selection; read at a row's content
-PART_STREAM: Final = 3  # of the pool
+FOLD_STREAM: Final = 0  # assignment of labeled rows to folds
+RANDOM_FOLD_STREAM: Final = 1  # the fold whose model predicts a pool row (f_rand)
+TIE_STREAM: Final = 2  # ties of nonconformity selection, by the content of rows
+PART_STREAM: Final = 3  # parts of the pool
 HOLDOUT_STREAM: Final = 4
-BLOCK_STREAM: Final = 5  # of labeled rows, for independent models
-SUBSET_STREAM: Final = 10  # of a pool that is used in part
+BLOCK_STREAM: Final = 5  # blocks of labeled rows for independent models
+SUBSET_STREAM: Final = 10  # the part of a pool that is used
 ACTIVE_STREAM: Final = 11  # random start and ties of active learning
 SHIFT_STREAM: Final = 12  # pool rows that are compared with the labeled ones
-QUERY_STREAM: Final = 13  # pool rows that are handed out to be labeled
-GROUP_STREAM: Final = 14  # labeled rows, of which one of each group is counted
-HALVING_STREAM: Final = 16  # of repetition r it is this + r
+QUERY_STREAM: Final = 13  # pool rows that a person is asked to label
+GROUP_STREAM: Final = 14  # the labeled row of each group that is counted
+HALVING_STREAM: Final = 16  # repetition r uses this + r
 _NUMBERS_A_COUNTER: Final = 4
 
 
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
-    """Return the 64 bits that numpy's Philox of (seed, stream) has for each row."""
-    # An array: a list of Python integers would pass through float64.
+    """Return 64 random bits for each row, from numpy's Philox of (seed, stream)."""
+    # An array, because numpy converts a list of large integers to float64.
     key = np.array([seed % 2**64, stream], dtype=np.uint64)
     counter, skipped = divmod(start, _NUMBERS_A_COUNTER)
     generator = np.random.Philox(key=key, counter=counter)
@@ -41,7 +41,7 @@ def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint
 def row_random_at(
     seed: int, stream: int, rows: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Return the random numbers of sorted row numbers that are close to each other."""
+    """Return the random numbers of sorted row numbers, fast if these are close."""
     if not len(rows):
         return np.empty(0, dtype=np.uint64)
     first = int(rows[0])
@@ -60,11 +60,11 @@ def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
     """Map 64-bit numbers to integers that are uniform on 0..k-1."""
-    # Float first: k times the word overflows 64 bits from k = 2049.
+    # By floats: k times the word overflows 64 bits from k = 2049.
     scaled = (numbers >> np.uint64(11)).astype(np.float64)
     scaled *= 2.0**-53
     scaled *= k
-    # Whole numbers are reached by truncation, as nothing is negative.
+    # Truncation is the floor, as nothing is negative.
     integers = scaled.astype(np.int64)
     return np.minimum(integers, k - 1, out=integers)
 
@@ -94,15 +94,15 @@ def hashed_seed(seed: int, *parts: Any) -> int:
 
 
 def canonical_text(value: Any) -> str:
-    """Return a text of a value: the same in every process, and for equal numbers.
+    """Return a text that is the same in every process, and for equal numbers.
 
-    Estimators are told by class and parameters, others by their names or classes.
+    Estimators are identified by class and parameters, other objects by name or class.
     """
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if value is None or isinstance(value, str):
         return json.dumps(value)
-    # Most are floats; asking abstract classes takes longer.
+    # Most values are floats, and tests of abstract classes are slow.
     if type(value) is not float and isinstance(value, Integral):
         return str(int(value))
     if type(value) is float or isinstance(value, Real):

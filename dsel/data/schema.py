@@ -1,7 +1,7 @@
 """The schema of a labeled table, by which pools and new tables are read.
 
-A pool, or a table to predict, has the kinds of the labeled table, whatever its own
-values look like; a value that is not of that kind is an error that names it.
+The columns of a pool, or of a table to predict, have the kinds of the labeled table,
+whatever their own values look like; a value of another kind is an error that names it.
 """
 
 import json
@@ -19,9 +19,9 @@ from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
 from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
 
 FORMAT: Final = 1
-"""Version of the file; raised whenever an older reader could misread a newer one."""
+"""Version of the file; it is raised if an older reader could misread a newer file."""
 MOST_CATEGORIES: Final = 1000
-"""Different values of a text column that are kept."""
+"""Largest number of distinct values of a text column that are stored."""
 _FILE_KIND: Final = "dsel table schema"
 _MOST_SHOWN: Final = 5
 
@@ -33,9 +33,9 @@ class ColumnSchema:
     name: str
     kind: Kind
     words: tuple[str, str] | None = None
-    """Of truth values in text, the true one first; None where any pair is right."""
+    """Words for truth values, the true one first; None where any pair is accepted."""
     categories: tuple[str, ...] | None = None
-    """Different values of a text column in order; None where there are too many."""
+    """Sorted distinct values of a text column; None where there are too many."""
 
     @property
     def noun(self) -> str:
@@ -47,7 +47,7 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """How the columns of a table are read, and which classes its labels have.
+    """Kinds of the columns of a table, and classes of its labels.
 
     `dsel select` keeps its JSON with the results (`save_schema` and `load_schema` of
     `dsel.results.run_store`); `read_table` and `iter_frames` of `dsel.data.tables` take
@@ -71,9 +71,9 @@ class TableSchema:
     dropped: tuple[str, ...] = ()
     """Columns that are left out."""
     gap_words: tuple[str, ...] = GAP_WORDS
-    """What stands for a gap in text files, in addition to the empty cell."""
+    """Words for a gap in text files, in addition to the empty cell."""
     is_typed: bool = False
-    """Whether it comes from a format that has types, where "" is a value."""
+    """Whether the table's format has types; there "" is a value, not a gap."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, text: str) -> "TableSchema":
-        """Return the schema that `to_json` wrote; ValueError where it is none."""
+        """Return the schema from the text of `to_json`; ValueError for other texts."""
         try:
             content = json.loads(text)
             kind, version = content.pop("kind"), content.pop("version")
@@ -114,37 +114,37 @@ class TableSchema:
             why = str(error) if "version" in str(error) else "the schema is damaged"
             raise ValueError(f"{why}; run `dsel select` again to write it.") from error
 
-    def lacking(self, names: Iterable[str]) -> list[str]:
+    def missing_columns(self, names: Iterable[str]) -> list[str]:
         """Return the features and ids that are not among the names."""
-        there = set(names)
-        return [name for name in (*self.names, *self.ids) if name not in there]
+        present = set(names)
+        return [name for name in (*self.names, *self.ids) if name not in present]
 
     def convert_texts(
         self, table: pa.Table, *, decimal: str = ".", first_row: int = 0, where: str
     ) -> pd.DataFrame:
-        """Convert text columns, as text files have them, to the kinds of the schema.
+        """Convert the text columns of a text file to the kinds of the schema.
 
         Raises ValueError that names the first wrong value of every wrong column.
         """
-        found, wrong = {}, []
+        converted, wrong = {}, []
         for column in self.columns:
             values = table.column(column.name).combine_chunks()
             typed, bad = convert(values, column.kind, decimal, column.words)
             if typed is None:
                 wrong.append((column, bad))
             else:
-                found[column.name] = to_pandas(typed, column.kind)
-        check_converted(wrong, where, first_row)
-        found |= {name: table.column(name).to_pandas() for name in self.ids}
-        # At once: pandas would put column by column beside each other.
-        return pd.DataFrame(found, copy=False)
+                converted[column.name] = to_pandas(typed, column.kind)
+        refuse_wrong_values(wrong, where, first_row)
+        converted |= {name: table.column(name).to_pandas() for name in self.ids}
+        # All columns at once: adding them one by one would copy the frame each time.
+        return pd.DataFrame(converted, copy=False)
 
 
 def _tuple(values: Any) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-def check_converted(
+def refuse_wrong_values(
     wrong: Sequence[tuple[ColumnSchema, Bad | None]], where: str, first_row: int
 ) -> None:
     """Raise ValueError where columns have values that are not of their kind."""
@@ -166,7 +166,7 @@ def check_converted(
 
 
 def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
-    """Return the values of a column as pandas holds them."""
+    """Return the values of a column as a pandas series."""
     if kind is Kind.GAPS:
         return pd.Series([None] * len(values), dtype=object)
     if kind.is_number:
@@ -233,28 +233,29 @@ def convert_frame(
 ) -> pd.DataFrame:
     """Convert a frame of a typed format to the kinds of a schema.
 
-    Texts become what the schema says, as they do in text files; all else keeps its
-    type, and is compared where columns are.
+    Texts are converted to the kinds of the schema, as in text files; other values keep
+    their type, and their columns are compared with the schema elsewhere.
     """
-    found, wrong = {}, []
+    converted, wrong = {}, []
     frame = in_utc(frame)
     for column in schema.columns:
         values = frame[column.name]
         if column.kind in (Kind.OTHER, Kind.GAPS) or not _is_text(values):
-            found[column.name] = values
+            converted[column.name] = values
             continue
         if column.kind is Kind.TEXT and schema.is_typed:
-            found[column.name] = values
+            converted[column.name] = values
             continue
         texts = trim(pa.array(values, pa.string(), from_pandas=True))
         typed, bad = convert(texts, column.kind, ".", column.words)
         if typed is None:
             wrong.append((column, bad))
         else:
-            found[column.name] = to_pandas(typed, column.kind).set_axis(values.index)
-    check_converted(wrong, where, first_row)
+            series = to_pandas(typed, column.kind)
+            converted[column.name] = series.set_axis(values.index)
+    refuse_wrong_values(wrong, where, first_row)
     ids = {name: frame[name] for name in schema.ids if name in frame}
-    return pd.DataFrame(found | ids, copy=False)
+    return pd.DataFrame(converted | ids, copy=False)
 
 
 def in_utc(frame: pd.DataFrame) -> pd.DataFrame:

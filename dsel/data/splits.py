@@ -1,4 +1,4 @@
-"""Splits of the labeled rows: random folds, halvings, one split, or given ones."""
+"""Splits of the labeled rows: random folds, halvings, one split, or the user's own."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,12 +18,12 @@ from dsel.data.row_random import (
 )
 
 MOST_SPLITS: Final = 10_000
-"""More than repeated folds of any search."""
+"""Largest number of splits of a splitter; no real search needs more."""
 _NOTHING: Final = np.empty(0, dtype=np.int64)
 
 
 class SplitKind(StrEnum):
-    """Which rows a split trains on."""
+    """Kind of a split, by the rows that it trains on."""
 
     FULL = "full"
     """All rows."""
@@ -32,44 +32,46 @@ class SplitKind(StrEnum):
     PAIR = "pair"
     """All rows but two folds, each of which is tested."""
     QUARTER = "quarter"
-    """One half of one of two folds, tested on its other half: without both folds
-    nothing would be left to train on."""
+    """One half of one of two folds, tested on its other half; with two folds no rows
+    would be left to train on without both."""
     HALF = "half"
     """One half of a random halving, tested on the other half."""
     BLOCK = "block"
-    """One of some disjoint blocks, without a test."""
+    """One of several disjoint blocks, without test rows."""
     HOLDOUT = "holdout"
     """All rows but some random ones, which are tested."""
     ROW = "without"
     """All rows but one."""
     LEAVE_ONE_OUT = "leave-one-out"
-    """Each row in turn: one split that stands for as many models as there are rows."""
+    """All rows but one, for each row in turn: one split that stands for many models."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Sorted rows that a model is trained on, and that its errors are counted on."""
+    """Sorted training rows of a model, and the test rows on which it is counted."""
 
     number: int
-    """Place in the plan, from 0."""
+    """Position in the plan, from 0."""
     kind: SplitKind
     key: tuple[int, ...]
-    """What tells the split from others of its kind: numbers of the folds that it leaves
-    out, of the quarter or block that it trains on, or of the halving and its half."""
+    """Numbers that identify the split among those of its kind: of the folds that it
+    leaves out, of the quarter or block that it trains on, or of the halving and its
+    half."""
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
-    """Empty where nothing was held out."""
+    """Empty where no rows are held out."""
     second_rows: NDArray[np.int64] | None = None
-    """The other fold of a pair, whose errors are counted in the place of those on the
+    """The second fold of a pair, whose errors are counted instead of those on the
     training rows."""
     counts_train: bool = False
     """Whether errors on the training rows are counted, too."""
 
     @property
     def name(self) -> str:
-        """Such as ``fold-3``, ``full`` or ``repeat-7-half-1``.
+        """Name of the split, such as ``fold-3``, ``full`` or ``repeat-7-half-1``.
 
-        Learner seeds hash it, and records are kept under it: it must never change.
+        It is hashed into the seeds of learners and part of the keys of records, so it
+        must never change.
         """
         if self.kind is SplitKind.HALF:
             repeat, half = self.key
@@ -108,7 +110,7 @@ def fold_splits(
 ) -> tuple[Split, ...]:
     """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
 
-    Of rows in groups `is_tested` says which rows are counted; None counts all.
+    With rows in groups, `is_tested` masks the rows that are counted; None counts all.
     """
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
@@ -118,8 +120,8 @@ def fold_splits(
     ]
     if is_tested is not None:
         splits = [
-            replace(each, test_rows=each.test_rows[is_tested[each.test_rows]])
-            for each in splits
+            replace(split, test_rows=split.test_rows[is_tested[split.test_rows]])
+            for split in splits
         ]
     return (*splits, full_split(len(numbers), number=n_folds))
 
@@ -127,21 +129,20 @@ def fold_splits(
 def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
     """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
-        given = cv.split(X, y, groups) if hasattr(cv, "split") else cv
-        pairs = list(islice(given, MOST_SPLITS + 1))
-    except Exception as error:  # a splitter of the user's has errors of its own
+        iterable = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+        pairs = list(islice(iterable, MOST_SPLITS + 1))
+    except Exception as error:  # the user's splitter may raise anything
         text = " ".join(str(error).split()).rstrip(".")
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
             f"`cv` {show(cv)} does not split these rows: {text}. "
-            f"Give "
-            f"other folds: {way}a list of (train rows, test rows)."
+            f"Give other folds: {way}a list of (train rows, test rows)."
         ) from error
     if not pairs:
         raise ValueError(
             f"`cv` must give at least one split, got none from {show(cv)}."
         )
-    if len(pairs) > MOST_SPLITS:  # some never end, such as a generator
+    if len(pairs) > MOST_SPLITS:  # a generator may never end
         raise ValueError(
             f"`cv` must give at most {MOST_SPLITS:,} splits, got more from {show(cv)}."
         )
@@ -173,14 +174,14 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     for repeat in range(repeats):
         first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
         for half, tested in enumerate((~first, first)):
-            place = repeat, half
-            split = _make_split(2 * repeat + half, SplitKind.HALF, place, tested)
+            key = repeat, half
+            split = _make_split(2 * repeat + half, SplitKind.HALF, key, tested)
             splits.append(replace(split, counts_train=True))
     return tuple(splits)
 
 
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
-    """Return splits on disjoint random blocks of equally many rows, without a test."""
+    """Return splits on disjoint random blocks of equal size, without test rows."""
     check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
     blocks = _ranks(n_rows, BLOCK_STREAM, seed) // (n_rows // n_blocks)
     return tuple(
@@ -205,7 +206,7 @@ def full_split(n_rows: int, *, number: int = 0) -> Split:
 
 
 def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
-    """Return the split that stands for as many models as there are rows."""
+    """Return the split that stands for a model without each row."""
     rows = np.arange(n_rows, dtype=np.int64)
     return Split(number, SplitKind.LEAVE_ONE_OUT, (), rows, rows)
 

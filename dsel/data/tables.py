@@ -1,7 +1,7 @@
 """Tables from the usual files: in memory, or some rows at a time.
 
-One table of formats says which ending is read by what; text files are read by strict
-rules, and formats that have types keep them.
+`FORMATS` has the reader of each ending. Text files are read by strict rules; formats
+that have types keep them.
 """
 
 import gzip
@@ -49,7 +49,7 @@ from dsel.data.schema import (
 )
 from dsel.data.targets import CLASSIFICATION, numbers_of_labels, numbers_of_texts
 from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
-from dsel.data.zarr_rows import meanings_of, read_decoded, stored_columns
+from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.zarr_stores import BAD_HEADER, check_array
 
 _PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
@@ -65,21 +65,21 @@ SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 
 UNREADABLE: Final = (
     EOFError,
-    KeyError,  # pyarrow, of what pandas wrote about columns
-    RuntimeError,  # of the decoders of zarr
+    KeyError,  # from pyarrow, for pandas' metadata about columns
+    RuntimeError,  # from the decoders of zarr
     ValueError,
     gzip.BadGzipFile,
     lzma.LZMAError,
-    tokenize.TokenError,  # numpy, of a header
+    tokenize.TokenError,  # from numpy, for a header
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What the readers of files raise where one is cut short or of another kind."""
+"""Exceptions of readers for files that are cut short or of another kind."""
 
 
 @contextmanager
-def naming_file(path: str) -> Iterator[None]:
-    """Add the name of the file to errors that only say what is wrong."""
+def name_file(path: str) -> Iterator[None]:
+    """Add the name of the file to error messages that lack it."""
     try:
         yield
     except UNREADABLE as error:
@@ -90,13 +90,14 @@ def naming_file(path: str) -> Iterator[None]:
         if "allow_pickle" in text:
             way = "save arrays of numbers or text, such as y.astype(str)"
         raise ValueError(
-            f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; {way}."
+            f"{path!r} cannot be read as the kind of file that its ending names: "
+            f"{text.rstrip('.')}; {way}."
         ) from error
 
 
 @contextmanager
 def name_text_file(path: str) -> Iterator[None]:
-    """Add the name of the text file to errors that only say what is wrong."""
+    """Add the name of the text file to error messages that lack it."""
     try:
         yield
     except (*UNREADABLE, OSError) as error:
@@ -119,11 +120,11 @@ def feature_columns(
 
 
 def separator_hint(columns: Sequence[str]) -> str:
-    """Return a hint for a table whose only name may be those of several columns."""
+    """Return a hint if the only column name may consist of several names."""
     if len(columns) != 1 or not re.search(r"\S[ :]+\S", columns[0]):
         return ""
     sign = ":" if ":" in columns[0] else " "
-    return f"; if {sign!r} separates its values, say so by --sep {sign!r}"
+    return f"; if {sign!r} separates its values, write --sep {sign!r}"
 
 
 class Table(NamedTuple):
@@ -133,26 +134,27 @@ class Table(NamedTuple):
     """Features: numeric array or CSR; a data frame where a column holds something
     else, or the table was read by a schema."""
     y: NDArray[Any] | None
-    """Labels as written, or class names where the file has them; None of a row without
-    a label; None where the table has no labels."""
+    """Labels in the file, or its class names; None for a row without a label. None if
+    the table has no labels."""
     columns: tuple[str, ...] | None = None
     """Names of the columns of `X`."""
     schema: TableSchema | None = None
     """Kinds of the columns, where they have names."""
     ids: pd.DataFrame | None = None
     """Columns that no model uses, as text."""
-    facts: tuple[tuple[str, str], ...] = ()
-    """How the file was read: what, and the words."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """Descriptions of how the file was read, as (topic, text)."""
     caveats: tuple[str, ...] = ()
-    """Lines about what may mean something else than it seems."""
+    """Warnings about values that may mean something else than they seem to."""
     groups: NDArray[Any] | None = None
-    """Key of each row's group, None or NaN where there is none; None without."""
+    """Key of each row's group, None or NaN for a row without one; None without
+    groups."""
     is_regression: bool = False
-    """Whether `y` holds numbers, NaN of a row without one, and not classes."""
+    """Whether `y` holds numbers, NaN for a row without one, instead of classes."""
 
     @property
     def labeled_groups(self) -> NDArray[Any] | None:
-        """The keys of rows that have a label; others may be a pool."""
+        """Keys of the rows that have a label; other rows may be a pool."""
         if self.groups is None or self.y is None or self.y.ndim != 1:
             return self.groups
         known: NDArray[Any] = self.groups[~pd.isna(self.y)]
@@ -172,39 +174,40 @@ class _Request(NamedTuple):
     task: str | None = CLASSIFICATION
 
     def features(self, columns: Sequence[str], where: str) -> list[str]:
-        """Return the columns that become features; raise where one is not there."""
+        """Return the columns that become features; raise where one is missing."""
         if self.like is not None:
-            if lacking := self.like.lacking(columns):
+            if missing := self.like.missing_columns(columns):
                 raise ValueError(
-                    f"{where} lacks the column{'s' * (len(lacking) > 1)} "
-                    f"{', '.join(map(repr, lacking[:10]))} of the labeled table; it "
+                    f"{where} lacks the column{'s' * (len(missing) > 1)} "
+                    f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
                     f"has {listed(list(columns), 20)}{separator_hint(columns)}."
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
         of_groups = () if self.groups is None else (self.groups,)
-        for option, given in (
+        for option, values in (
             ("--drop", self.drop), ("--id", self.ids), ("--groups", of_groups)
         ):  # fmt: skip
-            if lacking := [name for name in given if name not in columns]:
+            if missing := [name for name in values if name not in columns]:
                 raise ValueError(
-                    f"{option} names {', '.join(map(repr, lacking))}, which is no "
+                    f"{option} names {', '.join(map(repr, missing))}, which is no "
                     f"column of {where}; it has {listed(list(columns), 20)}."
                 )
-            if self.target in given:
+            if self.target in values:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
         left_out = {*self.drop, *self.ids, *of_groups}
-        found = [name for name in names if name not in left_out]
-        if not found:
-            beside = sorted({name for name in (self.target, *left_out) if name})
+        features = [name for name in names if name not in left_out]
+        if not features:
+            used = sorted({name for name in (self.target, *left_out) if name})
             raise ValueError(
-                f"{where} must have columns beside {', '.join(map(repr, beside))}, "
-                f"got none; there is nothing to learn from."
+                f"{where} must have columns in addition to "
+                f"{', '.join(map(repr, used))}, got none; there is nothing to learn "
+                f"from."
             )
-        return found
+        return features
 
     @property
-    def kept_ids(self) -> tuple[str, ...]:
+    def id_columns(self) -> tuple[str, ...]:
         return self.ids if self.like is None else self.like.ids
 
     @property
@@ -228,10 +231,10 @@ def read_table(
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
-    Text files are read as text, and columns get kinds by strict rules over all of their
-    values; formats that have types keep them. npz files and zarr groups have arrays
-    ``X`` and ``y``, or `target`, and may have ``classes``, names of the codes in y, and
-    ``feature_names``. Nothing is unpickled.
+    Text files are read as text, and the kinds of columns are decided by strict rules
+    over all of their values; formats that have types keep them. npz files and zarr
+    groups have arrays ``X`` and ``y``, or `target`, and may have ``classes``, names of
+    the codes in y, and ``feature_names``. Nothing is unpickled.
 
     Parameters
     ----------
@@ -248,33 +251,33 @@ def read_table(
     ids
         Columns that are read as text and are no features.
     groups
-        Column that says which rows are of one group, and is no feature.
+        Column with the groups of rows, which is no feature.
     separator
-        Of text files; None takes the one that the header has.
+        Separator of text files; None finds it in the header.
     encoding
-        Of text files; None is UTF-8, or UTF-16 by its mark.
+        Encoding of text files; None means UTF-8, or UTF-16 with a byte order mark.
     task
-        What the target is of: ``classification`` or ``regression``. None decides:
-        numbers with fractions are a regression; text, truth values and at most 20
-        different whole numbers are classes.
+        ``classification`` or ``regression``. None decides: numbers with fractions are
+        a regression; text, truth values and at most 20 different whole numbers are
+        classes.
 
     Raises
     ------
     FileNotFoundError
-        Where there is nothing at the path.
+        Where the path does not exist.
     ValueError
-        Where the file cannot be read in full, or a value is not of the kind that `like`
-        says, or a target is of more than 20 different whole numbers and `task` is None.
+        Where the file cannot be read completely, or a value is not of its kind in
+        `like`, or a target has more than 20 different whole numbers and `task` is None.
     """
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    asked = _Request(
+    request = _Request(
         target, like, tuple(drop), tuple(ids), separator, encoding, groups, task
     )
-    table = reader_of(location)(location, asked)
+    table = reader_of(location)(location, request)
     if table.y is None or table.is_regression:
         return table
     targets = numbers_of_labels(table.y, target or "y", task)
@@ -316,7 +319,7 @@ def listed_formats() -> list[str]:
 def check_source(location: Any, name: str) -> str:
     """Return a path or URL as text; raise where it cannot hold rows.
 
-    All that is read by a name comes through here; errors call the argument `name`.
+    Every location that is read is checked here; errors call the argument `name`.
     """
     text = check_path(location, name)
     if "://" in text:
@@ -350,18 +353,18 @@ def _files_in(folder: str, endings: tuple[str, ...]) -> list[str]:
 
 
 class TextSource(NamedTuple):
-    """A text file, or a folder of them with the same columns, as one table."""
+    """A text file, or a folder of them with equal columns, as one table."""
 
     location: str
     files: tuple[TextFile, ...]
     like: TableSchema | None = None
-    """By which it is converted."""
+    """Schema by which it is converted."""
     drop: tuple[str, ...] = ()
     """Columns that are left out."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, those of row numbers left out."""
+        """Names of the columns, without those of row numbers."""
         return self.files[0].names
 
     def batches(
@@ -379,12 +382,12 @@ class TextSource(NamedTuple):
 
     def features(self, target: str | None) -> list[str]:
         """Return the columns that are read, without the target."""
-        asked = _Request(target, self.like, self.drop, (), None, None)
-        return asked.features(self.names, repr(self.location))
+        request = _Request(target, self.like, self.drop, (), None, None)
+        return request.features(self.names, repr(self.location))
 
 
 def is_text(location: str) -> bool:
-    """Whether there is a text file, or a folder of them."""
+    """Return whether a location is a text file, or a folder of them."""
     return os.path.exists(location) and (
         location.lower().endswith(TEXT_FILES)
         or (not _files_in(location, PARQUET) and bool(_files_in(location, TEXT_FILES)))
@@ -408,9 +411,9 @@ def text_source(
     for path in paths:
         with name_text_file(path):
             files.append(open_text(path, separator=separator, encoding=encoding))
-        lacking = {*files[0].names} ^ {*files[-1].names}
-        if lacking:
-            name = min(lacking)
+        differing = {*files[0].names} ^ {*files[-1].names}
+        if differing:
+            name = min(differing)
             has = files[0].path if name in files[0].names else path
             lacks = path if has != path else files[0].path
             raise ValueError(
@@ -426,7 +429,8 @@ def scan_columns(
 ) -> dict[str, ColumnScan]:
     """Scan the values of all columns in one pass.
 
-    `report` is called with the rows that were read; how many there are is not known.
+    `report` is called with the number of rows read so far, and None, since the total
+    is unknown.
     """
     scans: dict[str, ColumnScan] = {}
     done = 0
@@ -445,10 +449,10 @@ def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
 
 
 def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
-    """Return the decimal mark of a text table, and that in which to write another.
+    """Return the decimal mark of a text table, and the one for files written for it.
 
-    They differ where no number has a mark: people who separate values by semicolons
-    write decimal commas, and their spreadsheet program makes a date of 1.5.
+    They differ where no number has a mark: tables separated by semicolons come from
+    places with decimal commas, where a spreadsheet program turns 1.5 into a date.
     """
     numbers = [column.name for column in like.columns if column.kind.is_number]
     if source.files[0].separator != ";":
@@ -460,12 +464,14 @@ def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
     return decimal_of(source, scans), "." if has_point else ","
 
 
-def _read_text(location: str, asked: _Request) -> Table:
-    source = text_source(location, separator=asked.separator, encoding=asked.encoding)
-    names = asked.features(source.names, repr(location))
-    target = None if asked.like is not None else asked.target
-    beside = [name for name in (asked.groups, target) if name is not None]
-    read = list(dict.fromkeys([*names, *asked.kept_ids, *beside]))
+def _read_text(location: str, request: _Request) -> Table:
+    source = text_source(
+        location, separator=request.separator, encoding=request.encoding
+    )
+    names = request.features(source.names, repr(location))
+    target = None if request.like is not None else request.target
+    others = [name for name in (request.groups, target) if name is not None]
+    read = list(dict.fromkeys([*names, *request.id_columns, *others]))
     raw = () if target is None else (target,)
     parts, nbytes = [], 0
     for batch in source.batches(read, raw=raw):
@@ -487,28 +493,28 @@ def _read_text(location: str, asked: _Request) -> Table:
     marked = dict(scans)
     if target is not None:
         cells = trim(rows.column(target).combine_chunks())
-        if asked.task != CLASSIFICATION:  # perhaps the only column with fractions
+        if request.task != CLASSIFICATION:  # it may be the only column with fractions
             marked[target] = ColumnScan()
             marked[target].add(cells)
     decimal = decimal_of(source, marked)
     if target is not None:
-        labels = numbers_of_texts(cells, target, decimal, asked.task)
+        labels = numbers_of_texts(cells, target, decimal, request.task)
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
             classes = _classes(labels)
-    if asked.like is not None:
-        schema = asked.like
+    if request.like is not None:
+        schema = request.like
     else:
         columns = tuple(
             ColumnSchema(name, scan.kind(decimal), truth_words(scan))
             for name, scan in scans.items()
         )
-        left_out = (*source.row_number_names, *asked.dropped)
-        schema = TableSchema(columns, target, classes, asked.ids, left_out)
+        left_out = (*source.row_number_names, *request.dropped)
+        schema = TableSchema(columns, target, classes, request.ids, left_out)
     frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
     ids = frame[list(schema.ids)] if schema.ids else None
     X: Any = frame[names]
-    if asked.like is None:
+    if request.like is None:
         schema = replace(
             schema,
             columns=tuple(
@@ -518,20 +524,20 @@ def _read_text(location: str, asked: _Request) -> Table:
                 for column in schema.columns
             ),
         )
-        if all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
+        if all(getattr(dtype, "kind", "O") in NUMERIC for dtype in X.dtypes):
             X = X.to_numpy(dtype=np.float64)
-    caveats = [*label_caveats, *_text_caveats(source, asked, scans, schema)]
+    caveats = [*label_caveats, *_text_caveats(source, request, scans, schema)]
     keys = None
-    if asked.groups is not None:
-        texts = trim(rows.column(asked.groups).combine_chunks())
+    if request.groups is not None:
+        texts = trim(rows.column(request.groups).combine_chunks())
         keys, more = np.array(texts.to_pylist(), dtype=object), texts.unique()
         if gaps := sorted(more.filter(is_gap_word(more)).to_pylist()):
             are = "is one group" if len(gaps) == 1 else "are groups"
             caveats.append(
-                f"{' and '.join(map(repr, gaps))} {are} of {asked.groups!r}; of a row "
-                f"without a key the cell is empty there"
+                f"{' and '.join(map(repr, gaps))} {are} of {request.groups!r}; a row "
+                f"without a key has an empty cell there"
             )
-    facts = _text_facts(source, asked, scans, schema, decimal)
+    facts = _text_facts(source, request, scans, schema, decimal)
     return Table(
         X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats), keys,
         is_regression=target is not None and classes is None,
@@ -539,7 +545,7 @@ def _read_text(location: str, asked: _Request) -> Table:
 
 
 MOST_LABELS: Final = 10_000
-"""Different labels of a table at most: more are measurements, names or texts."""
+"""Largest number of different labels; more are measurements, names or texts."""
 
 
 def _text_labels(
@@ -585,9 +591,9 @@ def _text_labels(
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
     labels = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
     if None in labels:
-        found = np.empty(len(labels), dtype=object)
-        found[:] = labels
-        return found, caveats
+        with_gaps = np.empty(len(labels), dtype=object)
+        with_gaps[:] = labels
+        return with_gaps, caveats
     return np.array(labels), caveats
 
 
@@ -597,7 +603,7 @@ def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
 
 def _text_caveats(
     source: TextSource,
-    asked: _Request,
+    request: _Request,
     scans: Mapping[str, ColumnScan],
     schema: TableSchema,
 ) -> list[str]:
@@ -610,10 +616,10 @@ def _text_caveats(
             f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
             f"them; if the first line is a row, write a header above it"
         )
-    if asked.like is not None:
-        if asked.like.target in source.names:
+    if request.like is not None:
+        if request.like.target in source.names:
             caveats.append(
-                f"column {asked.like.target!r}, the target of the labeled table, is "
+                f"column {request.like.target!r}, the target of the labeled table, is "
                 f"left out"
             )
         return caveats
@@ -631,7 +637,7 @@ def _text_caveats(
 
 def _text_facts(
     source: TextSource,
-    asked: _Request,
+    request: _Request,
     scans: Mapping[str, ColumnScan],
     schema: TableSchema,
     decimal: str,
@@ -670,23 +676,23 @@ def _text_facts(
 # Formats that have types
 
 
-def _read_parquet(location: str, asked: _Request) -> Table:
+def _read_parquet(location: str, request: _Request) -> Table:
     files = _files_in(location, PARQUET)
-    with naming_file(location):
+    with name_file(location):
         if not files:
             frame = parquet.read_table(location).to_pandas()
         else:
             _check_same_columns(files)
             rows = dataset.dataset(files, format="parquet").to_table()
             frame = rows.to_pandas()
-    return _of_frame(frame, asked, location)
+    return _of_frame(frame, request, location)
 
 
 def _check_same_columns(files: Sequence[str]) -> None:
     first = parquet.read_schema(files[0]).names
     for file in files[1:]:
-        if lacking := {*first} ^ {*parquet.read_schema(file).names}:
-            name = min(lacking)
+        if differing := {*first} ^ {*parquet.read_schema(file).names}:
+            name = min(differing)
             one, other = (file, files[0]) if name in first else (files[0], file)
             raise ValueError(
                 f"{one!r} lacks the column {name!r} that {other!r} has; write all "
@@ -694,66 +700,67 @@ def _check_same_columns(files: Sequence[str]) -> None:
             )
 
 
-def _read_feather(location: str, asked: _Request) -> Table:
-    with naming_file(location):
+def _read_feather(location: str, request: _Request) -> Table:
+    with name_file(location):
         frame = feather.read_table(location).to_pandas()
-    return _of_frame(frame, asked, location)
+    return _of_frame(frame, request, location)
 
 
-def _read_json_lines(location: str, asked: _Request) -> Table:
-    with naming_file(location):
-        # Line by line: pandas would make dates of texts in columns with such names.
+def _read_json_lines(location: str, request: _Request) -> Table:
+    with name_file(location):
+        # Line by line: pandas' reader converts texts to dates in columns with certain
+        # names.
         with open(location, encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines if line.strip()]
         if not records or not all(isinstance(record, dict) for record in records):
             raise ValueError("it must have an object with names in every line")
         frame = pd.DataFrame(records)
-    return _of_frame(frame, asked, location)
+    return _of_frame(frame, request, location)
 
 
-def _read_npz(location: str, asked: _Request) -> Table:
-    # numpy would leave a file open that is no archive.
+def _read_npz(location: str, request: _Request) -> Table:
+    # The file is opened here, because numpy leaves it open if it is no archive.
     with (
-        naming_file(location),
+        name_file(location),
         open(location, "rb") as file,
         np.load(file, allow_pickle=False) as arrays,
     ):
-        if {"format", "shape"} <= {*arrays} and asked.target is None:
+        if {"format", "shape"} <= {*arrays} and request.target is None:
             return Table(sparse.load_npz(location).tocsr(), None)
-        table = _of_arrays(arrays, asked.target, location)
-    return _with_schema(table, asked, location)
+        table = _of_arrays(arrays, request.target, location)
+    return _with_schema(table, request, location)
 
 
-def _read_npy(location: str, asked: _Request) -> Table:
-    _no_target(location, asked, "holds one array without labels")
-    with naming_file(location):
+def _read_npy(location: str, request: _Request) -> Table:
+    _no_target(location, request, "holds one array without labels")
+    with name_file(location):
         return Table(np.load(location, allow_pickle=False), None)
 
 
-def _read_svmlight(location: str, asked: _Request) -> Table:
+def _read_svmlight(location: str, request: _Request) -> Table:
     from sklearn.datasets import load_svmlight_file  # takes a while to import
 
-    _no_target(location, asked, "has lines that begin with their label")
-    with naming_file(location):
+    _no_target(location, request, "has lines that begin with their label")
+    with name_file(location):
         X, y = load_svmlight_file(location)
     return Table(X, _as_integers(y))
 
 
-def _no_target(location: str, asked: _Request, why: str) -> None:
-    if asked.groups is not None:
+def _no_target(location: str, request: _Request, why: str) -> None:
+    if request.groups is not None:
         raise ValueError(
             f"--groups names no column of {location!r}, which {why}, got "
-            f"{asked.groups!r}; write a table with names of columns."
+            f"{request.groups!r}; write a table with names of columns."
         )
-    if asked.target is not None:
+    if request.target is not None:
         raise ValueError(
             f"`target` names no column of {location!r}, which {why}, got "
-            f"{asked.target!r}; leave it out."
+            f"{request.target!r}; leave it out."
         )
 
 
-def _read_zarr(location: str, asked: _Request) -> Table:
-    with naming_file(location):
+def _read_zarr(location: str, request: _Request) -> Table:
+    with name_file(location):
         try:
             group = zarr.open_group(location, mode="r")
             arrays = dict(group.arrays())
@@ -765,10 +772,10 @@ def _read_zarr(location: str, asked: _Request) -> Table:
         for name, array in arrays.items():
             check_array(array)
             if meanings := meanings_of(array):
-                arrays[name] = read_decoded(array, meanings, slice(None))
-        table = _of_arrays(arrays, asked.target, location)
+                arrays[name] = read_and_decode(array, meanings, slice(None))
+        table = _of_arrays(arrays, request.target, location)
         names = table.columns or stored_columns(group.attrs, repr(location))
-    return _with_schema(table._replace(columns=names), asked, location)
+    return _with_schema(table._replace(columns=names), request, location)
 
 
 FORMATS: Final[dict[str, Callable[[str, _Request], Table]]] = {
@@ -781,41 +788,41 @@ FORMATS: Final[dict[str, Callable[[str, _Request], Table]]] = {
     **dict.fromkeys(SVMLIGHT, _read_svmlight),
     ".zarr": _read_zarr,
 }
-"""What reads a file, by its ending: the only list of formats."""
+"""Reader of each ending: the only list of formats."""
 SINGLE_FILES: Final = tuple({*FORMATS} - {*PARQUET, ".zarr"})
-"""Endings of what is never a folder, but of text files."""
+"""Endings of single files; only a folder of text files may have such a name."""
 
 
-def _of_frame(frame: pd.DataFrame, asked: _Request, path: str) -> Table:
-    """Return a table of a typed format, with its types."""
+def _of_frame(frame: pd.DataFrame, request: _Request, path: str) -> Table:
+    """Return a data frame from a format that has types as a table."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
-    names = asked.features(list(frame.columns), repr(path))
-    ids = frame[list(asked.kept_ids)].astype(str) if asked.kept_ids else None
-    if asked.like is not None:
-        X = convert_frame(frame, replace(asked.like, ids=()), where=repr(path))
-        return Table(X, None, tuple(names), asked.like, ids)
-    y = None if asked.target is None else _typed_labels(frame[asked.target])
+    names = request.features(list(frame.columns), repr(path))
+    ids = frame[list(request.id_columns)].astype(str) if request.id_columns else None
+    if request.like is not None:
+        X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
+        return Table(X, None, tuple(names), request.like, ids)
+    y = None if request.target is None else _typed_labels(frame[request.target])
     X = frame[names]
-    # No format has a type for a column of nothing but gaps.
+    # Columns without any value get one type, whichever the format gave them.
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
-    schema = schema_of(X, target=asked.target)
+    schema = schema_of(X, target=request.target)
     if y is not None:
         schema = with_classes(schema, y)
-    schema = replace(schema, ids=asked.ids, dropped=asked.dropped)
-    facts = [("left out", listed([*asked.dropped, *asked.ids], 8))]
-    if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
+    schema = replace(schema, ids=request.ids, dropped=request.dropped)
+    facts = [("left out", listed([*request.dropped, *request.ids], 8))]
+    if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    facts = facts if asked.dropped or asked.ids else []
-    keys = None if asked.groups is None else frame[asked.groups].to_numpy(object)
+    facts = facts if request.dropped or request.ids else []
+    keys = None if request.groups is None else frame[request.groups].to_numpy(object)
     return Table(X, y, tuple(names), schema, ids, tuple(facts), groups=keys)
 
 
 def _typed_labels(values: pd.Series) -> NDArray[Any]:
-    """Return labels of a typed column; floats that are whole become integers."""
+    """Return the labels of a typed column; floats without fractions become integers."""
     missing = values.isna().to_numpy()
     if getattr(values.dtype, "kind", "O") == "f":
         known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
@@ -828,11 +835,11 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
     return labels
 
 
-def _with_schema(table: Table, asked: _Request, path: str) -> Table:
+def _with_schema(table: Table, request: _Request, path: str) -> Table:
     """Return arrays as a table, with the requested columns."""
     has_names = table.columns is not None and table.X.ndim == 2
     if not has_names or len(table.columns or ()) != table.X.shape[1]:
-        if asked.dropped or asked.ids or asked.like is not None:
+        if request.dropped or request.ids or request.like is not None:
             raise ValueError(
                 f"{path!r} has no names of columns, by which --drop, --id, --groups "
                 f"and a schema find them; add an array feature_names."
@@ -840,14 +847,14 @@ def _with_schema(table: Table, asked: _Request, path: str) -> Table:
         return table
     frame = pd.DataFrame(table.X, columns=list(table.columns or ()))
     keys = None
-    if asked.dropped or asked.ids or asked.like is not None:
-        found = _of_frame(frame, asked._replace(target=None), path)
-        schema, X, columns, ids = found.schema, found.X, found.columns, found.ids
-        keys = found.groups
+    if request.dropped or request.ids or request.like is not None:
+        selected = _of_frame(frame, request._replace(target=None), path)
+        schema, X, columns = selected.schema, selected.X, selected.columns
+        ids, keys = selected.ids, selected.groups
     else:
         schema, X, columns, ids = schema_of(frame), table.X, table.columns, None
-    if schema is not None and table.y is not None and asked.like is None:
-        schema = with_classes(replace(schema, target=asked.target), table.y)
+    if schema is not None and table.y is not None and request.like is None:
+        schema = with_classes(replace(schema, target=request.target), table.y)
     return Table(X, table.y, columns, schema, ids, groups=keys)
 
 
@@ -860,18 +867,18 @@ def iter_frames(
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Yield a table of any size by a schema, `n_rows` rows at a time.
+    """Yield a table of any size as data frames of `n_rows` rows, by a schema.
 
-    Yields data frames with the features of the schema in their order, then its ids as
-    text. Their indices count the rows of the file. Text files and Parquet are streamed,
-    other formats read at once. `decimal` is the decimal mark of a text file; None
-    reads the file once more to find it.
+    The frames have the features of the schema in its order, then its ids as text. Their
+    indices are row numbers of the file. Text files and Parquet are streamed, other
+    formats are read into memory. `decimal` is the decimal mark of a text file; for None
+    the file is read twice to find it.
 
     Raises
     ------
     ValueError
-        Where a column is missing, or a value is not of its kind: with column, row and
-        value.
+        Where a column is missing, or a value is not of its kind; the message has
+        column, row and value.
     """
     location = str(path)
     if not os.path.exists(location):
@@ -879,14 +886,14 @@ def iter_frames(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
     reader = reader_of(location)
-    asked = _Request(None, like, (), (), separator, encoding)
+    request = _Request(None, like, (), (), separator, encoding)
     if reader is _read_text:
-        yield from _text_frames(location, asked, like, n_rows, decimal)
+        yield from _text_frames(location, request, like, n_rows, decimal)
         return
     if reader is _read_parquet:
-        yield from _parquet_frames(location, asked, like, n_rows)
+        yield from _parquet_frames(location, request, like, n_rows)
         return
-    table = reader(location, asked)
+    table = reader(location, request)
     frame = table.X if table.ids is None else table.X.join(table.ids)
     for start in range(0, len(frame), n_rows):
         yield frame.iloc[start : start + n_rows]
@@ -894,13 +901,15 @@ def iter_frames(
 
 def _text_frames(
     location: str,
-    asked: _Request,
+    request: _Request,
     like: TableSchema,
     n_rows: int,
     decimal: str | None = None,
 ) -> Iterator[pd.DataFrame]:
-    source = text_source(location, separator=asked.separator, encoding=asked.encoding)
-    asked.features(source.names, repr(location))
+    source = text_source(
+        location, separator=request.separator, encoding=request.encoding
+    )
+    request.features(source.names, repr(location))
     if decimal is None:
         decimal, _ = decimal_marks(source, like)
     names, first = [*like.names, *like.ids], 0
@@ -915,15 +924,15 @@ def _text_frames(
 
 
 def _parquet_frames(
-    location: str, asked: _Request, like: TableSchema, n_rows: int
+    location: str, request: _Request, like: TableSchema, n_rows: int
 ) -> Iterator[pd.DataFrame]:
     files = _files_in(location, PARQUET)
-    with naming_file(location):
+    with name_file(location):
         if files:
             _check_same_columns(files)
         rows = dataset.dataset(files or location, format="parquet")
     names, first = [*like.names, *like.ids], 0
-    asked.features(rows.schema.names, repr(location))
+    request.features(rows.schema.names, repr(location))
     for batch in rows.to_batches(columns=names, batch_size=n_rows):
         frame = pa.Table.from_batches([batch]).to_pandas()
         if not len(frame):
@@ -949,12 +958,12 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
         if are_codes:
             wrong = np.flatnonzero((codes < 0) | (codes >= len(classes)))
         if len(wrong) or n_names < len(classes):
-            met = f", {y[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
+            example = f", {y[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
             raise ValueError(
                 f"{path!r} must hold distinct names in its array classes, and in y "
                 f"their codes, whole numbers from 0 to {classes.size - 1}, got "
-                f"{n_names} names and {codes.dtype}{met}; rows without a label belong "
-                f"into the pool, and labels as they are need no classes."
+                f"{n_names} names and {codes.dtype}{example}; rows without a label "
+                f"belong into the pool, and labels as they are need no classes."
             )
         y = np.asarray(classes[codes])
     names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
@@ -963,7 +972,7 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:
-    """Return integral labels as integers; svmlight files only have floats."""
-    with np.errstate(invalid="ignore"):  # NaN is no whole number
+    """Return integral labels as integers; svmlight files have only floats."""
+    with np.errstate(invalid="ignore"):  # NaN has no integer
         whole = y.astype(np.int64)
     return whole if (whole == y).all() else y

@@ -1,4 +1,4 @@
-"""Whether a column of labels holds classes or numbers, and reading it as numbers."""
+"""Decides whether a column of labels holds classes or numbers, and reads numbers."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from dsel.checks import show
 from dsel.data.kinds import ColumnScan, Kind, convert
 
 MOST_WHOLE: Final = 20
-"""Different whole numbers that are taken for classes without a question."""
+"""Largest number of distinct integers that count as classes by default."""
 CLASSIFICATION: Final = "classification"
 REGRESSION: Final = "regression"
 TASKS: Final = (CLASSIFICATION, REGRESSION)
@@ -20,10 +20,10 @@ TASKS: Final = (CLASSIFICATION, REGRESSION)
 def is_regression_task(
     task: str | None, target: str | None, *, n_values: int, has_fractions: bool
 ) -> bool:
-    """Return whether a column of different numbers is the target of a regression.
+    """Return whether a column of numbers is the target of a regression.
 
-    Numbers with fractions are measurements, and few whole ones classes. Raises
-    ValueError where nobody said what many whole numbers are.
+    Numbers with fractions are measurements, and a few distinct integers are classes.
+    Raises ValueError for many distinct integers without a `task`.
     """
     if task is not None:
         return task == REGRESSION
@@ -52,25 +52,25 @@ def numbers_of_texts(
         return None
     typed, bad = convert(values, Kind.NUMBERS, decimal)
     if typed is None:
-        assert bad is not None  # else it was converted
+        assert bad is not None  # values that cannot be converted have a bad one
         raise ValueError(
             f"`target` {target!r} must hold numbers for a regression, got "
-            f"{show(bad.value)} in row {bad.row}; mend it, or write --task "
+            f"{show(bad.value)} in row {bad.row}; correct it, or write --task "
             f"classification."
         )
-    found = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
-    known = np.unique(found[~np.isnan(found)])
+    targets = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
+    known = np.unique(targets[~np.isnan(targets)])
     has_fractions = bool((known != np.rint(known)).any())
-    is_one = is_regression_task(
+    is_regression = is_regression_task(
         task, target, n_values=len(known), has_fractions=has_fractions
     )
-    return found if is_one else None
+    return targets if is_regression else None
 
 
 def numbers_of_labels(
     labels: NDArray[np.generic], target: str | None, task: str | None
 ) -> NDArray[np.float64] | None:
-    """Return the targets of a regression of a typed column; None of classes."""
+    """Return the targets of a regression from a typed column; None for classes."""
     if task == CLASSIFICATION or labels.ndim != 1:
         return None
     missing = pd.isna(labels)
@@ -89,6 +89,6 @@ def numbers_of_labels(
         task, target, n_values=len(np.unique(finite)), has_fractions=has_fractions
     ):
         return None
-    found = np.full(len(labels), np.nan)
-    found[~missing] = known
-    return found
+    targets = np.full(len(labels), np.nan)
+    targets[~missing] = known
+    return targets

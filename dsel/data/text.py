@@ -1,8 +1,8 @@
 """CSV and other text tables, read as text: nothing guesses types, gaps or dates.
 
-A file is a stream of Arrow batches whose columns are strings without blanks around
-them. Whatever could shift or drop a value (a short line, an open quote, a wrong
-encoding, a file that is being written) ends in one line with the number of the line.
+A file is a stream of Arrow batches whose columns are strings without surrounding
+blanks. Anything that could shift or drop a value (a short line, an open quote, a wrong
+encoding, a file that is being written) is an error with the number of the line.
 """
 
 import bz2
@@ -32,9 +32,9 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zip", ".zst")
 BLOCK_NBYTES: Final = 2**23
-"""Text that is parsed at once; no line may be longer."""
+"""Bytes of text that are parsed at once; no line may be longer."""
 MOST_NBYTES: Final = 2**31
-"""Text that is read into memory at most."""
+"""Largest amount of text that is read into memory."""
 _READ_NBYTES: Final = 2**20
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -48,7 +48,9 @@ _QUOTE: Final = ord('"')
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the values of a text table are written, for files that go with it.
+    """Separator, decimal mark and byte order mark of a text table.
+
+    Files that dsel writes for a table have the same.
 
     Examples
     --------
@@ -59,11 +61,11 @@ class Dialect:
     separator: str = ","
     decimal: str = "."
     has_mark: bool = False
-    """Whether it begins with a byte order mark, by which Excel knows UTF-8."""
+    """Whether it begins with a byte order mark, by which Excel recognizes UTF-8."""
 
     @property
     def words(self) -> str:
-        """What is unusual of it; "" where nothing is."""
+        """Description of everything unusual; "" for a plain CSV file."""
         words = []
         if self.separator != ",":
             words.append(f"separated by {SHOWN.get(self.separator, self.separator)}")
@@ -94,7 +96,7 @@ class TextFile:
     separator: str
     encoding: str
     header: tuple[str, ...]
-    """Names of all columns as the file has them, without blanks around them."""
+    """Names of all columns in the file, without surrounding blanks."""
     n_row_numbers: int
     """Leading columns without a name, which hold numbers or names of rows."""
     header_lines: int
@@ -103,7 +105,7 @@ class TextFile:
     """Whether the last name is empty, as in lines that end in a separator."""
 
     def dialect(self, decimal: str) -> Dialect:
-        """Return how a table that goes with this one is written, always in UTF-8."""
+        """Return the dialect of files written for this table, always in UTF-8."""
         with open_binary(self.path) as file:
             has_mark = file.read(3) == codecs.BOM_UTF8 or self.encoding != "utf-8"
         return Dialect(self.separator, decimal, has_mark)
@@ -123,16 +125,16 @@ class TextFile:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, as strings; a cell without a value is null.
 
-        The first reading of a file checks quotes and widths of lines; later ones may
-        leave that out, and then a file that has changed is refused. Columns of `raw`
-        keep their blanks.
+        The first pass over a file checks quotes and the number of values of lines;
+        later passes may skip these checks. A file that changes during a pass is
+        refused. Columns of `raw` keep their blanks.
         """
         wanted = self.names if names is None else tuple(names)
-        places = {name: place for place, name in enumerate(self.header)}
-        columns = [f"c{places[name]}" for name in wanted]
+        positions = {name: position for position, name in enumerate(self.header)}
+        columns = [f"c{positions[name]}" for name in wanted]
         last = f"c{len(self.header) - 1}"
         read = [*columns, last] if self.is_quiet_end else columns
-        every = [f"c{place}" for place in range(len(self.header))]
+        every = [f"c{position}" for position in range(len(self.header))]
         stamp = file_stamp(self.path)
         with ExitStack() as stack:
             stream = stack.enter_context(
@@ -182,7 +184,7 @@ class TextFile:
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(every, pa.string()),
                     include_columns=list(read),
-                    # In a file of one column an empty line is null, and "" is not.
+                    # In a file of one column an empty line is null, but "" is a value.
                     strings_can_be_null=len(every) == 1,
                     quoted_strings_can_be_null=False,
                     null_values=[""],
@@ -228,7 +230,7 @@ class TextFile:
     def _check_lines(self) -> None:
         """Raise ValueError for the first line that does not fit the header.
 
-        Python's reader is slow and strict; it is asked only where something is wrong.
+        Python's strict reader is slow, so it runs only after another check has failed.
         """
         expected, row = len(self.header), 0
         limit = csv.field_size_limit(2**31 - 1)
@@ -264,7 +266,7 @@ def open_text(
 ) -> TextFile:
     """Read the header of a text table, and find its encoding and its separator.
 
-    Errors say what is wrong with the file, and leave its name to the caller.
+    Error messages describe the fault; the caller adds the name of the file.
 
     Raises
     ------
@@ -272,18 +274,18 @@ def open_text(
         Where it is empty, has no header, names a column twice, is not of the encoding,
         or may be separated in several ways.
     """
-    found = _encoding(path, encoding)
-    with _Utf8Stream(path, found) as stream:
+    encoding = _encoding(path, encoding)
+    with _Utf8Stream(path, encoding) as stream:
         try:
             first, n_before = stream.first_record()
             declared = re.fullmatch(r'"?sep=(.)"?', first.strip(), re.IGNORECASE)
-            if declared:  # Excel's way to say it
+            if declared:  # Excel's declaration of the separator
                 separator = separator or declared[1]
                 n_before += 1
                 first, n_blank = stream.first_record()
                 n_before += n_blank
         except UnicodeError as error:
-            raise ValueError(undecodable(path, found)) from error
+            raise ValueError(undecodable(path, encoding)) from error
     if "\0" in first:
         raise ValueError(
             "it holds zero bytes; it is no text, or name its encoding by --encoding, "
@@ -304,7 +306,7 @@ def open_text(
     names = header[n_row_numbers : len(header) - is_quiet_end]
     _check_header(names, n_row_numbers)
     return TextFile(
-        path, separator, found, tuple(header), n_row_numbers, n_lines, is_quiet_end
+        path, separator, encoding, tuple(header), n_row_numbers, n_lines, is_quiet_end
     )
 
 
@@ -326,7 +328,7 @@ def _check_header(names: Sequence[str], n_before: int) -> None:
         if not name:
             raise ValueError(f"its column {place} has no name; name it in the header")
     running = list(map(str, range(len(names))))
-    # What pandas writes for columns without a name.
+    # pandas writes the numbers 0, 1, ... for columns without names.
     if list(names) != running and all(re.match(NUMBER, name) for name in names):
         raise ValueError(
             f"it has no header: the first line is {','.join(names)[:60]}; write the "
@@ -347,16 +349,16 @@ def _separator(path: str, first: str, separator: str | None) -> str:
             )
         return separator
     outside = re.sub(r'"(?:[^"]|"")*"', "", first)
-    found = [sign for sign in SEPARATORS if sign in outside]
-    if ".tsv" in path.lower() and "\t" in found:
+    present = [sign for sign in SEPARATORS if sign in outside]
+    if ".tsv" in path.lower() and "\t" in present:
         return "\t"
-    if len(found) > 1:
-        signs = " and ".join(SHOWN[sign] for sign in found)
+    if len(present) > 1:
+        signs = " and ".join(SHOWN[sign] for sign in present)
         raise ValueError(
             f"its header has {signs}, so that its separator is not clear: "
             f"{first.strip()[:60]!r}; name it by --sep"
         )
-    return found[0] if found else ","
+    return present[0] if present else ","
 
 
 def _encoding(path: str, encoding: str | None) -> str:
@@ -385,7 +387,7 @@ def open_binary(path: str) -> Any:
     if lower.endswith(".xz"):
         return lzma.open(path)
     if lower.endswith(".zst"):
-        # Its file is closed with it.
+        # Closing the stream also closes its file.
         return pa.CompressedInputStream(pa.OSFile(path), "zstd")
     if lower.endswith(".zip"):
         return _ZipMember(path)
@@ -423,9 +425,8 @@ class _ZipMember(io.RawIOBase):
 class _Utf8Stream(io.RawIOBase):
     """The bytes of a text file as checked UTF-8, without a byte order mark.
 
-    Zero bytes are refused. `is_doubtful` becomes true where a quote does not stand
-    at the beginning or end of a value: Arrow takes such lines in some way, which may
-    join lines.
+    Zero bytes are refused. `is_doubtful` becomes true where a quote is not at the
+    beginning or end of a value: Arrow accepts such lines, and may join two of them.
     """
 
     def __init__(
@@ -453,7 +454,7 @@ class _Utf8Stream(io.RawIOBase):
         while True:
             raw = bytes(self._file.read(_READ_NBYTES))
             text = raw
-            # Columns that nobody reads are looked at, too: Arrow decodes no others.
+            # All columns are decoded here, since Arrow decodes only those it returns.
             if not self._is_utf8:
                 text = self._decoder.decode(raw, final=not raw).encode("utf-8")
             elif not raw.isascii() or self._decoder.getstate()[0] or not raw:
@@ -468,7 +469,7 @@ class _Utf8Stream(io.RawIOBase):
         return text
 
     def readinto(self, buffer: Any) -> int:
-        # Arrow takes what one call returns for a block, and small ones cost more.
+        # Arrow makes a block of each call's bytes, and small blocks are slow.
         n_filled = 0
         while n_filled < len(buffer):
             if not self._buffer:
@@ -486,8 +487,8 @@ class _Utf8Stream(io.RawIOBase):
     def first_record(self) -> tuple[str, int]:
         """Return the first non-empty line, and the number of empty lines before it.
 
-        A name in quotes may go on in the next line, so lines are added until quotes are
-        even. Of a quote inside of a name that may be a line too much.
+        A quoted name may continue in the next line, so lines are added until the number
+        of quotes is even. A single quote inside a name may add a line too many.
         """
         lines: list[bytes] = []
         n_empty = 0
@@ -530,8 +531,8 @@ class _Utf8Stream(io.RawIOBase):
     def _check_quotes(self, content: bytes) -> None:
         """Check that every quote opens or closes a whole value.
 
-        Quotes alternate; one that opens stands behind a separator or line end, one that
-        closes before one, or both beside another quote, where it is doubled.
+        Quotes alternate: an opening one follows a separator or line end, a closing one
+        precedes one. A doubled quote is a closing and an opening one side by side.
         """
         if self.is_doubtful:
             return
@@ -541,15 +542,15 @@ class _Utf8Stream(io.RawIOBase):
         if self._was_quote and not self._is_edge[content[0]]:
             self.is_doubtful = True
         codes = np.frombuffer(content, np.uint8)
-        places = np.flatnonzero(codes == _QUOTE)
-        if len(places):
-            opens = (np.arange(len(places)) % 2 == 0) ^ self._is_open_quote
-            before = np.where(places > 0, codes[places - 1], self._last)
-            inside = places < len(codes) - 1
-            after = np.where(inside, codes[np.minimum(places + 1, len(codes) - 1)], 10)
+        at = np.flatnonzero(codes == _QUOTE)
+        if len(at):
+            opens = (np.arange(len(at)) % 2 == 0) ^ self._is_open_quote
+            before = np.where(at > 0, codes[at - 1], self._last)
+            inside = at < len(codes) - 1
+            after = np.where(inside, codes[np.minimum(at + 1, len(codes) - 1)], 10)
             right = np.where(opens, self._is_edge[before], self._is_edge[after])
             self.is_doubtful |= not bool(right.all())
-            self._is_open_quote ^= bool(len(places) % 2)
+            self._is_open_quote ^= bool(len(at) % 2)
         self._last = int(codes[-1])
         self._was_quote = self._last == _QUOTE and not self._is_open_quote
 
@@ -569,7 +570,8 @@ def undecodable(path: str, encoding: str) -> str:
             try:
                 decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
-                # What the decoder kept of the last block stands before this one.
+                # `error.object` begins with bytes that the decoder kept from the last
+                # block.
                 content, place = error.object, error.start
                 n_lines += bytes(content)[:place].count(b"\n")
                 byte = bytes(content)[place]

@@ -31,9 +31,9 @@ from dsel.checks import (
 )
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
-from dsel.data.open import absolute_path, naming_argument, open_pool
+from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.pool import Pool
-from dsel.data.schema import ColumnSchema, TableSchema, check_converted
+from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
 from dsel.data.tables import (
     NPZ,
     PARQUET,
@@ -60,14 +60,14 @@ from dsel.zarr_stores import (
 )
 
 SOURCE: Final = "source"
-"""Attribute: what the pool was written from, which is not written there again."""
+"""Attribute with the identity of the source; the same source is not written again."""
 TEXT_POOL: Final = b"dsel"
-"""Metadata of a Parquet pool that was a text file: the kinds of its columns."""
+"""Metadata key of a Parquet pool from a text file, for the kinds of its columns."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
-"""Bytes of a chunk: 20 to 100 MB read fastest. With its header it stays below the 32
-MiB that workers keep for the next chunk."""
-MOST_NBYTES: Final = 2**31 - 2**12
-"""Bytes of a chunk at most: Blosc takes no more."""
+"""Bytes of a chunk; 20 to 100 MB are fastest to read. With its header it is smaller
+than the 32 MiB that workers reserve for the next chunk."""
+MAX_CHUNK_NBYTES: Final = 2**31 - 2**12
+"""Largest chunk that Blosc accepts, in bytes."""
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
 
@@ -85,13 +85,13 @@ def write_pool(
     client: Any = None,
     on_progress: Progress | None = None,
 ) -> Pool:
-    """Write unlabeled rows as a zarr pool; once interrupted, it is written anew.
+    """Write unlabeled rows as a zarr pool; an interrupted pool is written anew.
 
     Parameters
     ----------
     source
-        The path of a text file (CSV and kin) or of a folder of them, or whatever
-        `open_pool` takes, but no sparse rows. Only some chunks are in memory at once.
+        The path of a text file (CSV and kin) or of a folder of them, or anything that
+        `open_pool` takes except sparse rows. Only some chunks are in memory at once.
         Text files are read twice: first for the kinds of all columns, then for their
         values.
     path
@@ -112,24 +112,24 @@ def write_pool(
         Dask client on which chunks of a pool are read and written; None is the
         current one, else local threads. Text files are read here, in order.
     on_progress
-        Called with the rows written and the number of all rows. A text file is read
-        before: then with the rows read and None, since nobody knows how many there are.
+        Called with the number of rows written and of all rows. While a text file is
+        read first, it is called with the rows read and None, as the total is unknown.
 
     Returns
     -------
     Pool
-        The pool at `path`, opened. One that was written there from the same source
-        before is returned as it is.
+        The pool at `path`, opened. A pool that was written there before from the same
+        source is returned unchanged.
 
     Raises
     ------
     FileExistsError
-        Where another pool is there already.
+        Where another pool is at `path` already.
     TypeError
         Where `dtype` is no type of numbers, or a zarr pool would have to hold text.
     ValueError
         Where a value is infinite or does not fit, rows are sparse, or the source
-        cannot be read. Nothing is left at `path` then.
+        cannot be read; nothing is left at `path`.
 
     See Also
     --------
@@ -179,7 +179,7 @@ def write_pool(
         content = f"{stamps} {columns} {source.like and source.like.to_json()}"
         fill: Any = partial(_fill_from_text, source=source, columns=columns)
     else:
-        with naming_argument(file, "source") if file else nullcontext():
+        with name_argument(file, "source") if file else nullcontext():
             pool = _open_source(source, file, target, options)
         columns = None if pool.columns is None else list(pool.columns)
         n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
@@ -188,13 +188,16 @@ def write_pool(
         fill = partial(_fill_from_pool, pool=pool, client=client)
     numbers = _number_type(of_source if dtype is None else dtype)
     row_nbytes = n_columns * numbers.itemsize
-    size, most = chunk_rows or CHUNK_NBYTES // row_nbytes, MOST_NBYTES // row_nbytes
+    size, most = (
+        chunk_rows or CHUNK_NBYTES // row_nbytes,
+        MAX_CHUNK_NBYTES // row_nbytes,
+    )
     check_integer(size or 1, "chunk_rows", at_least=1, at_most=max(most, 1))
     place, token = absolute_path(path), tokenize(content, str(numbers), size)
     its_options = options if "://" in place else {}
-    if _is_to_write(place, its_options, token):
-        # Measurements hardly compress, so codecs must be quick; the checksum costs a
-        # seventh of reading a chunk that is in the page cache.
+    if _must_write(place, its_options, token):
+        # Measurements hardly compress, so a fast codec is best; the checksum takes a
+        # seventh of the time to read a chunk from the page cache.
         compressor = BloscCodec(
             cname="lz4", shuffle="shuffle", typesize=numbers.itemsize
         )
@@ -217,7 +220,7 @@ def write_pool(
                 fill(array, report=report)
                 array.attrs[COMPLETE] = True
         except BaseException:
-            with suppress(OSError, ValueError):  # the first error is the one to tell
+            with suppress(OSError, ValueError):  # the first error is the one to report
                 finish_writes()
                 if "://" not in place:
                     remove(place, "path")
@@ -230,7 +233,7 @@ def write_pool(
 
 def _open_source(source: Any, file: str, target: str | None, options: Any) -> Pool:
     """Open a source that is not a text file as a pool, without its target column."""
-    if file.lower().endswith(NPZ):  # whose labels are apart
+    if file.lower().endswith(NPZ):  # labels are an array of their own there
         table, target = read_table(file, target=target), None
         pool = open_pool(table.X, columns=table.columns)
     else:
@@ -253,8 +256,8 @@ def _open_source(source: Any, file: str, target: str | None, options: Any) -> Po
     return pool
 
 
-def _is_to_write(place: str, options: dict[str, Any], token: str) -> bool:
-    """Whether rows must be written; False where the same rows are there already."""
+def _must_write(place: str, options: dict[str, Any], token: str) -> bool:
+    """Return whether rows must be written; False if the same rows are there already."""
     is_url = "://" in place
     (check_url if is_url else check_not_in_pool)(place, "path")
     if not is_url:
@@ -282,16 +285,16 @@ def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) ->
     import dask.array as da
 
     n_threads = 1 if current_worker() is not None else count_threads()
-    # Dask does not wait for threads of its own when a task fails, and they would write
-    # chunks after what was written has been removed.
+    # A pool of our own is waited for when a task fails. Dask's own threads are not, and
+    # would write chunks after the failed pool has been removed.
     threads = nullcontext() if client else ThreadPoolExecutor(n_threads)
     size, scheduler = array.chunks[0], client or "threads"
     rows = pool.as_array(client).map_blocks(_cast_rows, array.dtype, dtype=array.dtype)
     rows = rows.rechunk((size, -1))
     with (
-        pool.unchanged(),
-        threads as own,
-        dask.config.set(scheduler=scheduler, pool=own),
+        pool.guard_pass(),
+        threads as executor,
+        dask.config.set(scheduler=scheduler, pool=executor),
     ):
         for start in range(0, pool.n_rows, size * _CHUNKS_AT_ONCE):
             stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
@@ -311,12 +314,12 @@ class _TextColumns(NamedTuple):
     with_gap_words: frozenset[str]
     """Names of columns in which a gap is written as a word."""
     is_own: bool
-    """Whether the kinds are those of this table, and not of a schema."""
+    """Whether the kinds are those of this table, not of a schema."""
     examples: dict[str, str]
-    """Of columns of text a value that is no number, where one was seen."""
+    """A value that is not a number, for columns of text that have one."""
 
     def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
-        """Convert the values of a column, which the first pass has checked."""
+        """Convert the values of a column; the first pass has checked them."""
         typed, _ = convert(
             values,
             column.kind,
@@ -327,7 +330,7 @@ class _TextColumns(NamedTuple):
         assert typed is not None
         return typed
 
-    def shown(self, column: ColumnSchema) -> str:
+    def example(self, column: ColumnSchema) -> str:
         """Return a value that is not a number, or the kind, for a message."""
         example = self.examples[column.name]
         return repr(example) if example else str(column.kind)
@@ -360,7 +363,7 @@ def _scan_text(
 
 
 def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
-    """Whether the first pass has shown that every value fits the kind."""
+    """Return whether the first pass has shown that every value fits the kind."""
     kind = scan.kind(decimal)
     if column.kind.is_number:
         return kind.is_number or kind is Kind.GAPS
@@ -382,23 +385,23 @@ def _check_values(
             values = batch.column(column.name)
             typed, bad = convert(values, column.kind, decimal, column.words)
             if typed is None and bad is not None:
-                there = column, bad._replace(row=first + bad.row)
-                wrong.setdefault(column.name, there)
+                in_file = bad._replace(row=first + bad.row)
+                wrong.setdefault(column.name, (column, in_file))
         first += batch.num_rows
-    check_converted(list(wrong.values()), f"the pool {source.location!r}", 0)
+    refuse_wrong_values(list(wrong.values()), f"the pool {source.location!r}", 0)
 
 
 def _fill_from_text(
     array: Any, *, source: TextSource, columns: list[str], report: Progress
 ) -> None:
-    found = _scan_text(source, columns, report, is_exact=False)
+    scanned = _scan_text(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
-    others = [each for each in found.columns if each.kind not in are_numbers]
-    if others:
+    not_numeric = [c for c in scanned.columns if c.kind not in are_numbers]
+    if not_numeric:
         shown = ", ".join(
-            f"column {each.name!r} holds {found.shown(each)}" for each in others[:5]
+            f"column {c.name!r} holds {scanned.example(c)}" for c in not_numeric[:5]
         )
-        more = f" and {len(others) - 5} more" * (len(others) > 5)
+        more = f" and {len(not_numeric) - 5} more" * (len(not_numeric) > 5)
         raise TypeError(
             f"`source` {source.location!r} must be numeric, but {shown}{more}; write "
             f"it to a path that ends in .parquet, or encode it as numbers."
@@ -414,13 +417,13 @@ def _fill_from_text(
             waiting[:] = [rest] if len(rest) else []
             array.append(_cast_rows(part, array.dtype))
             written += min(n, size)
-            report(done + written, found.n_rows)
+            report(done + written, scanned.n_rows)
         return written
 
     for batch in source.batches(columns, is_checked=False):
         values = [
-            _as_floats(found.convert(batch.column(each.name), each), each)
-            for each in found.columns
+            _as_floats(scanned.convert(batch.column(column.name), column), column)
+            for column in scanned.columns
         ]
         waiting.append(np.column_stack(values))
         done += write(size)
@@ -445,13 +448,12 @@ def _write_parquet(
             f"remove it."
         )
     features, is_exact = source.features(target), source.like is None
-    found = _scan_text(source, features, report, is_exact=is_exact)
-    fields = [
-        pa.field(column.name, _arrow_type(column, found)) for column in found.columns
-    ]
-    # It says that numbers and dates are those of a text file, and come back as text.
-    kept = TableSchema(found.columns, target, is_typed=False).to_json()
-    schema = pa.schema(fields, metadata={TEXT_POOL: kept.encode()})
+    scanned = _scan_text(source, features, report, is_exact=is_exact)
+    fields = [pa.field(c.name, _arrow_type(c, scanned)) for c in scanned.columns]
+    # This schema records that numbers and dates come from a text file, so that they can
+    # be written back as the same text.
+    text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
+    schema = pa.schema(fields, metadata={TEXT_POOL: text_schema.encode()})
     done = 0
     with (
         whole_file(path, "path") as file,
@@ -459,19 +461,19 @@ def _write_parquet(
     ):
         for batch in source.batches(schema.names, is_checked=False):
             arrays = []
-            for column, field in zip(found.columns, fields, strict=True):
-                typed = found.convert(batch.column(column.name), column)
+            for column, field in zip(scanned.columns, fields, strict=True):
+                typed = scanned.convert(batch.column(column.name), column)
                 arrays.append(pc.cast(typed, field.type))
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             done += batch.num_rows
-            report(done, found.n_rows)
+            report(done, scanned.n_rows)
 
 
-def _arrow_type(column: ColumnSchema, found: _TextColumns) -> pa.DataType:
+def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
     if column.kind.is_number:
-        is_whole = column.kind is Kind.WHOLE and column.name not in found.with_gaps
-        # By a schema of whole numbers others may come, too.
-        return pa.int64() if is_whole and found.is_own else pa.float64()
+        is_whole = column.kind is Kind.WHOLE and column.name not in scanned.with_gaps
+        # Under the schema of another table integers may still have fractions here.
+        return pa.int64() if is_whole and scanned.is_own else pa.float64()
     if column.kind is Kind.TRUTH:
         return pa.bool_()
     if column.kind.is_time:
@@ -482,24 +484,24 @@ def _arrow_type(column: ColumnSchema, found: _TextColumns) -> pa.DataType:
 def _number_type(dtype: Any) -> np.dtype[Any]:
     """Return the type of the pool's values; TypeError where they are not numbers."""
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
-    except Exception:  # frames and objects of a user's class have errors of their own
-        found = np.dtype(object)
-    if found.kind not in NUMERIC or found.itemsize > 8:
+        numbers: np.dtype[Any] = np.dtype(dtype)
+    except Exception:  # frames and user classes may raise anything
+        numbers = np.dtype(object)
+    if numbers.kind not in NUMERIC or numbers.itemsize > 8:
         raise TypeError(
             f"`dtype` must be a type of numbers of at most 8 bytes, such as 'float32', "
             f"got {show(dtype)}."
         )
-    return found
+    return numbers
 
 
 def _cast_rows(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return rows in another type; ValueError where that would change a value."""
     with np.errstate(invalid="ignore"):
-        held = rows.astype(dtype, copy=False)
-    if dtype.kind != "f" and (wrong := rows != held).any():
+        cast = rows.astype(dtype, copy=False)
+    if dtype.kind != "f" and (wrong := rows != cast).any():
         raise ValueError(
             f"`dtype` {dtype.name} cannot hold {rows[wrong].flat[0]!s}, a value of "
             f"the source; write 'float32' or 'float64'."
         )
-    return held
+    return cast

@@ -1,4 +1,4 @@
-"""Rows in zarr on disk or in object storage: read, checked, and stamped."""
+"""Rows in zarr arrays on disk or in object storage."""
 
 import uuid
 import warnings
@@ -25,13 +25,13 @@ from dsel.errors import reaching
 from dsel.zarr_stores import BAD_HEADER, POOL, WholeStore, check_array
 
 COLUMNS: Final = "columns"
-"""Attribute of a zarr pool: names of its columns."""
+"""Attribute of a zarr pool with the names of its columns."""
 COMPLETE: Final = "complete"
-"""Attribute of a zarr pool that dsel wrote: whether every row is there."""
+"""Attribute of dsel's zarr pools that is True once every row is written."""
 
 FILL_VALUE: Final = "_FillValue"
 DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
-"""Attribute of what xarray wrote in zarr format 2."""
+"""Attribute with the dimension names in arrays that xarray wrote in zarr format 2."""
 MEANINGS: Final = (
     FILL_VALUE,
     "missing_value",
@@ -42,7 +42,7 @@ MEANINGS: Final = (
     "units",
     "calendar",
 )
-"""Attributes by which xarray, as netCDF, takes stored numbers for others."""
+"""Attributes by which xarray decodes stored numbers, as in netCDF."""
 _STAMPS: Final = (
     "ETag",
     "etag",
@@ -53,7 +53,7 @@ _STAMPS: Final = (
     "modified",
     "created",
 )
-"""How file systems call what changes when a file is written, the best first."""
+"""Names that file systems use for a stamp that changes with each write, best first."""
 
 
 def from_zarr(
@@ -65,21 +65,21 @@ def from_zarr(
 ) -> Pool:
     """Return the rows of a zarr array, with its `url` if known.
 
-    Options for fsspec may hold secrets: they are no part of a graph.
+    Options for fsspec may hold credentials, so they do not become part of a graph.
     """
     where = f"`pool` at {array.store}"
-    if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
+    if POOL in array.attrs:  # in dsel's pools a lost chunk is an error, not zeros
         array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
     check_array(array)
-    # An array whose place is not known is itself and no other.
+    # An array at an unknown location gets an identity that no other array has.
     origin = Origin(f"zarr-{uuid.uuid4().hex}", is_content=False)
     if url:
         origin = origin_of(url, options)
         if is_whole and array.size:
-            _check_stored(array, set(origin.stamps), where)
+            _check_chunks(array, set(origin.stamps), where)
     read: Any = partial(getitem, array)
     if meanings := meanings_of(array):
-        read = partial(read_decoded, array, meanings)
+        read = partial(read_and_decode, array, meanings)
     return in_slices(
         read,
         read(slice(0, 0)),
@@ -93,24 +93,25 @@ def from_zarr(
 def meanings_of(array: Any) -> dict[str, Any]:
     """Return the attributes by which xarray decodes stored numbers (scale, fill value).
 
-    In format 2 the fill value of what xarray wrote is a gap, in format 3 it is a value.
-    What nobody but zarr wrote has no such attribute, and its fill value is a value.
+    In format 2 the fill value of an array of xarray is a gap, in format 3 it is a
+    value. Arrays that plain zarr wrote have no such attributes, and their fill value is
+    a value.
     """
-    found = {name: array.attrs[name] for name in MEANINGS if name in array.attrs}
-    fill = found.get(FILL_VALUE)
+    meanings = {name: array.attrs[name] for name in MEANINGS if name in array.attrs}
+    fill = meanings.get(FILL_VALUE)
     if array.metadata.zarr_format == 2 and DIMENSIONS in array.attrs:
         if array.fill_value is not None:
-            found[FILL_VALUE] = array.fill_value
-    elif isinstance(fill, str):  # of floats, as JSON has no NaN
-        found[FILL_VALUE] = FillValueCoder.decode(fill, array.dtype)
-    if POOL in array.attrs:  # dsel's own hold numbers as they are
+            meanings[FILL_VALUE] = array.fill_value
+    elif isinstance(fill, str):  # encoded floats, as JSON has no NaN
+        meanings[FILL_VALUE] = FillValueCoder.decode(fill, array.dtype)
+    if POOL in array.attrs:  # dsel's pools hold plain numbers
         return {}
-    if " since " not in str(found.get("units", "")) and "dtype" not in found:
-        found.pop("units", None)  # of a measurement
-    return found
+    if " since " not in str(meanings.get("units", "")) and "dtype" not in meanings:
+        meanings.pop("units", None)  # the unit of a measurement, not of a time
+    return meanings
 
 
-def read_decoded(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
+def read_and_decode(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
     """Return some rows of a zarr array as xarray decodes them."""
     values = np.asarray(array[rows])
     dims = [f"dim_{number}" for number in range(values.ndim)]
@@ -131,15 +132,16 @@ def read_decoded(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
     return decoded
 
 
-def _check_stored(array: Any, stored: set[str], where: str) -> None:
-    """Raise ValueError where chunks of rows are missing: lost, or never written.
+def _check_chunks(array: Any, stored: set[str], where: str) -> None:
+    """Raise ValueError where all chunks of some rows are lost, or were never written.
 
-    Chunks of some columns may be missing: zarr leaves out those that hold zeros only.
+    Chunks of some columns may be missing: zarr leaves out chunks of zeros.
     """
     lengths, key_of = array.shards or array.chunks, array.metadata.encode_chunk_key
-    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
-    for number in range(n_rows if stored else 0):  # not all places list what they have
-        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
+    n_rows, n_columns = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
+    # `stored` is empty for file systems that cannot list their files.
+    for number in range(n_rows if stored else 0):
+        if stored.isdisjoint(key_of((number, j)) for j in range(n_columns)):
             first = number * lengths[0]
             last = min(first + lengths[0], array.shape[0]) - 1
             raise ValueError(
@@ -161,19 +163,19 @@ def open_node(
             is_array = isinstance(node, zarr.Array)
             arrays = {"": node} if is_array else dict(node.arrays())
             return dict(node.attrs), arrays
-    except FileNotFoundError:  # which zarr's own is, and a ValueError
+    except FileNotFoundError:  # zarr's own is a ValueError, too, so it comes first
         raise
     except BAD_HEADER as error:
-        told = " ".join(str(error).split()).rstrip(".")
+        message = " ".join(str(error).split()).rstrip(".")
         raise ValueError(
-            f"{name} is no pool: its zarr.json cannot be read ({told}); {way}."
+            f"{name} is no pool: its zarr.json cannot be read ({message}); {way}."
         ) from error
 
 
 def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
-    """Open the one table at a place that holds every row, or raise ValueError.
+    """Open the one complete table at a location, or raise ValueError.
 
-    None stands for a group that xarray wrote with a variable for each column.
+    It returns None for a group that xarray wrote with a variable for each column.
     """
     name = f"`pool` {location!r}"
     try:
@@ -190,7 +192,7 @@ def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
         )
     if "" not in arrays:
         every = arrays
-        arrays = {each: array for each, array in arrays.items() if array.ndim == 2}
+        arrays = {key: array for key, array in arrays.items() if array.ndim == 2}
         if not arrays and len({*map(dimensions_of, every.values())} - {()}) == 1:
             for array in every.values():
                 check_array(array)
@@ -205,13 +207,13 @@ def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
 
 
 def origin_of(url: str, options: Mapping[str, object]) -> Origin:
-    """Return a stamp of the content of the files at a place.
+    """Return the origin of rows in files, with a stamp of their content.
 
-    The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
-    has the same stamps.
+    The location is not part of the stamp: a copy that keeps the times (``cp -a``,
+    ``rsync -a``) has the same stamp.
     """
     stamps = read_stamps(url, options)
-    # Of a place that lists nothing, as some at http, the place is all that is known.
+    # Some locations, such as http, list no files; then the URL is the identity.
     is_content = bool(stamps) and all(stamp for _, stamp in stamps.values())
     return Origin(
         f"files-{tokenize(stamps or url)}",
@@ -230,20 +232,20 @@ def dimensions_of(array: Any) -> tuple[str, ...]:
 def read_stamps(
     url: str, options: Mapping[str, object]
 ) -> dict[str, tuple[int | None, str]]:
-    """Return sizes and times (or ETags) of the files at a place, which a write changes.
+    """Return sizes and times (or ETags) of the files at a location, by name.
 
-    The place itself has the name "" where it is one file.
+    A location that is a single file has the name "".
     """
     with reaching(f"`pool` {url!r}"):
         files, root = fsspec.core.url_to_fs(url, **options)
-        files.invalidate_cache(root)  # what was listed may have been written since
-        there = files.find(root, detail=True)
+        files.invalidate_cache(root)  # a cached listing may be out of date
+        entries = files.find(root, detail=True)
     return {
         name.removeprefix(root).lstrip("/"): (
             entry.get("size"),
             next((str(entry[key]) for key in _STAMPS if entry.get(key)), ""),
         )
-        for name, entry in sorted(there.items())
+        for name, entry in sorted(entries.items())
         if not name.endswith(".partial")
     }
 

@@ -90,7 +90,7 @@ def write_rows(
             )
             for name, (row_shape, dtype, fill) in fields.items()
         }
-        with pool.unchanged():
+        with pool.guard_pass():
             for rows, values in results_in_order(task, tasks, resolve_client(client)):
                 first, stop = int(rows[0]), int(rows[-1]) + 1
                 place = slice(first, stop) if len(rows) == stop - first else rows

@@ -254,7 +254,7 @@ def run_text(rng, folder):
         return f"read what the strict reader refuses: {text!r}"
     header, rows = known
     frame = pd.DataFrame(table.X, columns=list(table.columns), copy=False)
-    wrong = check_frame(frame, header, rows, str(table.facts))
+    wrong = check_frame(frame, header, rows, str(table.notes))
     if wrong:
         return f"{wrong} in {text!r}"
     again = read_table(path, like=table.schema, separator=sep).X
@@ -266,7 +266,7 @@ def run_text(rng, folder):
     except (ValueError, TypeError) as error:
         return "" if "\n" not in str(error) else f"lines: {error}"
     stored = pd.read_parquet(folder / "p.parquet")
-    wrong = check_frame(stored, header, rows, str(table.facts))
+    wrong = check_frame(stored, header, rows, str(table.notes))
     return f"pool: {wrong} in {text!r}" if wrong else ""
 
 

@@ -198,7 +198,7 @@ def test_read_table__reads_compressed_text_of_any_encoding(
     table = read_table(tmp_path / name)
     assert table.X["a"].tolist() == [1.5, 2.0]
     assert table.X["b"].fillna("gap").tolist() == ["caf\u00e9", "gap"]
-    assert ("decimal commas" in dict(table.facts)["read as"]) is True
+    assert ("decimal commas" in dict(table.notes)["read as"]) is True
 
 
 def test_read_table__reads_latin_1_where_it_is_named(tmp_path):

@@ -136,7 +136,7 @@ class Engine:
                 priority=10,
             )
 
-        with pool.unchanged():
+        with pool.guard_pass():
             for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
                 size.seconds.append(sum(each.seconds for each in counted.results))
                 yield from self._take_slice(counted)

@@ -174,7 +174,7 @@ class Run:
         source = self.plan.source
         if choice.queries is None or not choice.queries.rows or source is None:
             return None
-        with source.unchanged():
+        with source.guard_pass():
             rows = read_pool_rows(source, choice.queries.rows, client=self.client)
         # The index has this name.
         return rows.drop(columns=rows.index.name, errors="ignore")
