@@ -227,7 +227,7 @@ WRITTEN = [
 FROM_CSV = [
     ("a,city\n1,Ulm\n", ".zarr", {}, T, r"'city' holds 'Ulm'; .* \.parquet"),
     ("a,b\n", ".zarr", {}, V, "t.csv' cannot be read: it has a header, but no rows"),
-    ("a\n1\n", ".zarr", {"target": "a"}, V, "t.csv' .* columns in addition to 'a', got none"),
+    ("a\n1\n", ".zarr", {"target": "a"}, V, "t.csv' must have columns .* got none"),
     ("a,b\n1,2\n3,-inf\n", ".zarr", {}, T, r"column 'b' holds '-inf'; .* \.parquet"),
     ("a,b\n1,x\n3,y\n", ".zarr", {"target": "a"}, T, "column 'b' holds 'x'"),
     ("a,b\n007,x\n3,y\n", ".zarr", {}, T, "'a' holds '007', column 'b' holds 'x'"),
