@@ -12,7 +12,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 6. `engine.jobs.FitBatch.run` fits on a worker, each candidate without a pair of folds
 7. `engine.pruning.NestedPruner.choices` says what is chosen without each fold, and by
    all rows
-8. `running.nested.fit_chosen` fits that; the models come back in one message with
+8. `running.fit_chosen.fit_chosen` fits that; the models come back in one message with
    their counts
 9. `engine.jobs.CountBatch.run` counts on a slice of the pool where these models differ
 10. `running.last_step.choose_models` bounds both models by the loss of the plan

@@ -10,7 +10,6 @@ import xarray as xr
 from dsel import names
 from dsel.criteria import Settings
 from dsel.losses.base import FoldCounts
-from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import evidence as read_evidence
@@ -20,7 +19,12 @@ from dsel.search.engine.engine import Search
 from dsel.search.engine.jobs import Keep, count_rows
 from dsel.search.engine.pruning import Choices, ExactPruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.last_step import LastStep, add_counts, choose_models
+from dsel.search.running.last_step import (
+    FittedModels,
+    LastStep,
+    add_counts,
+    choose_models,
+)
 from dsel.search.running.run import Remade, Run
 from dsel.search.running.select import choose
 
@@ -75,7 +79,7 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
         for statistic, each in zip(context.losses.statistics, counts, strict=True)
     }
     choices, models = Choices(number, (number,)), {0: fitted.model(number, 0)}
-    return LastStep(choices, models, Evidence(folds, {}), np.array([score]), (), {})
+    return LastStep(choices, FittedModels(models, folds, np.array([score])))
 
 
 def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:

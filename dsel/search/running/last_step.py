@@ -1,7 +1,23 @@
 """What the last step of a search has counted, and the bounds that are read from it.
 
 A nested search fits and counts what it has chosen anew; a hold-out set counts the
-model of a regressor that its squared errors have picked.
+model of a regressor that its squared errors have picked. The calls, in their order::
+
+    nested.certify_choices              exhaustive.search_all, of a regressor
+      pruning.NestedPruner.choices        Search.run
+      fit_chosen.fit_chosen               exhaustive.count_held_out
+        Engine.run_jobs (FitBatch)          jobs.count_rows
+        fit_chosen.collect_models
+        fit_chosen.count_chosen
+          Engine.count_pool (EachFold)
+        -> LastStep                       -> LastStep
+      Run.make_cube, add_counts           Run.make_cube, add_counts
+      choose_models                       choose_models
+        DeclaredLosses.bound -> JointBounds
+        loss_reports.make_reports -> ModelReports
+        select.certificate_of -> Certificate
+        make_queries -> Queries
+        -> Choice, and the models
 """
 
 from collections.abc import Mapping
@@ -14,6 +30,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
@@ -37,23 +54,36 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LastStep:
-    """The models of what was chosen, and what was counted of them."""
+class FittedModels:
+    """The models of what was chosen, and what was counted on their folds."""
 
-    choices: Choices
-    """Which candidates these are."""
     models: Mapping[int, Any]
     """Fitted estimators by fold; that of all rows, where there is one, under k."""
-    evidence: Evidence
-    """What was counted on the folds, and with a model of all rows on the pool."""
+    folds: Mapping[Statistic, FoldCounts]
     scores: Floats
     """The loss that ranks, of each model on its fold, (n_folds,)."""
-    messages: tuple[str, ...]
+    messages: tuple[str, ...] = ()
     """What went wrong in a fit."""
-    stopped: Mapping[int, str]
+    stopped: Mapping[int, str] = field(default_factory=dict)
     """By candidate, what a fit said that was done, such as that it did not converge."""
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """All that the bounds of a choice are read from."""
+
+    choices: Choices
+    """Which candidates were chosen: one for each fold, and one of all rows."""
+    fitted: FittedModels
+    pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    """Empty where there is no pool, or no model of all rows."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Pool rows that are handed out to be labeled."""
+    """Pool rows that are to be labeled."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What losses read."""
+        return Evidence(self.fitted.folds, self.pool)
 
     @property
     def counts(self) -> dict[str, NDArray[Any]]:
@@ -117,7 +147,7 @@ def choose_models(
             label_term=read.one_fold, share=f"{seen:.0%} of the labels", **common,
         )
     }  # fmt: skip
-    if k in last.models:
+    if k in last.fitted.models:
         splits[ALL_ROWS] = k
         certificates[ALL_ROWS] = certificate_of(
             cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
@@ -142,12 +172,12 @@ def choose_models(
     expected = np.nan if plan.scheme.is_holdout else read.expected_holdout
     choice = Choice(
         plan.criterion.name, estimate, deployed, deploy, expected,
-        caveats_of(cube, make_caveats(Effect.INFO, last.messages)),
+        caveats_of(cube, make_caveats(Effect.INFO, last.fitted.messages)),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **largest_class(cube),
     )  # fmt: skip
-    models = {name: last.models.get(split) for name, split in splits.items()}
-    of_folds = {fold: model for fold, model in last.models.items() if fold < k}
+    models = {name: last.fitted.models.get(split) for name, split in splits.items()}
+    of_folds = {fold: model for fold, model in last.fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
 
 
