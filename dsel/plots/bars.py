@@ -82,11 +82,15 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
-    _draw_bars(ax, texts, np.array(bars), colors)
+    patches = _draw_bars(ax, texts, np.array(bars), colors)
+    if colors[-1] == MIDDLE:  # no bound, but the average of those of other rows
+        patches[-1].set(fill=False, edgecolor=MIDDLE, linestyle="--", linewidth=1.2)
     unit = ", %" * models[0].is_rate
     if models[0].is_tolerance:
         unit = " at most, in units of the target"
-    ax.set_xlabel(models[0].what + unit)
+    firsts, ends, _ = np.array(bars)
+    parts = "; dark: from labeled rows, pale: from the pool"
+    ax.set_xlabel(f"{models[0].what}{unit}{parts * bool((ends > firsts).any())}")
     if not models[0].is_rate:
         ax.xaxis.set_major_formatter("{x:g}")
     has_marks = np.isfinite(bars[2]).any()
@@ -326,6 +330,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.bar_label(bars, shown, padding=3, fontsize=8, color=INK)
     ax.set_yticks(places, [PHASES[name] for name in there])
     ax.set_xlim(right=1.25 * seconds.max(initial=1e-9))
+    ax.set_ylim(-0.8, max(0.8, len(places) - 0.2))
     ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=f"{format_time(total)} of work")
     return ax
@@ -333,15 +338,19 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 def _draw_bars(
     ax: "Axes", texts: Sequence[str], bars: NDArray[np.float64], color: Any
-) -> None:
-    """Draw bars of two parts with marks, and their texts above, for narrow pages."""
+) -> Sequence[Any]:
+    """Draw bars of two parts with marks, and their texts above, for narrow pages.
+
+    Return the first parts.
+    """
     firsts, ends, marks = bars
     places = np.arange(len(texts))[::-1]
-    ax.barh(places, firsts, height=0.4, color=color)
+    patches: Any = ax.barh(places, firsts, height=0.4, color=color)
     ax.barh(places, ends - firsts, height=0.4, left=firsts, color=PALE)
     ax.plot(marks, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
+    return list(patches)
 
 
 def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:

@@ -10,8 +10,19 @@ from dsel import names
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
-from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK, new_axes, tidy
+from dsel.plots.style import (
+    ACCENT,
+    BLUE,
+    GREEN,
+    INK,
+    MIDDLE,
+    PINK,
+    in_hundreds,
+    new_axes,
+    tidy,
+)
 from dsel.results.cube import check_dataset, evidence
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +45,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> import dsel
     >>> ax = plot_bound_plan(dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1))
     >>> ax.get_ylabel()
-    'bound on the error, on average'
+    'bound on the error, on average, %'
     """
     check_dataset(
         plan, "plan", "`dsel.plan_bound`", names.BOUND, names.CERTIFICATE, names.N_FOLDS
@@ -54,17 +65,19 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     for number, (certificate, end, beside) in enumerate(
         zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
     ):
-        color = INK if "fifth" in str(certificate) else ACCENT if not number else BLUE
+        is_plain = certificate == PLAIN_HOLDOUT
+        color = INK if is_plain else ACCENT if not number else BLUE
         ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
         ax.plot(places[-1] + np.array([0, 0.2]), [end, beside], color=color, lw=0.6)
         ax.annotate(
             certificate, (places[-1] + 0.23, beside), color=INK, fontsize=8, va="center"
         )
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
-    ax.set_xlim(-0.2, places[-1] + 1.5)
+    ax.set_xlim(-0.2, places[-1] + (1.5 if len(places) > 1 else 0.9))
+    ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")
-    ax.set_ylabel("bound on the error, on average")
+    ax.set_ylabel("bound on the error, on average, %")
     tidy(ax, title="What each certificate would give (orange: the smallest)")
     return ax
 
@@ -186,10 +199,12 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     ax.set_yticks(places, labels)
     ax.set_xlim(0, max(1.1 * deltas.max(), 1.05 * upper.max()))
     ax.set_ylim(-0.7, len(places) - 0.3)
-    ax.set_xlabel(f"share of {n_draws:,} draws in which the bound failed")
+    ax.set_xlabel(f"share of {n_draws:,} draws that failed")
     ax.set_ylabel("setting, delta")
+    inches = ax.get_window_extent().width / ax.figure.dpi
     ax.legend(
-        frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1)
-    )
+        frameon=False, fontsize=8, ncols=3 if inches > 5 else 1, loc="lower left",
+        bbox_to_anchor=(-0.02, 1),
+    )  # fmt: skip
     tidy(ax, title="")
     return ax

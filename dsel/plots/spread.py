@@ -30,11 +30,8 @@ MOST_SHOWN: Final = 8
 """Candidates of a figure of folds."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Numbers of labels, as parts of those of the run, at which bounds are expected."""
-LINES: Final = {
-    ONE_FOLD: "model of one fold",
-    ALL_ROWS: "model of all labels",
-    PLAIN_HOLDOUT: "20% hold-out set",
-}
+COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
+"""Colors of the models whose bounds are drawn, and of a hold-out set."""
 
 
 def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
@@ -97,11 +94,12 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
         color = ACCENT if number == chosen else BLUE
         # Dots of the same value lie above each other: that of a fold has a place.
-        spread = np.linspace(-0.15, 0.15, losses.shape[1])
+        # Below the label, which begins at .25.
+        spread = np.linspace(-0.2, 0.08, losses.shape[1])
         ax.scatter(
             losses[number], place + spread, s=16, color=color, alpha=0.7, linewidths=0
         )
-        ax.vlines(means[number], place - 0.22, place + 0.22, color=INK, lw=1.4)
+        ax.vlines(means[number], place - 0.26, place + 0.14, color=INK, lw=1.4)
     label_rows(ax, candidate_labels([params[n] for n in numbers]))
     if label.endswith("%"):
         ax.xaxis.set_major_formatter(in_hundreds)
@@ -160,14 +158,19 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ]  # fmt: skip
     bounds = xr.concat(plans, "n_labels")
     ax = new_axes(ax, height=3.2)
-    colors = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
-    for name, words in LINES.items():
+    share = f"{1 - 1 / k:.0%} of the labels" if k else "a part of the labels"
+    texts = {
+        ONE_FOLD: f"model trained on {share}",
+        ALL_ROWS: "model trained on all labels",
+        PLAIN_HOLDOUT: "20% hold-out set",
+    }
+    for name, text in texts.items():
         values = bounds.sel({names.CERTIFICATE: name}).clip(max=1.0).values
         if np.isfinite(values).any():
             style = "--" if name == PLAIN_HOLDOUT else "-"
-            ax.plot(numbers, values, style, color=colors[name], lw=1.4, label=words)
+            ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     for name, each in choice.certificates.items():
-        ax.scatter([n_labeled], [each.bound], s=36, color=colors[name], zorder=3)
+        ax.scatter([n_labeled], [each.bound], s=36, color=COLORS[name], zorder=3)
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])

@@ -79,7 +79,10 @@ def wrap(text: str, inches: float, fontsize: float) -> str:
     # The average letter of DejaVu Sans is half as wide as the font's size, and more
     # where pixels round it.
     width = max(8, int(72 * inches / (0.54 * fontsize)))
-    lines = (fill(line, width, break_long_words=False) for line in text.split("\n"))
+    lines = (
+        fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
     return "\n".join(lines)
 
 
@@ -160,7 +163,8 @@ def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
     n_lines = 1 + texts[0].count("\n") if texts else 1
-    ax.set_ylim(-0.3, len(texts) - 0.5 + 0.2 * n_lines)  # below the title
+    # Up to the title; a row that stands alone does not fill the figure.
+    ax.set_ylim(-0.3 - 0.7 * (len(texts) == 1), len(texts) - 0.5 + 0.2 * n_lines)
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:

@@ -128,8 +128,13 @@ def plot_surface(
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
     ax.set_xlabel(short[columns] + note)
     labels = value_labels(results[columns])
-    step = -(-len(labels) // max(2, 72 // (max(map(len, labels)) + 2)))
-    ax.set_xticks(range(0, len(labels), step), labels[::step])
+    # Of 8 points a digit is 5 points wide.
+    most = int(72 * ax.get_window_extent().width / ax.figure.dpi / 5)
+    step = -(-len(labels) // max(2, most // (max(map(len, labels)) + 2)))
+    style: dict[str, Any] = {}
+    if step > 1 and len(labels) <= MOST_NUMBERS:  # every value has its label
+        step, style = 1, {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(0, len(labels), step), labels[::step], **style)
     tidy(ax, title=title)
     return ax
 
@@ -196,7 +201,7 @@ def _draw_map(
             ax.text(
                 column,
                 row,
-                text.removesuffix(" %"),
+                text.removesuffix("%"),  # the unit stands at the bar
                 ha="center",
                 va="center",
                 fontsize=7,
@@ -204,7 +209,7 @@ def _draw_map(
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
             )
     if chosen[0] is not None:
-        frame(*chosen, linewidth=2.5, edgecolor=ACCENT)
+        frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     height = ax.get_window_extent().height / ax.figure.dpi
     bar.set_label(wrap(label, height, 10), color=INK)

@@ -280,7 +280,7 @@ def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
             "a report needs matplotlib, which is not installed; "
             "pip install 'dsel[report]'."
         ) from error
-    width = 4.6  # inches: legible on a phone without scrolling
+    width = 4.0  # inches: letters of 8 points are legible on a phone
     figure = Figure(figsize=(width, height), layout="constrained")
     plot(what, ax=figure.add_subplot())
     file = io.StringIO()
@@ -290,5 +290,5 @@ def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
     element = "<svg" + file.getvalue().partition("<svg")[2]
     for ink in (INK, "#000000"):
         element = element.replace(ink, "currentColor")
-    size = f'fill="currentColor" style="max-width:{140 * width:.0f}px"'
+    size = f'fill="currentColor" style="max-width:{150 * width:.0f}px"'
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -213,7 +213,8 @@ def test_plots__name_the_declared_loss(loss, label, says):
     assert ax.get_ylabel() == label
     shown = np.concatenate([line.get_ydata() for line in ax.lines])
     assert np.isfinite(shown).sum() == 4  # dropped ones too; the chosen one twice
-    assert plot_certificates(results).get_xlabel() == says
+    parts = "; dark: from labeled rows, pale: from the pool"
+    assert plot_certificates(results).get_xlabel() == says + parts
     # Of the loss alone, read again, nothing is a percent that is none.
     whole = run({"n_neighbors": [1, 3, 9]}, loss=loss, prune=False)
     told = whole.dsel.select("mean_loss").certificate
