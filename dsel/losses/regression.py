@@ -7,6 +7,7 @@ rank them, and squares tell models apart by all rows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import numpy as np
@@ -122,12 +123,8 @@ class Residuals:
 
     def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which the residuals of a fold fix."""
-        known = residuals[np.isfinite(residuals)]  # without what fills up folds
-        positive = known[known > 0.0]
-        if not len(positive):
-            return deviation_edges(1.0)
-        scale = float(np.quantile(known, 1.0 - self.level, method="higher"))
-        return deviation_edges(scale if scale > 0.0 else float(positive[0]))
+        # Of each block of the pool they are asked for again.
+        return _edges_of(np.ascontiguousarray(residuals).tobytes(), self.level)
 
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
@@ -136,6 +133,20 @@ class Residuals:
         return count_deviations(
             absolute_residuals(fold_model, all_rows), self.edges(fold)
         )
+
+
+@lru_cache(maxsize=256)
+def _edges_of(fold: bytes, level: float) -> Floats:
+    """Return the edges that the residuals of a fold fix, of the bytes of its floats."""
+    residuals = np.frombuffer(fold, np.float64)
+    known = residuals[np.isfinite(residuals)]  # without what fills up folds
+    positive, scale = known[known > 0.0], 1.0
+    if len(positive):
+        quantile = float(np.quantile(known, 1.0 - level, method="higher"))
+        scale = quantile if quantile > 0.0 else float(positive[0])
+    edges = deviation_edges(scale)
+    edges.setflags(write=False)
+    return edges
 
 
 class RegressionLoss:

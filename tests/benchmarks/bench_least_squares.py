@@ -41,17 +41,17 @@ def main():
         np.geomspace(1e-5, 1e2, given.regularizations),
     )
 
-    def side(certificate):
+    def side(certificate, widths=grid[0]):
         def run(turn):
             search = LeastSquaresSearch(
-                *grid, penalty="rkhs", certificate=certificate, random_state=turn,
-                n_jobs=1, fit_intercept=given.intercept,
+                widths, grid[1], penalty="rkhs", certificate=certificate,
+                random_state=turn, n_jobs=1, fit_intercept=given.intercept,
             ).fit(X, y)  # fmt: skip
             print(search.choice_, flush=True)
 
         return run
 
-    side(None)(0)  # what is imported once
+    side("nested", grid[0][:1])(0)  # what is imported once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = in_turn(
         {"estimates": side(None), "certified": side("nested")}, given.repeat

@@ -11,6 +11,12 @@ machine disturbs less), for three rounds.
 `compare`: `compare_models` on such a pool, beside both models' own `predict` on chunks
 of a Dask array, on the same workers; three rounds in turn.
 
+`numbers`: the pass of a search of regressors over a pool, linear models and trees of
+depth 8, whose deviations are counted in bins (a tolerance), beside the same pass that
+counts one number (the share beyond a fixed tolerance) and the models' own `predict` on
+blocks of 32,768 rows. One thread; compared is processor time of the pass alone, the
+least of three rounds.
+
 `mcpl`: semi-supervised discriminant analysis with such a pool, on two workers of Dask.
 
 `loo`: leave-one-out of least squares on 2,000 rows against refits by scikit-learn,
@@ -25,17 +31,21 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+import zarr
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 import dsel
 from dsel.cluster import connect
 from dsel.least_squares import LeastSquaresSearch
+from dsel.losses import beyond, error_quantile
 from dsel.mcpl import SemiSupervisedLDA
+from dsel.runtime.progress import COUNTING
 from tests.benchmarks.measuring import watch
 from tests.clusters import two_workers
 
@@ -161,6 +171,59 @@ def compare(n_rows, folder):
     ))  # fmt: skip
 
 
+def count_numbers(plan):
+    """Return processor seconds of the pass over the pool, and the outcome."""
+    began = []
+
+    def note(progress):
+        if progress.phase == COUNTING and not began:
+            began.append(time.process_time())
+
+    outcome = plan.run(n_jobs=1, on_progress=note)
+    return time.process_time() - began[0], outcome
+
+
+def predict_blocks(path, models, block=2**15):
+    """Return processor seconds of reading the pool and predicting it by each model."""
+    rows, began = zarr.open(path, mode="r"), time.process_time()
+    rows = rows["X"] if hasattr(rows, "array_keys") else rows
+    for start in range(0, rows.shape[0], CHUNK_ROWS):
+        chunk = rows[start : start + CHUNK_ROWS]
+        for at in range(0, len(chunk), block):
+            for model in models:
+                model.predict(chunk[at : at + block])
+    return time.process_time() - began
+
+
+def numbers(n_rows, folder):
+    path = folder / f"numbers-{n_rows}.zarr"
+    make_pool(path, n_rows, CENTRES[:, :10])
+    X, _ = draw_rows(2000, 0, CENTRES[:, :10])
+    y = X[:, 0] + np.sin(X[:, 1]) + 0.3 * np.random.default_rng(0).normal(size=2000)
+    losses = {"bins": error_quantile(0.9), "one number": beyond(1.0)}
+    for learner in (Ridge(), DecisionTreeRegressor(max_depth=8, random_state=0)):
+        found = {}
+        for _ in range(3):
+            for name, loss in losses.items():
+                plan = dsel.plan_search(
+                    None, [learner], X, y, path, loss=loss, random_state=7
+                )
+                seconds, outcome = count_numbers(plan)
+                found.setdefault(name, []).append(seconds)
+            models = [plan.model(0, fold) for fold in (*range(5), None)]
+            found.setdefault("predict", []).append(predict_blocks(path, models))
+        least = {name: min(each) for name, each in found.items()}
+        assert outcome.certificates["all_rows"].n_unlabeled == n_rows
+        print(
+            f"{type(learner).__name__}, {n_rows:,} rows: with bins {least['bins']:.2f} "
+            f"s, with one number {least['one number']:.2f} s, six models' predict "
+            f"{least['predict']:.2f} s of a processor; bins / one number "
+            f"{least['bins'] / least['one number']:.2f} (wanted: 1.2), bins / predict "
+            f"{least['bins'] / least['predict']:.2f}",
+            flush=True,
+        )
+
+
 def mcpl(n_rows, folder):
     pool = make_pool(folder / f"classes-{n_rows}.zarr", n_rows, FIVE_CENTRES)
     with two_workers("1.5GiB") as client, client.as_current(), watch(client) as found:
@@ -196,6 +259,7 @@ def leave_one_out(n=2000):
 PARTS = {
     "pool": pool_pass,
     "compare": compare,
+    "numbers": numbers,
     "mcpl": mcpl,
     "loo": lambda *_: leave_one_out(),
 }
