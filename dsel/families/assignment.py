@@ -28,7 +28,7 @@ class Assignment:
     """Candidates that one family fits."""
 
     family: Family
-    groups: tuple[tuple[Candidate, ...], ...]
+    candidate_groups: tuple[tuple[Candidate, ...], ...]
     """Groups of candidates that share work, sorted by number."""
     remark: str
     """How they are fitted, as text that the plan prints."""
@@ -59,7 +59,7 @@ def assign_families(
             refusals[candidate.number] += filter(None, [refusal])
         if members:
             family.check(members, X)
-            groups = tuple(family.groups(members))
+            groups = tuple(family.group_candidates(members))
             # The plan also says why faster families did not take these candidates.
             texts = dict.fromkeys(text for c in members for text in refusals[c.number])
             remark = "; ".join([family.remark(len(groups), X.shape[0]), *texts])

@@ -55,9 +55,9 @@ def check_family(
     family = deepcopy(family)
     codes = np.searchsorted(family.classes, y)
     splits = fold_splits(random_folds(len(y), 3, seed=0))
-    groups = family.groups(candidates)
+    groups = family.group_candidates(candidates)
     if sorted(c.number for group in groups for c in group) != [*range(len(candidates))]:
-        raise ValueError(f"{name}.groups must have each candidate once.")
+        raise ValueError(f"{name}.group_candidates must have each candidate once.")
 
     def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
         return family.fit(group, X, codes, some, budget=process_cache())

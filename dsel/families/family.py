@@ -182,7 +182,9 @@ class Family:
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
         """Raise TypeError or ValueError where a candidate cannot work on rows `X`."""
 
-    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+    def group_candidates(
+        self, candidates: Sequence[Candidate]
+    ) -> list[tuple[Candidate, ...]]:
         """Split candidates into groups that share work, by number within."""
         return [(candidate,) for candidate in candidates]
 

@@ -112,7 +112,7 @@ def train_grid(
         seed=seed,
         fit_params=check_fit_params(fit_params, len(y)),
     )
-    groups = [(a.family, group) for a in assignments for group in a.groups]
+    groups = [(a.family, group) for a in assignments for group in a.candidate_groups]
     tasks = [
         Task(
             f"fit-{group_label(group, number)}-{split.label}-{number}",
@@ -127,7 +127,7 @@ def train_grid(
         client = partial(LocalExecutor, n_threads=1)
     fitted = results_in_order((X, y), tasks, client)
     trained = [
-        (a.family, [next(fitted) for _ in a.groups for _ in splits])
+        (a.family, [next(fitted) for _ in a.candidate_groups for _ in splits])
         for a in assignments
     ]
     failures: dict[int, str] = {}

@@ -56,7 +56,7 @@ AS_JSON: Final = methodcaller("tolist")
 """Of numbers and arrays of numpy, for JSON."""
 LEAST_SECONDS: Final = 0.5
 """From a record to its file when a run begins."""
-SHARE: Final = 0.02
+LOST_PART: Final = 0.02
 """Part of a run that one that is killed may lose, if it is more than that ..."""
 MOST_SECONDS: Final = 300.0
 """... and less than this."""
@@ -384,8 +384,8 @@ class Store(AbstractContextManager["Store"]):
             if self._timer is not None and not self._timer.is_alive():
                 self.flush()  # it could not write
             elif self._lines and self._timer is None:
-                share = SHARE * (time.monotonic() - self._began)
-                pause = min(max(LEAST_SECONDS, share), MOST_SECONDS)
+                lost = LOST_PART * (time.monotonic() - self._began)
+                pause = min(max(LEAST_SECONDS, lost), MOST_SECONDS)
                 self._timer = threading.Timer(pause, self._write_late)
                 # It must not keep a process that fails alive; `__exit__` writes.
                 self._timer.daemon = True

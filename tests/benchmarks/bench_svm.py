@@ -62,7 +62,7 @@ def fitted(X, y, grid, k, *, tol=1e-3):
     splits = splits_of(len(y), k)
     pieces = [
         family.fit(group, X, codes, splits, budget=budget)
-        for group in family.groups(candidates)
+        for group in family.group_candidates(candidates)
     ]
     assert all((piece.counts.status == FIT_DONE).all() for piece in pieces)
     return family, pieces

@@ -47,7 +47,7 @@ class DependsOnCompany(ScikitLearnFamily):
         made.counts.test_errors[:] += len(group)
         return made
 
-    def groups(self, candidates):
+    def group_candidates(self, candidates):
         return [tuple(candidates)]
 
 

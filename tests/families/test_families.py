@@ -68,7 +68,7 @@ def counts_of(estimator, X, y):
     parts = [np.flatnonzero(fold == np.arange(60) % 3) for fold in (2, 0, 1)]
     split = Split(3, SplitKind.PAIR, (0, 1), *parts)
     counts = assigned.family.fit(
-        assigned.groups[0], X, y, [split], budget=ByteCache(2**28)
+        assigned.candidate_groups[0], X, y, [split], budget=ByteCache(2**28)
     ).counts
     assert counts.status.tolist() == [[FIT_DONE]]
     errors = [int(counts.test_errors[0, 0]), int(counts.train_errors[0, 0])]

@@ -89,7 +89,9 @@ class KernelSVMFamily(Family):
             # not fail the candidates on some folds only.
             check_row_lengths(numbers(X), kernel)
 
-    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+    def group_candidates(
+        self, candidates: Sequence[Candidate]
+    ) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ only in C."""
         groups: dict[str, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda candidate: candidate.number):

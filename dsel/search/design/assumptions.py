@@ -73,13 +73,13 @@ def look_at_pool(
 
     Returns what was found, and rows by which later passes see that they read others.
     """
-    share = min(1.0, SAMPLE_ROWS / pool.n_rows)
+    fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
 
     def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any], list[Any]]:
         """Return the equal rows of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
-        drawn = np.flatnonzero(words * 2.0**-53 < share)
+        drawn = np.flatnonzero(words * 2.0**-53 < fraction)
         n_equal = int(find_duplicates(X).sum())
         if not len(drawn):
             return n_equal, [], []

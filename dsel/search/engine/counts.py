@@ -266,8 +266,8 @@ class CountTable:
             evidence[comparison.variable] = counts
             given = np.where(scored[:, np.newaxis], rows, 0)
             evidence[names.POOL_ROWS] = given
-            share = given / np.maximum(1, given.sum(axis=1, keepdims=True))
-            spent = share * self.score_seconds[:, np.newaxis]
+            fraction = given / np.maximum(1, given.sum(axis=1, keepdims=True))
+            spent = fraction * self.score_seconds[:, np.newaxis]
             evidence[names.SCORE_SECONDS] = np.where(
                 scored[:, np.newaxis], spent, np.nan
             )

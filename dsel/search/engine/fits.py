@@ -94,9 +94,9 @@ class Fitting:
             np.array([candidate.number for candidate in group.candidates])
             for group in self.table.candidate_groups
         ]
-        self.group_of = np.empty(self.table.n_candidates, np.int64)
+        self.group_numbers = np.empty(self.table.n_candidates, np.int64)
         for group, numbers in enumerate(self.members):
-            self.group_of[numbers] = group
+            self.group_numbers[numbers] = group
 
     @property
     def is_over(self) -> bool:
@@ -108,7 +108,7 @@ class Fitting:
         if self.again:
             return self._task(self.again.popleft())
         open_fits, n_slots = self.table.open_fits, self.executor.n_slots
-        n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
+        n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
         jobs: list[FitJob] = []
@@ -116,12 +116,16 @@ class Fitting:
             # They may be in a job of another candidate of the group already.
             wanted = self.table.fit_status[:, split] == FitStatus.OPEN
             wanted &= open_fits[:, split]
-            jobs += self._jobs_of_group(group, split, wanted)
+            jobs += self._jobs_of(group, split, wanted)
             if len(jobs) >= size:
                 break
-        return self._task(jobs, self._place(jobs[0].group, n_slots)) if jobs else None
+        return (
+            self._task(jobs, self._place(jobs[0].candidate_group, n_slots))
+            if jobs
+            else None
+        )
 
-    def _jobs_of_group(
+    def _jobs_of(
         self, group: int, split: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
         """Return the job of a group's wanted candidates; none where it has none."""
@@ -139,7 +143,7 @@ class Fitting:
         unknown = ~self.table.ended
         waiting = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if not self.best_first:
-            groups = list(dict.fromkeys(self.group_of[numbers].tolist()))
+            groups = list(dict.fromkeys(self.group_numbers[numbers].tolist()))
             # Slots work at different groups: none waits for what another one makes.
             groups[:n_slots] = sorted(
                 groups[:n_slots], key=lambda group: waiting[self.members[group]].sum()
@@ -164,7 +168,7 @@ class Fitting:
             split = int(np.argmax(open_fits[number]))
             # Before all folds have ended they may still prune the full fit.
             if split != full or not unknown[number, :k].any():
-                yield int(self.group_of[number]), split
+                yield int(self.group_numbers[number]), split
 
     def _place(self, group: int, n_slots: int) -> int:
         """Return where a task goes: where its group's tasks went, unless that is busy.
@@ -184,14 +188,14 @@ class Fitting:
     def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
         """Return jobs as one task, and count them as running."""
         first, scheme = jobs[0], self.table.scheme
-        label = self.table.candidate_groups[first.group].label
+        label = self.table.candidate_groups[first.candidate_group].label
         name = scheme.splits[first.split].label
         key = f"fit-{label}-{name}-{next(self.serial)}"
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
-        still_open = set(self.group_of[self.table.open_fits.any(axis=1)].tolist())
-        ending = frozenset({job.group for job in jobs} - still_open)
+        still_open = set(self.group_numbers[self.table.open_fits.any(axis=1)].tolist())
+        ending = frozenset({job.candidate_group for job in jobs} - still_open)
         batch = FitBatch(tuple(jobs), self.keep, ending)
         is_kept = self.keep is Keep.ON_WORKER
         return Task(key, batch, keeps_output=is_kept, place=place)
@@ -210,8 +214,8 @@ class Fitting:
             for job in jobs:
                 lost[list(job.candidates), job.split] = False
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
-            for group in np.unique(self.group_of[lost[:, split]]).tolist():
-                self.again.append(self._jobs_of_group(group, split, lost[:, split]))
+            for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
+                self.again.append(self._jobs_of(group, split, lost[:, split]))
         return none_missing
 
     def fetch(self, candidate: int, split: int) -> FittedGroup | None:
@@ -282,5 +286,6 @@ class Fitting:
                 self.keeping.add(finished.key)
                 for number in job.candidates:
                     self.model_keys[number, job.split] = finished.key
-                    share = fitted.nbytes // len(job.candidates)
-                    self.model_nbytes[number] += share
+                    # Models of a job are measured together; each gets an equal part.
+                    nbytes = fitted.nbytes // len(job.candidates)
+                    self.model_nbytes[number] += nbytes

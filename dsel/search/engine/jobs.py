@@ -93,7 +93,7 @@ class JobContext:
     baseline: NDArray[np.int64] | None = None
     """What the baseline predicts for each labeled row, class codes, (n_labeled,)."""
 
-    def group_of(self, candidate: int) -> CandidateGroup:
+    def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return a candidate's group."""
         groups = self.candidate_groups
         return next(group for group in groups if group.members((candidate,)))
@@ -125,7 +125,8 @@ class Keep(Enum):
 class FitJob:
     """Candidates of a group on one split."""
 
-    group: int
+    candidate_group: int
+    """Its number."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
@@ -136,7 +137,7 @@ class FitJob:
     def alone(self) -> list["FitJob"]:
         """Return the jobs of each candidate."""
         return [
-            FitJob(self.group, (number,), self.split, self.scheme)
+            FitJob(self.candidate_group, (number,), self.split, self.scheme)
             for number in self.candidates
         ]
 
@@ -275,7 +276,7 @@ class FitBatch:
         for job in self.jobs:
             # Leave-one-out makes a model for each row in one call of its own.
             is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
-            key = job if is_alone else (job.group, job.candidates, job.scheme)
+            key = job if is_alone else (job.candidate_group, job.candidates, job.scheme)
             calls.setdefault(key, []).append(job)
         for together in calls.values():
             first = together[0]
@@ -284,10 +285,10 @@ class FitBatch:
                 continue
             # What no other task will read must not push out of the cache what others
             # share.
-            budget = ending if first.group in self.last_of else cache
+            budget = ending if first.candidate_group in self.last_of else cache
             models = fit_splits(
                 context,
-                context.candidate_groups[first.group],
+                context.candidate_groups[first.candidate_group],
                 first.candidates,
                 [_split_of(context, job) for job in together],
                 budget,
@@ -319,7 +320,10 @@ def _split_of(context: JobContext, job: FitJob) -> Split:
 
 
 def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
-    group, split = context.candidate_groups[job.group], _split_of(context, job)
+    group, split = (
+        context.candidate_groups[job.candidate_group],
+        _split_of(context, job),
+    )
     counts = leave_one_out_counts(
         group.family,
         group.members(job.candidates),
@@ -606,7 +610,7 @@ def _join_kept(
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
     tokens: dict[int, dict[int, str]] = {number: {} for number in members}
     for job, each in (item for fits in kept for item in fits.items()):
-        family = context.candidate_groups[job.group].family
+        family = context.candidate_groups[job.candidate_group].family
         if any(number in tokens for number in each.models.candidates):
             families.setdefault(id(family), (family, []))[1].append(each.models)
         for (number, split), token in each.tokens.items():

@@ -88,7 +88,7 @@ class Retries(Generic[J]):
         done: then the candidates fail, and the run goes on.
         """
         self.deaths.append(job)
-        groups = {getattr(each, "group", None) for each in self.deaths}
+        groups = {getattr(each, "candidate_group", None) for each in self.deaths}
         if len(self.deaths) >= DEATHS and len(groups) > 1:
             raise ClusterLostError(
                 f"workers die whatever they run: {len(self.deaths)} tasks ended "

@@ -288,7 +288,7 @@ class Plan:
             last = len(there) - 1
             split = there[check_integer(fold, "fold", at_least=0, at_most=last)]
         with single_threaded():
-            group = self.context.group_of(number)
+            group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.status[0, 0] != FIT_DONE:
             raise RuntimeError(fitted.counts.messages[number, split.number])

@@ -135,13 +135,15 @@ def read_inputs(
     counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
     target = getattr(y, "name", None)
     column = find_column(report_by, counted, labeled.columns, target)
-    sharing, notes = group_candidates(candidates, labeled, seed, params, of_rows)
+    candidate_groups, notes = group_candidates(
+        candidates, labeled, seed, params, of_rows
+    )
     order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
     inputs = SearchInputs(
         seed=seed,
         estimator=estimator,
         candidates=candidates,
-        candidate_groups=sharing,
+        candidate_groups=candidate_groups,
         axes=grid_axes(grid),
         labeled=labeled,
         given_rows=labeled.X,
@@ -152,7 +154,7 @@ def read_inputs(
         order_remarks=tuple(filter(None, order)),
         notes=tuple(notes),
     )
-    if inputs.takes_pool or not _reads_frames(sharing, labeled):
+    if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
         return replace(inputs, labeled=replace(labeled, X=numbers(labeled.X)))
     return inputs
 
@@ -185,8 +187,8 @@ def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolPart
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
         counted = counted.part(FITTING_PART, 1.0, seed=inputs.seed)
     if max_rows is not None and max_rows < counted.n_rows:
-        share = max_rows / counted.n_rows
-        counted = counted.part(0.0, share, seed=inputs.seed, stream=SUBSET_STREAM)
+        fraction = max_rows / counted.n_rows
+        counted = counted.part(0.0, fraction, seed=inputs.seed, stream=SUBSET_STREAM)
     if counted.n_rows == 0:
         raise ValueError(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
@@ -219,13 +221,13 @@ def group_candidates(
     notes = []
     for assigned in assignments:
         family = assigned.family
-        for members in assigned.groups:
+        for members in assigned.candidate_groups:
             keys = tuple(
                 candidate_key(family.name, each, texts[each.number]) for each in members
             )
             label = group_label(members, len(groups))
             groups.append(CandidateGroup(len(groups), family, members, keys, label))
-        n = sum(map(len, assigned.groups))
+        n = sum(map(len, assigned.candidate_groups))
         plural = "s" if n != 1 else ""
         notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
     n_unknown = sum(NEVER_AGAIN in text for text in texts.values())

@@ -72,7 +72,7 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
     """
     context, scheme = run.plan.context, run.plan.scheme
     [split] = scheme.held_out
-    fitted, family = search.model(number, 0), context.group_of(number).family
+    fitted, family = search.model(number, 0), context.candidate_group_of(number).family
     counts = count_rows(context, split, family.join([fitted], [number]))
     folds = {
         statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)

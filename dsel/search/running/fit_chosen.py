@@ -87,14 +87,16 @@ def fit_chosen(
 
     def task_of(jobs: list[FitJob]) -> Task:
         [job] = jobs
-        group = plan.context.candidate_groups[job.group]
+        group = plan.context.candidate_groups[job.candidate_group]
         split = scheme.splits[job.split]
         key = f"fit-chosen-{group.label}-{split.label}-{next(engine.serial)}"
         # Spread over the workers, as the first fits are.
         return Task(key, FitBatch((job,), Keep.IN_RESULT), place=job.split)
 
     jobs = [
-        FitJob(plan.context.group_of(number).number, (number,), split, scheme=1)
+        FitJob(
+            plan.context.candidate_group_of(number).number, (number,), split, scheme=1
+        )
         for split, number in enumerate(candidates[:n_splits])
     ]
     for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
@@ -174,7 +176,7 @@ def count_chosen(
     parts = []
     for number, same in together.items():
         groups = [each.models for each in same if each.models is not None]
-        family = context.group_of(number).family
+        family = context.candidate_group_of(number).family
         whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
         parts.append((tuple(each.job.split for each in same), whole))
     splits = tuple(sorted(fitted))

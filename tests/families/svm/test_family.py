@@ -58,7 +58,7 @@ def fit(estimators, X, y, *, limit=2**28, one_by_one=False, fit_params=None):
     splits = splits_of(len(y))
     pieces = [
         family.fit(group, X, codes, some, budget=ByteCache(limit))
-        for group in family.groups(candidates_of(*estimators))
+        for group in family.group_candidates(candidates_of(*estimators))
         for some in ([[split] for split in splits] if one_by_one else [splits])
     ]
     return family, pieces, family.join(pieces)
@@ -390,9 +390,12 @@ def test_assign_families__splits_a_mixed_list():
         mixed, np.eye(4), classes=np.array([0, 1]), seed=0, fit_params={}
     )
     assert machines.family.name == "kernel SVM"
-    assert [[c.number for c in group] for group in machines.groups] == [[0]]
+    assert [[c.number for c in group] for group in machines.candidate_groups] == [[0]]
     assert "one kernel for all C and folds, 1 in all" in machines.remark
-    assert [[c.number for c in group] for group in others.groups] == [[1], [2]]
+    assert [[c.number for c in group] for group in others.candidate_groups] == [
+        [1],
+        [2],
+    ]
     assert "break_ties" in others.remark
 
 
