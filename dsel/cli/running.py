@@ -147,10 +147,20 @@ def choice_content(choice: Choice) -> dict[str, Any]:
         }
         for name, each in choice.certificates.items()
     }
+    compared = {
+        name: {
+            "upper": each.upper,
+            "is_better": each.is_better,
+            "certified": each.certified,
+            "line": each.headline(),
+        }
+        for name, each in choice.baselines.items()
+    }
     return {
         "params": choice.params,
         "deploy": choice.deploy,
         "bounds": bounds,
+        **({"baseline": compared} if compared else {}),
         "choice": choice,
     }
 

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from dsel import losses
 from dsel.cli.compare import join_columns
-from dsel.cli.models import DEFAULTS, MODELS, REGRESSORS, build, show_failure
+from dsel.cli.models import (
+    DEFAULTS,
+    MODELS,
+    REGRESSORS,
+    build,
+    import_from_here,
+    show_failure,
+)
 from dsel.cli.running import (
     names_in,
     notes,
@@ -22,6 +29,7 @@ from dsel.cli.running import (
     run_options,
     run_plan,
     text_options,
+    trust_option,
 )
 from dsel.data.frames import take_rows
 from dsel.data.labeled import check_labels
@@ -44,7 +52,10 @@ from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
+from dsel.results.texts import wrap_line
+from dsel.search.design.baseline import LARGEST_CLASS
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
 
 FORMS: Final = (
@@ -132,7 +143,14 @@ REPORT: Final = "report"
     help="Number of pool rows to label by hand, drawn where the two models differ: a "
     "smaller bound of the model trained on all labels; needs --out.",
 )
+@click.option(
+    "--baseline",
+    help="Folder or URL of the model in production, as `dsel compare` opens it, which "
+    "was trained on none of these labels; or 'largest class'. Says whether the "
+    "deployed model is proved to err less.",
+)
 @click.option("--cv", type=int, help="Number of random folds: 5 by default.")
+@trust_option
 @run_options
 def command(
     labeled: str,
@@ -151,7 +169,9 @@ def command(
     deploy: str | None,
     report_by: str | None,
     queries: int,
+    baseline: str | None,
     cv: int | None,
+    trust: tuple[str, ...],
     delta: float,
     seed: int,
     **options: Any,
@@ -241,6 +261,7 @@ def command(
         random_state=seed,
         n_queries=queries,
         groups=table.labeled_groups,
+        baseline=open_baseline(baseline, table.schema, trust),
     )
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
@@ -265,6 +286,33 @@ def command(
         if ":" in model:
             show_failure(model, estimator, values, X, y)
         raise
+
+
+def open_baseline(
+    baseline: str | None, schema: TableSchema | None, trust: tuple[str, ...]
+) -> Any:
+    """Return what `plan_search` takes; raise where it learned columns otherwise."""
+    if baseline is None or baseline == LARGEST_CLASS:
+        return baseline
+    import_from_here(trust)
+    try:
+        opened = open_deployed(baseline, trusted=trust)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(
+            f"--baseline {baseline!r} cannot be opened: {error} It must be a folder "
+            f"or URL of results or of a kept model, or {LARGEST_CLASS!r}."
+        ) from error
+    learned = opened.input_format.table_schema
+    kinds = {} if schema is None else {c.name: c.kind for c in schema.columns}
+    for column in () if learned is None else learned.columns:
+        kind = kinds.get(column.name, column.kind)
+        if kind != column.kind:
+            raise click.UsageError(
+                f"--baseline learned the column {column.name!r} as {column.kind}, and "
+                f"LABELED holds it as {kind}; give the table as Parquet, with types of "
+                f"its own."
+            )
+    return opened.model
 
 
 def check_kind_of_model(

@@ -140,16 +140,13 @@ class BaselineComparison(LimitsWithCaveats, Told):
 
     def facts(self) -> list[Fact]:
         """Return the verdict, what it rests on, and what it assumes."""
-        return [
-            ("", self.headline()),
-            ("Baseline", self.counts),
-            *(("But", why) for why in self.remarks[1:]),
-            *self.notes(),
-        ]
+        others = [("But", why) for why in self.remarks[1:]]
+        return [("", self.headline()), *others, *self.details()]
 
-    def notes(self) -> list[Fact]:
-        """Return what to know of the verdict, and what it assumes of the baseline."""
+    def details(self) -> list[Fact]:
+        """Return what the verdict rests on, and what it assumes of the baseline."""
         return [
+            ("Baseline", self.counts),
             ("Note", self.joint),
             ("Note", BY_DESIGN) if self.largest_class else ("Assumes", FIXED),
         ]

@@ -371,7 +371,7 @@ class Choice(Told):
         lines += self._comparisons()
         lines += [each.headline(known) for each in self._ordered_baselines()]
         main = self.baseline
-        compared = [] if main is None else [("Baseline", main.counts), *main.notes()]
+        compared = [] if main is None else main.details()
         return [
             *(("", line) for line in lines),
             *compared,

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from dsel.cards import Fact
+from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
 from dsel.results.certificate import Assumption, Certificate, CertifiedReport
@@ -53,6 +54,16 @@ class PrefitCertificate(Certificate):
     """The report of a regressor, where ``report`` asked for it."""
     by_value: ReportByValue | None = None
     """Limits by the values of a column, where ``report_by`` named one."""
+
+    baseline: BaselineComparison | None = None
+    """Whether the model is better than the baseline, where there is one."""
+
+    def with_baseline(self, compared: BaselineComparison | None) -> Self:
+        """Return it with a comparison, which gets the model's name and caveats."""
+        if compared is None:
+            return self
+        named = replace(compared, model=self.model_on_rows, caveats=self.all_caveats)
+        return replace(self, baseline=named)
 
     def certified_report(self) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class, or tolerances of a regressor.
@@ -120,6 +131,8 @@ class PrefitCertificate(Certificate):
         return [
             ("", self.headline()),
             ("", seen_here),
+            *([] if self.baseline is None else [("", self.baseline.headline())]),
+            *([] if self.baseline is None else self.baseline.details()),
             *caveat_facts(self.all_caveats),
             *(("Assumes", _statement(each)) for each in self.assumptions),
         ]

@@ -217,6 +217,33 @@ def test_baseline__is_what_predict_says_however_it_is_given(kind, outcome, tmp_p
         )  # fmt: skip
 
 
+def test_prefit__compares_two_fitted_models_on_rows_that_neither_has_seen():
+    new = SVC(C=10).fit(ROWS, LABELS)
+    rows, labels = X[300:800], Y[300:800]
+    made = dsel.certify(new, rows, labels, cv="prefit", baseline=OLD)
+    found = made.baseline
+    right = [model.predict(rows) == labels for model in (new, OLD)]
+    counts = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
+    assert (found.model_right, found.baseline_right) == counts
+    assert found.upper == pytest.approx(limit(*counts[::-1], 500, 0.05), rel=1e-6)
+    assert found.is_better
+    assert found.headline() in str(made)
+    assert "model as given, 500 rows it has not seen" in found.headline()
+    assert type(made).from_json(made.to_json()) == made
+    without = dsel.certify(new, rows, labels, cv="prefit")
+    assert without.baseline is None
+    assert without.bound == made.bound
+    grouped = dsel.certify(
+        new, rows, labels, cv="prefit", baseline=OLD, groups=np.arange(500) // 2
+    )
+    assert grouped.baseline.n_rows == 250
+    for baseline, words in (
+        ("largest class", "cv='prefit' does not know"), (Raising(), "no model is")
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            dsel.certify(new, rows, labels, cv="prefit", baseline=baseline)
+
+
 def test_choice__says_the_verdict_and_what_it_rests_on(outcome):
     lines = str(outcome.choice).splitlines()
     assert outcome.baseline.headline() in lines

@@ -41,7 +41,7 @@ RUNNING: Final = (
     "verbose",
     "n_jobs",
 )
-OF_PREFIT: Final = ("delta", "loss", "report", "report_by", "groups")
+OF_PREFIT: Final = ("delta", "loss", "report", "report_by", "groups", "baseline")
 OF_PREFIT_GROUPS: Final = ("random_state",)
 """Draws the row of each group, and nothing where there are none."""
 
@@ -111,13 +111,13 @@ def certify(
         is one task.
     **options
         ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator), ``loss``, ``report``, ``report_by``, ``groups`` and ``n_queries`` as
-        `plan_search` takes them; ``out``, ``storage_options``, ``on_failure``,
-        ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The inner splitter
-        of a model, or a function with a parameter ``groups``, gets the groups of its
-        rows. With ``cv="prefit"`` ``delta``, ``loss``, ``report``, ``report_by`` and
-        ``groups`` only, of which one row each is drawn by ``random_state``, 0 by
-        default.
+        estimator), ``loss``, ``report``, ``report_by``, ``groups``, ``baseline`` and
+        ``n_queries`` as `plan_search` takes them; ``out``, ``storage_options``,
+        ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The
+        inner splitter of a model, or a function with a parameter ``groups``, gets the
+        groups of its rows. With ``cv="prefit"`` ``delta``, ``loss``, ``report``,
+        ``report_by``, ``baseline`` (another fitted model) and ``groups`` only, of which
+        one row each is drawn by ``random_state``, 0 by default.
 
     Returns
     -------

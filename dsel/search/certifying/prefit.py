@@ -28,6 +28,7 @@ from dsel.results.certificate import ONE_FOLD, Assumption, CertifiedReport, full
 from dsel.results.loss_reports import make_reports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
+from dsel.search.design.baseline import add_model
 from dsel.search.design.fitted_models import fitted_model
 from dsel.search.running.procedures import returned_model
 
@@ -42,6 +43,7 @@ def certify_prefit(
     report: Any = False,
     report_by: str | int | None = None,
     groups: Any = None,
+    baseline: Any = None,
     random_state: Any = 0,
 ) -> PrefitCertificate:
     """Bound the loss of a fitted model by rows that it has not seen.
@@ -76,9 +78,10 @@ def certify_prefit(
     column = find_column(report_by, features, columns, getattr(y, "name", None))
     if column is not None:
         losses = losses.report_by(column)
+    losses, known_codes = add_model(losses, baseline, features, classes)
     targets = labels if is_regression else codes_of(labels, classes)
     predicted = predict_codes_or_numbers(model, rows, classes)
-    labeled = Rows(features, targets)
+    labeled = Rows(features, targets, known_codes)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     folds = {
         each: FoldCounts(
@@ -93,7 +96,7 @@ def certify_prefit(
     made, known = reports.report, []
     if of_rows is not None:
         known.append(Assumption("A1", says=NEW_GROUPS))
-    return PrefitCertificate(
+    certificate = PrefitCertificate(
         read.one_fold,
         delta,
         "holdout",
@@ -110,6 +113,7 @@ def certify_prefit(
         tolerances=made if isinstance(made, ToleranceReport) else None,
         by_value=reports.by_value,
     )
+    return certificate.with_baseline(reports.baseline)
 
 
 def _all_classes(labels: Any, model: Any) -> Any:

@@ -69,26 +69,60 @@ def add_baseline(
     """
     if baseline is None:
         return losses, None
-    check_baseline(baseline, method, losses)
+    check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
         made = _largest_class(labeled, folds)
     else:
-        model = fitted_model(baseline, "baseline", others=f", or {LARGEST_CLASS!r}")
-        codes = predict_baseline(model, X, labeled.classes)
-        what = f"the baseline ({describe(model)})"
-        difference = BaselineDifference((what,) * len(folds))
-        made = Baseline(codes, difference, f"model {content_hash(codes)}")
+        made = _given_model(baseline, X, labeled.classes, len(folds))
     return losses.against(made.difference), made
 
 
+def add_model(
+    losses: DeclaredLosses, baseline: Any, X: Any, classes: NDArray[Any]
+) -> tuple[DeclaredLosses, Integers | None]:
+    """Return losses that compare one model with a fitted one, and its predictions.
+
+    No rows are known that the model was trained on, so none has a largest class.
+    Raises as `add_baseline` does.
+    """
+    if baseline is None:
+        return losses, None
+    check_baseline(baseline, losses)
+    if isinstance(baseline, str) and baseline == LARGEST_CLASS:
+        raise ValueError(
+            f"`baseline` {baseline!r} is that of the rows that a model was trained on, "
+            f"which cv='prefit' does not know; pass the fitted "
+            f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
+        )
+    made = _given_model(baseline, X, classes, 1)
+    return losses.against(made.difference), made.codes
+
+
+def _given_model(
+    baseline: Any, X: Any, classes: NDArray[Any], n_folds: int
+) -> Baseline:
+    """Return a fitted model as the baseline of every fold."""
+    model = fitted_model(baseline, "baseline", others=f", or {LARGEST_CLASS!r}")
+    codes = predict_baseline(model, X, classes)
+    difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)
+    return Baseline(codes, difference, f"model {content_hash(codes)}")
+
+
 def check_baseline(
-    baseline: Any, method: CertificateMethod, losses: DeclaredLosses
+    baseline: Any, losses: DeclaredLosses, method: CertificateMethod | None = None
 ) -> None:
-    """Raise ValueError where no model can be compared with a baseline."""
+    """Raise ValueError where no model can be compared with a baseline.
+
+    Without a `method` there is one model, fitted already.
+    """
     for is_wrong, why in (
-        (not method.is_nested,
+        (method is not None and not method.is_nested,
          f"is compared with the models of certificate='nested' with plain random "
-         f"folds, got certificate={method.name or None!r}; leave one of them out"),
+         f"folds, got certificate={(method and method.name) or None!r}; leave one of "
+         f"them out"),
+        (losses.main.of_numbers,
+         "is for classifiers: wrong labels are compared, and of two numbers neither "
+         "is right; leave it out"),
         (losses.main != ERROR,
          f"is compared by wrong labels, loss='error', got loss={losses.main!r}; leave "
          f"one of them out"),

@@ -63,11 +63,6 @@ def check_losses(
 
 def check_options_of_numbers(options: SearchOptions) -> None:
     """Raise ValueError where an option is not for regressors."""
-    if options.baseline is not None:
-        raise ValueError(
-            f"`baseline` {show(options.baseline)} is for classifiers: wrong labels are "
-            f"compared, and of two numbers neither is right; leave it out."
-        )
     if options.n_queries:
         raise ValueError(
             f"`n_queries` {options.n_queries} is for classifiers: two regressors "
