@@ -69,15 +69,18 @@ def points_at_least(difference: float) -> str:
     return at_most(difference, decimals=1, shift=2, rounding=ROUND_FLOOR)
 
 
-def count_of(n: int, noun: str) -> str:
-    """Return a number of things in words, whose plural ends with ``s``.
+def count_of(n: int, noun: str, *verb: str) -> str:
+    """Return a number of things in words, and what one of them does or all do.
+
+    The plural of `noun` ends with ``s``; `verb` is its form of one, then of several.
 
     Examples
     --------
-    >>> count_of(1, "pool row"), count_of(1200, "row")
-    ('1 pool row', '1,200 rows')
+    >>> count_of(1, "row", "has", "have"), count_of(1200, "pool row")
+    ('1 row has', '1,200 pool rows')
     """
-    return f"{n:,} {noun}{'s' * (n != 1)}"
+    words = [f"{n:,} {noun}{'s' * (n != 1)}", *verb[n != 1 :][:1]]
+    return " ".join(words)
 
 
 def confidence(delta: float) -> str:

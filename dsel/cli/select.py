@@ -52,7 +52,6 @@ from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
-from dsel.results.texts import wrap_line
 from dsel.search.design.baseline import LARGEST_CLASS
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import open_deployed

@@ -118,7 +118,7 @@ class BaselineComparison(LimitsWithCaveats, Told):
         rows, is_of_fold = count_of(self.n_rows, "row"), isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
         text = (
-            f"of {rows} that neither has seen only {model} is right on "
+            f"of {rows} that neither has seen, only {model} is right on "
             f"{self.model_right:,}, only the baseline on {self.baseline_right:,}"
         )
         if is_of_fold:

@@ -35,6 +35,7 @@ from dsel.rounded_texts import (
     about_percent,
     at_most,
     confidence,
+    count_of,
     floor_percent,
     in_percent,
 )
@@ -277,8 +278,8 @@ class Certificate(Told):
     def counted(self) -> str:
         """How many labeled rows can be counted, in words: of groups one row each."""
         if self.n_groups:
-            return f"{self.n_groups:,} groups of labeled rows"
-        return f"{self.n_labeled:,} labeled rows"
+            return f"{count_of(self.n_groups, 'group')} of labeled rows"
+        return count_of(self.n_labeled, "labeled row")
 
     @property
     def model_on_rows(self) -> str:
@@ -379,7 +380,7 @@ class Certificate(Told):
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
             pool = "the pool"
             if self.n_queried:
-                pool += f" and labels of {self.n_queried:,} queried rows"
+                pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
             of_labels, of_pool = self._parts()
             return f"{of_labels} from {errors} on labeled rows, {of_pool} from {pool}"
         if self.criterion == NESTED and self.fold is not None:
@@ -390,15 +391,16 @@ class Certificate(Told):
     def origin(self) -> str:
         """The method, the parts of the number, and equal rows, in words."""
         origin = [self.criterion, *filter(None, [self.terms])]
+        equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")
         if self.equal_rows and not self.n_unlabeled:
             origin.append(
-                f"{self.equal_rows:,} of {self.n_labeled:,} rows equal rows that the "
-                f"model was fitted to, and are not counted on"
+                f"{self.equal_rows:,} of {count_of(self.n_labeled, 'row')} "
+                f"{equal} rows that the model was fitted to, and {are} not counted on"
             )
         elif self.equal_rows:
             origin.append(
-                f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
-                f"rows, which the bound allows for"
+                f"{self.equal_rows:,} of {count_of(self.n_unlabeled, 'pool row')} "
+                f"{equal} labeled rows, which the bound allows for"
             )
         return "; ".join(origin)
 

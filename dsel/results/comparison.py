@@ -24,7 +24,13 @@ from dsel.cards import Fact
 from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import check_label_type, labels_by_row
 from dsel.results.told import Told
-from dsel.rounded_texts import at_most, confidence, floor_percent, in_percent
+from dsel.rounded_texts import (
+    confidence,
+    count_of,
+    in_percent,
+    points_at_least,
+    points_at_most,
+)
 
 KIND: Final = "dsel model comparison"
 VERSION: Final = 1
@@ -83,8 +89,12 @@ class ModelComparison(Told):
         """What the limits rest on."""
         seen = ""
         if self.n_duplicates is not None:
-            seen = f"{self.n_duplicates:,} pool rows equal rows of `X_seen`"
+            seen = f"{self._duplicates} rows of `X_seen`"
         return Assumption("A1"), Assumption("A4", reason=seen), Assumption("A7")
+
+    @property
+    def _duplicates(self) -> str:
+        return count_of(self.n_duplicates or 0, "pool row", "equals", "equal")
 
     @cached_property
     def disagreement(self) -> float:
@@ -239,7 +249,7 @@ class ModelComparison(Told):
         if lower > 0:
             span = _points(lower, upper)
             return f"The new model errs {span} more than the old one ({sure})"
-        less, more = _at_most_points(max(-lower, 0.0)), _at_most_points(max(upper, 0.0))
+        less, more = points_at_most(max(-lower, 0.0)), points_at_most(max(upper, 0.0))
         if self.labels is None:
             return (
                 f"The errors of both models differ by at most {more} percentage points "
@@ -261,34 +271,35 @@ class ModelComparison(Told):
             ("", self.headline()),
             (
                 "Pool",
-                f"both models differ on {total:,} of {n_rows:,} rows, at most {rate} "
-                f"of all",
+                f"both models differ on {total:,} of {count_of(n_rows, 'row')}, at "
+                f"most {rate} of all",
             ),
         ]
         if self.n_queries:
-            queried = f"{len(self.rows):,} rows were handed out to be labeled"
+            n = len(self.rows)
+            queried = f"{count_of(n, 'row', 'was', 'were')} handed out to be labeled"
             if self.labels is None:
                 facts.append(("Labels", f"{queried}; none is known yet"))
             else:
                 new_wrong, old_wrong = self._wrong_alone
                 text = (
-                    f"of {len(self.rows):,} rows on which they differ the new model "
+                    f"of {count_of(n, 'row')} on which they differ the new model "
                     f"alone is right on {old_wrong:,}, the old one alone on "
                     f"{new_wrong:,}"
                 )
                 facts.append(("Labels", text))
         if self.labels is not None and self.unusable_labels:
             text = (
-                f"{self.unusable_labels:,} rows have no label, or one that is no "
-                f"class: they count against whatever is proved"
+                f"{count_of(self.unusable_labels, 'row', 'has', 'have')} no label, or "
+                f"one that is no class: each counts against whatever is proved"
             )
             facts.append(("Note", text))
         if self.n_queries > len(self.rows) and self.rows:
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:
             text = (
-                f"{self.n_duplicates:,} pool rows equal rows of `X_seen`: they are "
-                f"never handed out, and the limits allow for them"
+                f"{self._duplicates} rows of `X_seen`: no such row is handed out, and "
+                f"the limits allow for it"
             )
             facts.append(("Note", text))
         return facts + [("Assumes", str(each)) for each in self.assumptions]
@@ -344,11 +355,4 @@ class ModelComparison(Told):
 
 def _points(least: float, most: float) -> str:
     """Return an interval of a difference in percentage points, rounded outward."""
-    return (
-        f"{floor_percent(least).removesuffix('%')} to {_at_most_points(most)} "
-        f"percentage points"
-    )
-
-
-def _at_most_points(rate: float) -> str:
-    return at_most(min(rate, 1.0), decimals=1, shift=2)
+    return f"{points_at_least(least)} to {points_at_most(most)} percentage points"

@@ -10,7 +10,7 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
 from dsel.results.certificate import Assumption, Certificate, CertifiedReport
 from dsel.results.tolerances import ToleranceReport
-from dsel.rounded_texts import confidence
+from dsel.rounded_texts import confidence, count_of
 
 AS_GIVEN: Final = "as_given"
 """The deployment of a model that dsel has not fitted."""
@@ -107,8 +107,8 @@ class PrefitCertificate(Certificate):
     @property
     def model(self) -> str:
         """The model that it is about, in words."""
-        unit = "groups" if self.n_groups else "rows"
-        return f"model as given, {self.n_labeled:,} {unit} it has not seen"
+        unit = "group" if self.n_groups else "row"
+        return f"model as given, {count_of(self.n_labeled, unit)} it has not seen"
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""

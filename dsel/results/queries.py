@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import check_label_type, labels_by_row
-from dsel.rounded_texts import in_percent
+from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
 """Code of a row that has no label, or one that is no class."""
@@ -155,8 +155,9 @@ class Queries:
             ]
         if self.labels is None:
             text = (
-                f"{n:,} pool rows on which both models differ wait for labels. With "
-                f"them the bound of the model trained on all labels would be about "
+                f"{count_of(n, 'pool row')} on which both models differ "
+                f"{'waits' if n == 1 else 'wait'} for labels. With them the bound of "
+                f"the model trained on all labels would be about "
                 f"{_upper(self.expected)} (an estimate, if each model is right on half "
                 f"of them; {_upper(self.pool_only)} from the pool alone)"
             )
@@ -165,9 +166,9 @@ class Queries:
         lines = [
             (
                 "Queries",
-                f"of {n:,} rows on which both models differ only the model trained on "
-                f"all labels is right on {all_rows:,}, only the other one on "
-                f"{one_fold:,}",
+                f"of {count_of(n, 'row')} on which both models differ only the model "
+                f"trained on all labels is right on {all_rows:,}, only the other one "
+                f"on {one_fold:,}",
             ),
             (
                 "Bounds",
@@ -178,8 +179,9 @@ class Queries:
         ]
         if self.n_unusable:
             text = (
-                f"{self.n_unusable:,} queried rows have no label, or one that is no "
-                f"class: they count as errors of the model trained on all labels"
+                f"{count_of(self.n_unusable, 'queried row', 'has', 'have')} no label, "
+                f"or one that is no class: each counts as an error of the model "
+                f"trained on all labels"
             )
             lines.append(("Note", text))
         return lines

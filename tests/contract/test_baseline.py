@@ -249,7 +249,7 @@ def test_choice__says_the_verdict_and_what_it_rests_on(outcome):
     assert outcome.baseline.headline() in lines
     assert outcome.choice.baselines["all_rows"].headline() in lines
     text = "\n".join(lines)
-    assert "Baseline of 60 rows that neither has seen only the model is right" in text
+    assert "Baseline of 60 rows that neither has seen, only the model is right" in text
     assert "bounds and comparison hold together with 90% confidence" in text
     assert "Assumes  the baseline was trained on none of these labels" in text
     assert "baseline       whether the models err less than" in str(plan(OLD))

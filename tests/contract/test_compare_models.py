@@ -320,3 +320,19 @@ def test_compare_models__limits_fail_at_most_delta_of_the_time(law, delta):
         exact = differ * (wrong - right)
         failures += not question.lower - 1e-12 <= exact <= question.upper + 1e-12
     assert failures <= delta * draws + 3 * np.sqrt(delta * draws)
+
+
+def test_comparison__of_single_rows_speaks_of_one():
+    row = {"rows": (0,), "old_predictions": (0,), "new_predictions": (1,)}
+    made = ModelComparison(0.05, 1, 1, 1, classes=(0, 1), **row)
+    seen = ModelComparison(0.05, 3, 1, 1, 1, 0, **row)
+    texts = [str(made), str(made.certify_with_labels([None])), str(seen)]
+    for words in (
+        "differ on 1 of 1 row, at most",
+        "1 row was handed out to be labeled",
+        "of 1 row on which they differ",
+        "1 row has no label, or one that is no class: each counts against",
+        "1 pool row equals rows of `X_seen`",
+    ):
+        assert any(words in text for text in texts), texts
+    assert " 1 rows" not in " ".join(texts)

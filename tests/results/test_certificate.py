@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from math import inf, nan
 from types import MappingProxyType
 
@@ -128,3 +129,18 @@ def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
     assert Choice.from_json(json.dumps(record)) == choice
     with pytest.warns(FutureWarning, match="now called `expected_holdout`"):
         assert choice.held_out_fifth == choice.expected_holdout
+
+
+def test_certificate__of_single_rows_speaks_of_one():
+    of_pool = Certificate(
+        0.4, 0.05, "nested", "all_rows", label_term=0.3, disagreement_term=0.1,
+        n_labeled=40, n_unlabeled=1, equal_rows=1, n_queried=1,
+    )  # fmt: skip
+    assert "labels of 1 queried row" in str(of_pool)
+    assert "1 of 1 pool row equals labeled rows" in str(of_pool)
+    alone = Certificate(0.4, 0.05, "nested", "one_fold", n_labeled=1, equal_rows=1)
+    assert "1 of 1 row equals rows that the model was fitted to, and is not" in str(
+        alone
+    )
+    assert alone.counted == "1 labeled row"
+    assert replace(alone, n_groups=1).counted == "1 group of labeled rows"

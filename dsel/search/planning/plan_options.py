@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dsel.checks import check_delta, check_integer, show
+from dsel.checks import check_delta, check_integer
 from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.certificate_methods import CertificateMethod
 
