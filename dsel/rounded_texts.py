@@ -108,9 +108,12 @@ def terminal_width() -> int | None:
 def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:
     """Return a line wrapped at words: at a width, the terminal's, or 80 columns."""
     return fill(
-        line, width or terminal_width() or PLAIN_WIDTH,
-        subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        line,
+        width or terminal_width() or PLAIN_WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def shorten_text(text: str, width: int = 60) -> str:

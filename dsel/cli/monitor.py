@@ -80,9 +80,14 @@ def command(
     progress = row_progress(False if quiet else None, "Testing new rows")
     with open_client(scheduler, workers) as client, progress as shown:
         report = monitor_table(
-            promises, source, labels, level=level, client=client, on_progress=shown,
+            promises,
+            source,
+            labels,
+            level=level,
+            client=client,
+            on_progress=shown,
             **text,
-        )  # fmt: skip
+        )
     notes(remarks)
     if as_json:
         print_json(

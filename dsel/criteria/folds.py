@@ -35,11 +35,12 @@ def _by_pool(
     """Return a bound from errors on folds and disagreements on the pool."""
     equal = evidence.get(names.EQUAL_ROWS, np.array(0))
     terms = bound(
-        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
+        evidence[names.FOLD_ERRORS],
+        evidence[names.FOLD_ROWS],
         evidence[differing].reshape(len(evidence[differing]), -1).sum(axis=1),
         upper_pool_rows(evidence[names.N_UNLABELED], equal),
         delta=settings.delta_shares,
-    )  # fmt: skip
+    )
     return Terms(*terms)
 
 
@@ -93,38 +94,59 @@ def mean_loss(evidence: Evidence) -> Floats:
 FOLDS: Final[tuple[Criterion, ...]] = (
     # Structural risk minimization over the bound of Theorem 1 of ICSI TR-05-010.
     Bound(
-        "cv_bound", partial(_by_pool, cv_bound, names.DISAGREEMENTS),
+        "cv_bound",
+        partial(_by_pool, cv_bound, names.DISAGREEMENTS),
         (names.FOLD_ERRORS, names.DISAGREEMENTS),
         (names.FOLD_ROWS, names.POOL_ROWS, names.N_UNLABELED),
     ),
     # It cannot prune: a larger count can make another fold the best one, and the bound
     # smaller.
     Bound(
-        "best_fold", partial(_by_pool, best_fold, names.BEST_FOLD_DISAGREEMENTS),
+        "best_fold",
+        partial(_by_pool, best_fold, names.BEST_FOLD_DISAGREEMENTS),
         (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS),
-        (names.FOLD_ROWS, names.N_UNLABELED), can_prune=False,
+        (names.FOLD_ROWS, names.N_UNLABELED),
+        can_prune=False,
     ),
     # About the model trained without the first fold, which is the one deployed.
     Bound(
-        "holdout", _holdout, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
+        "holdout",
+        _holdout,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
         holds_out_one_fold=True,
     ),
     Estimate(
-        "cv_error", fold_error, (names.FOLD_ERRORS,), (names.FOLD_ROWS,),
+        "cv_error",
+        fold_error,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
         label_term=fold_error,
     ),
     Estimate(
-        "mean_loss", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
-        label_term=mean_loss, can_prune=False,  # a mean of fewer models may be larger
+        "mean_loss",
+        mean_loss,
+        (names.FOLD_LOSS_MEAN,),
+        (names.FOLD_ROWS,),
+        label_term=mean_loss,
+        can_prune=False,  # a mean of fewer models may be larger
         of_declared_loss=True,
     ),
     Estimate(
-        "mean_squared_error", mean_loss, (names.FOLD_LOSS_MEAN,), (names.FOLD_ROWS,),
-        label_term=mean_loss, can_prune=False, of_regressors=True,
+        "mean_squared_error",
+        mean_loss,
+        (names.FOLD_LOSS_MEAN,),
+        (names.FOLD_ROWS,),
+        label_term=mean_loss,
+        can_prune=False,
+        of_regressors=True,
     ),
     Estimate(
-        "loo_error", loo_error, (names.LOO_ERRORS,), (names.N_LABELED,),
+        "loo_error",
+        loo_error,
+        (names.LOO_ERRORS,),
+        (names.N_LABELED,),
         label_term=loo_error,
     ),
-)  # fmt: skip
+)
 """All criteria of folds, and leave-one-out."""

@@ -38,9 +38,15 @@ from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
 
 NO_CLASSES: Final = (
-    bytes, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal,
-    pd.Period, pd.Interval,
-)  # fmt: skip
+    bytes,
+    complex,
+    dt.date,
+    dt.time,
+    dt.timedelta,
+    decimal.Decimal,
+    pd.Period,
+    pd.Interval,
+)
 """Types of labels that scikit-learn treats as measurements, or refuses."""
 MOST_SINGLE: Final = 50
 """Number of classes up to which fewer than two rows per class are accepted."""

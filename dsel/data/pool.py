@@ -298,10 +298,12 @@ class Pool:
 
     def _repr_html_(self) -> str:
         facts = [
-            ("", "Pool of unlabeled rows"), ("rows", self._size), ("of", self._kind),
+            ("", "Pool of unlabeled rows"),
+            ("rows", self._size),
+            ("of", self._kind),
             ("chunks", f"{len(self.blocks.keys):,}"),
             ("size", f"{self.nbytes / 2**20:,.1f} MiB"),
-        ]  # fmt: skip
+        ]
         if self.columns:
             facts.append(("columns", listed(list(self.columns), 10)))
         return as_card(facts)
@@ -576,9 +578,10 @@ class ReduceJob:
     """Cache group, of blocks that never replace each other."""
 
     def run(
-        self, context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
+        self,
+        context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
         inputs: Inputs,
-    ) -> Output:  # fmt: skip
+    ) -> Output:
         """Return the combined counts of all blocks; the context counts and combines."""
         count, combine = context
         read = read_blocks(inputs.sources, self.block_rows, allow_nan=self.allow_nan)

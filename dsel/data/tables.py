@@ -186,8 +186,10 @@ class _Request(NamedTuple):
         names = feature_columns(columns, self.target, where)
         of_groups = () if self.groups is None else (self.groups,)
         for option, values in (
-            ("--drop", self.drop), ("--id", self.ids), ("--groups", of_groups)
-        ):  # fmt: skip
+            ("--drop", self.drop),
+            ("--id", self.ids),
+            ("--groups", of_groups),
+        ):
             if missing := [name for name in values if name not in columns]:
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
@@ -539,9 +541,16 @@ def _read_text(location: str, request: _Request) -> Table:
             )
     facts = _text_facts(source, request, scans, schema, decimal)
     return Table(
-        X, labels, tuple(names), schema, ids, tuple(facts), tuple(caveats), keys,
+        X,
+        labels,
+        tuple(names),
+        schema,
+        ids,
+        tuple(facts),
+        tuple(caveats),
+        keys,
         is_regression=target is not None and classes is None,
-    )  # fmt: skip
+    )
 
 
 MOST_LABELS: Final = 10_000

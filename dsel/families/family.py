@@ -17,9 +17,11 @@ from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 
 INSTALLED: Final = (
-    "<frozen", "<__array", str(Path(__file__).parents[1]),
+    "<frozen",
+    "<__array",
+    str(Path(__file__).parents[1]),
     *(get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
-)  # fmt: skip
+)
 """Prefixes of the files of installed packages, Python and dsel included; any other
 file in a traceback is the user's own code."""
 Cache = ByteCache | LastUse

@@ -219,10 +219,14 @@ class ScikitLearnFamily(Family):
                 model.fit(native(X[rows]), labels, **arguments)
                 return model, model, [X[part] for part in split.tests]
             _, steps, transformed, tests = fit_prefix(
-                model[:-1], X, y, self.classes, split,
+                model[:-1],
+                X,
+                y,
+                self.classes,
+                split,
                 text=f"{candidate.steps_text} {keep_steps(model, seeds)}",
                 cache=cache,
-            )  # fmt: skip
+            )
             model[-1].fit(transformed, labels)
             model.steps = [*steps, model.steps[-1]]
             return model, model[-1], tests

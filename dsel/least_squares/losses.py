@@ -195,9 +195,17 @@ def select_least_squares(
     [0.3, 0.3, 0.3, 0.3]
     """
     check_cube(results)
-    check_dataset(results, "results", "LeastSquaresSearch", *(
-        names.CRITERION, names.ESTIMATE, names.WIDTH, names.REGULARIZATION,
-    ))  # fmt: skip
+    check_dataset(
+        results,
+        "results",
+        "LeastSquaresSearch",
+        *(
+            names.CRITERION,
+            names.ESTIMATE,
+            names.WIDTH,
+            names.REGULARIZATION,
+        ),
+    )
     if criterion is not None:
         check_string(criterion, "criterion")
     present = [str(name) for name in results[names.CRITERION].values]

@@ -112,13 +112,20 @@ def plan_certified_search(
         for lam in lams.tolist()
     ]
     plan = plan_search(
-        KernelLeastSquares(
-            penalty=search.penalty, fit_intercept=search.fit_intercept
-        ),
-        candidates, X, y, pool, certificate=search.certificate, deploy=search.deploy,
-        cv=None if is_auto(search.cv) else search.cv, delta=search.delta, prune=False,
-        random_state=seed, loss=search.loss, report=search.report,
-    )  # fmt: skip
+        KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
+        candidates,
+        X,
+        y,
+        pool,
+        certificate=search.certificate,
+        deploy=search.deploy,
+        cv=None if is_auto(search.cv) else search.cv,
+        delta=search.delta,
+        prune=False,
+        random_state=seed,
+        loss=search.loss,
+        report=search.report,
+    )
     # Candidates are evaluated in closed form, so the plan must not say how a family
     # would fit them.
     [group, *_] = plan.context.candidate_groups

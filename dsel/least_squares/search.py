@@ -141,9 +141,13 @@ class Search(RegressorMixin, BaseEstimator):
         opened = nullcontext() if out is None else Store(out, kind=KIND, plan=plan)
         with opened as store:
             cube = make_loss_cube(
-                *grid, evaluate(store), n_rows,
-                criterion=self.criterion, folds=folds, attributes=inputs,
-            )  # fmt: skip
+                *grid,
+                evaluate(store),
+                n_rows,
+                criterion=self.criterion,
+                folds=folds,
+                attributes=inputs,
+            )
             cube = finish(cube)
             if store is not None:
                 store.save(CUBE, cube)

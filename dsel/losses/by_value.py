@@ -212,10 +212,12 @@ class CountByValue:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
         of_fold = [self.at(fold, place)[1] for place in range(len(self.labels))]
-        return self._stack([
-            (len(z), self.counted.count_pair(Rows(None), z, w, counts))
-            for (z, w), counts in zip(parts, of_fold, strict=True)
-        ])  # fmt: skip
+        return self._stack(
+            [
+                (len(z), self.counted.count_pair(Rows(None), z, w, counts))
+                for (z, w), counts in zip(parts, of_fold, strict=True)
+            ]
+        )
 
     def at(self, counts: Counts, place: int) -> tuple[int, Counts]:
         """Return the rows of a fold that have a value, and what was counted of them."""
@@ -382,9 +384,14 @@ error the limit would be above 50%; a value needs about 40 rows"]
         return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
 
     def bounds(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool,
+        self,
+        evidence: Evidence,
+        delta: float,
+        fold: int,
+        *,
+        has_pool: bool,
         n_compared: int = 1,
-    ) -> tuple[ModelBounds, ...]:  # fmt: skip
+    ) -> tuple[ModelBounds, ...]:
         """Bound the model of this fold, and that of all rows, for each value.
 
         `delta` is that of the plan, `has_pool` whether a pool was planned. So many
@@ -470,11 +477,13 @@ def find_column(
     gap = int((codes < 0).sum())
     kind = getattr(values.dtype, "numpy_dtype", values.dtype)
     return ValueColumn(
-        name, place, (*(found[at] for at in order), *[None] * (gap > 0)),
+        name,
+        place,
+        (*(found[at] for at in order), *[None] * (gap > 0)),
         (*counts[order].tolist(), *[gap] * (gap > 0)),
         str(kind) if getattr(kind, "kind", "") == "f" else "",
         isinstance(values.dtype, pd.CategoricalDtype),
-    )  # fmt: skip
+    )
 
 
 def _place(

@@ -245,19 +245,22 @@ class ErrorQuantile(RegressionLoss):
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
             shared = share_level(
-                n_rows, level=self.level,
+                n_rows,
+                level=self.level,
                 delta=shares.labels * float(of_folds[fold]),
                 extra_delta=LABELS_OF_POOL * shares.pool * float(of_folds[fold]),
-            )  # fmt: skip
+            )
             if shared.n_exceeding < 0:
                 continue
             tolerances[fold] = np.sort(each[fold])[n_rows - 1 - shared.n_exceeding]
             stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
-                pool.counts[fold], self.statistic.edges(folds.counts[fold]),
-                pool.upper_rows(stale), level=shared.of_deviations,
+                pool.counts[fold],
+                self.statistic.edges(folds.counts[fold]),
+                pool.upper_rows(stale),
+                level=shared.of_deviations,
                 delta=(1.0 - LABELS_OF_POOL) * shares.pool / k,
-            )  # fmt: skip
+            )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -392,9 +395,10 @@ class Beyond(RegressionLoss):
         of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         apart = binomial_tail_inversion(
-            pool.counts, pool.upper_rows(pool.duplicates),
+            pool.counts,
+            pool.upper_rows(pool.duplicates),
             delta=(shares.pool - of_labels) / k,
-        )  # fmt: skip
+        )
         return smallest_sum(limits, limits + apart)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:

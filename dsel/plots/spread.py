@@ -151,11 +151,16 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         disagreement = _clipped(float(np.nanmean(differ)) / n_pool)
     plans = [
         plan_bound(
-            n, n_pool, n_candidates=choice_size(results), error=error, cv=k,
-            disagreement=disagreement, delta=certificate.delta,
+            n,
+            n_pool,
+            n_candidates=choice_size(results),
+            error=error,
+            cv=k,
+            disagreement=disagreement,
+            delta=certificate.delta,
         )[names.BOUND].isel({names.N_FOLDS: 0})
         for n in numbers
-    ]  # fmt: skip
+    ]
     bounds = xr.concat(plans, "n_labels")
     ax = new_axes(ax, height=3.2)
     share = f"{1 - 1 / k:.0%} of the labels" if k else "a part of the labels"

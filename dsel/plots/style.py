@@ -157,9 +157,14 @@ def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     texts = [wrap(text, 1.1 * inches, 8) for text in texts]
     for place, text in zip(range(len(texts))[::-1], texts, strict=True):
         ax.text(
-            0, place + 0.25, text, color=INK, fontsize=8,
-            va="bottom", transform=ax.get_yaxis_transform(),
-        )  # fmt: skip
+            0,
+            place + 0.25,
+            text,
+            color=INK,
+            fontsize=8,
+            va="bottom",
+            transform=ax.get_yaxis_transform(),
+        )
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
     n_lines = 1 + texts[0].count("\n") if texts else 1

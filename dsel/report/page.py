@@ -128,7 +128,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     for name, plot, height in (
         ("folds", plot_folds, 1.2 + 0.36 * n_drawn),
         ("labels", plot_bound_by_labels, 3.2),
-    ):  # fmt: skip
+    ):
         with suppress(ValueError):  # of a search that has no such numbers
             figures[name] = _svg(plot, results, height=height)
     report = choice.reports.get(choice.deploy)
@@ -185,13 +185,17 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
 def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
     """Return names and texts of what was searched, by what, and when."""
     version = str(results.attrs.get("version_dsel", ""))
-    facts = [] if inputs is None else [
-        ["labeled table", Path(inputs.labeled).name],
-        ["target", inputs.target or ""],
-        ["pool", (inputs.pool or "").rstrip("/").rpartition("/")[2]],
-        ["model", inputs.model],
-        ["date", inputs.date],
-    ]  # fmt: skip
+    facts = (
+        []
+        if inputs is None
+        else [
+            ["labeled table", Path(inputs.labeled).name],
+            ["target", inputs.target or ""],
+            ["pool", (inputs.pool or "").rstrip("/").rpartition("/")[2]],
+            ["model", inputs.model],
+            ["date", inputs.date],
+        ]
+    )
     return [fact for fact in [*facts, ["dsel", version]] if fact[1]]
 
 

@@ -175,9 +175,13 @@ def _state_of(progress: Progress) -> _State:
     done, total = progress.phase_done, progress.phase_total
     if progress.phase == COUNTING:
         return _State(
-            COUNTING, done, total, "slices", progress.total_is_exact,
+            COUNTING,
+            done,
+            total,
+            "slices",
+            progress.total_is_exact,
             rows=progress.pool_rows_done,
-        )  # fmt: skip
+        )
     return _State(
         progress.phase or FITTING, done, total, progress.unit, progress.total_is_exact
     )

@@ -96,7 +96,8 @@ def fitted_model(
                 f"{type(model).__name__}, a regressor."
             )
         check_is_fitted(
-            model, msg=f"`{name}` must be a fitted model, got a %(name)s that is not "
+            model,
+            msg=f"`{name}` must be a fitted model, got a %(name)s that is not "
             f"fitted; call its `fit` before.",
-        )  # fmt: skip
+        )
     return model

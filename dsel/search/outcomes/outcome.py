@@ -432,10 +432,13 @@ class Outcome:
             )
         labels = NewLabels(target, None if y is None else checked_labels(y))
         promises = Promises(
-            self.models, self.choice, self.input_format,
-            disagreement_limit(self.results, self.choice), self.labeled,
+            self.models,
+            self.choice,
+            self.input_format,
+            disagreement_limit(self.results, self.choice),
+            self.labeled,
             "the outcome does not know them",
-        )  # fmt: skip
+        )
         with row_progress(check_verbose(verbose), "Testing new rows") as report:
             return monitor_table(
                 promises, source, labels, level=level, client=client, on_progress=report

@@ -131,10 +131,11 @@ class Plan:
             return None
         every = np.arange(self.labeled.n_rows)
         rows = [  # of a group a fold tests one row, and inner searches read all of them
-            split.test_rows if self.groups is None or not self.scheme.is_nested
+            split.test_rows
+            if self.groups is None or not self.scheme.is_nested
             else np.setdiff1d(every, split.train_rows)
             for split in self.scheme.held_out
-        ]  # fmt: skip
+        ]
         return np.array([self.labeled.y[each].var() for each in rows])
 
     @property
@@ -234,10 +235,15 @@ class Plan:
             Where a worker has another version of a package that decides results.
         """
         return execute(
-            self, client, out=out, storage_options=storage_options,
-            on_failure=on_failure, on_progress=on_progress, verbose=verbose,
+            self,
+            client,
+            out=out,
+            storage_options=storage_options,
+            on_failure=on_failure,
+            on_progress=on_progress,
+            verbose=verbose,
             n_jobs=n_jobs,
-        )  # fmt: skip
+        )
 
     def with_leave_one_out(self) -> Self:
         """Return a plan that counts errors of leave-one-out, too, for ``loo_error``."""

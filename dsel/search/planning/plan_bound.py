@@ -143,9 +143,11 @@ def plan_bound(
         )
     if error_quantile is not None:
         of_rates = {
-            "error": error, "disagreement": disagreement, "class_share": class_share,
+            "error": error,
+            "disagreement": disagreement,
+            "class_share": class_share,
             "wanted": wanted,
-        }  # fmt: skip
+        }
         for name, value in of_rates.items():
             if value is not None:
                 raise ValueError(
@@ -156,9 +158,13 @@ def plan_bound(
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
         share = check_probability(error_quantile, "error_quantile")
         return _plan_tolerance(
-            n, folds, share, check_delta(delta), has_pool=has_pool,
+            n,
+            folds,
+            share,
+            check_delta(delta),
+            has_pool=has_pool,
             n_candidates=check_integer(n_candidates, "n_candidates", at_least=1),
-        )  # fmt: skip
+        )
     if error is None:
         raise TypeError(
             "`error` must be the error rate that the model is assumed to have, got "
@@ -231,9 +237,14 @@ def plan_bound(
 
 
 def _plan_tolerance(
-    n_labeled: int, folds: Sequence[int], share: float, delta: float, *,
-    n_candidates: int, has_pool: bool,
-) -> xr.Dataset:  # fmt: skip
+    n_labeled: int,
+    folds: Sequence[int],
+    share: float,
+    delta: float,
+    *,
+    n_candidates: int,
+    has_pool: bool,
+) -> xr.Dataset:
     """Return what a tolerance of regressors needs; see `plan_bound`."""
     level, label_share = 1.0 - share, LABEL_SHARE if has_pool else 1.0
 

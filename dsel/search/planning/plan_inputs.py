@@ -212,10 +212,13 @@ def group_candidates(
         # Else their keys, which may be long texts, need not be sent to workers.
         are_wanted = any(groups_arguments(each.estimator) for each in candidates)
     assignments = assign_families(
-        candidates, labeled.X, classes=labeled.classes, seed=seed,
+        candidates,
+        labeled.X,
+        classes=labeled.classes,
+        seed=seed,
         fit_params=fit_params,
         row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
-    )  # fmt: skip
+    )
     texts = candidate_texts(candidates)
     groups: list[CandidateGroup] = []
     notes = []

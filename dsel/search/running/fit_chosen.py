@@ -38,9 +38,14 @@ NOTHING_DONE: Final = Progress()
 
 
 def report_last_step(
-    run: Run, before: Progress, phase: Phase | None = None, *, fits: int = 0,
-    slices: int = 0, seconds: float = 0.0,
-) -> None:  # fmt: skip
+    run: Run,
+    before: Progress,
+    phase: Phase | None = None,
+    *,
+    fits: int = 0,
+    slices: int = 0,
+    seconds: float = 0.0,
+) -> None:
     """Report what is done before and of the last step, which is planned before."""
     pool, n_slices = run.plan.pool, len(run.plan.slices)
     n_fits = run.plan.scheme.n_folds + (pool is not None)
@@ -60,9 +65,12 @@ def report_last_step(
 
 
 def fit_chosen(
-    run: Run, executor: Executor, choices: Choices, n_equal: int,
+    run: Run,
+    executor: Executor,
+    choices: Choices,
+    n_equal: int,
     before: Progress = NOTHING_DONE,
-) -> LastStep:  # fmt: skip
+) -> LastStep:
     """Fit what was chosen, and count it; by all rows first, then without each fold.
 
     `n_equal` pool rows equal labeled ones: where there are none, the pass over the pool
@@ -160,9 +168,13 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
 
 
 def count_chosen(
-    run: Run, engine: Engine, fitted: Mapping[int, FittedJob],
-    folds: Mapping[Statistic, FoldCounts], n_equal: int, report: Callable[[], None],
-) -> dict[Statistic, PoolCounts]:  # fmt: skip
+    run: Run,
+    engine: Engine,
+    fitted: Mapping[int, FittedJob],
+    folds: Mapping[Statistic, FoldCounts],
+    n_equal: int,
+    report: Callable[[], None],
+) -> dict[Statistic, PoolCounts]:
     """Compare the model of each fold with that of all rows, on all pool rows.
 
     In the same pass those rows are counted apart that equal labeled rows.
@@ -193,9 +205,15 @@ def count_chosen(
     run.replay(table)
     # Without the labeled rows, which predictions do not need.
     sent = replace(
-        context, X=context.X[:0], y=context.y[:0], schemes=(), chosen=models,
-        comparisons=(comparison,), sampled_rows=run.sampled_rows, baseline=None,
-    )  # fmt: skip
+        context,
+        X=context.X[:0],
+        y=context.y[:0],
+        schemes=(),
+        chosen=models,
+        comparisons=(comparison,),
+        sampled_rows=run.sampled_rows,
+        baseline=None,
+    )
     key = engine.executor.put(sent)
     for _ in engine.count_pool((0,), (), context=key, on_turn=report):
         raise AssertionError("these models were sent with their pass")

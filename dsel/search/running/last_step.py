@@ -136,23 +136,38 @@ def choose_models(
     n_train = len(plan.scheme.held_out[read.fold].train_rows)
     seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
     common: dict[str, Any] = {
-        "estimate": read.estimate, "loss": repr(loss),
+        "estimate": read.estimate,
+        "loss": repr(loss),
         "caveats": tuple(voiding_caveats(cube)),
-        "says": f"{loss.label} at most", "largest": loss.largest,
-    }  # fmt: skip
+        "says": f"{loss.label} at most",
+        "largest": loss.largest,
+    }
     splits = {ONE_FOLD: read.fold}
     certificates = {
         ONE_FOLD: certificate_of(
-            cube, read.one_fold, plan.delta, plan.method.name, ONE_FOLD, fold=read.fold,
-            label_term=read.one_fold, share=f"{seen:.0%} of the labels", **common,
+            cube,
+            read.one_fold,
+            plan.delta,
+            plan.method.name,
+            ONE_FOLD,
+            fold=read.fold,
+            label_term=read.one_fold,
+            share=f"{seen:.0%} of the labels",
+            **common,
         )
-    }  # fmt: skip
+    }
     if k in last.fitted.models:
         splits[ALL_ROWS] = k
         certificates[ALL_ROWS] = certificate_of(
-            cube, read.all_rows, plan.delta, plan.method.name, ALL_ROWS,
-            label_term=read.label_term, disagreement_term=read.pool_term, **common,
-        )  # fmt: skip
+            cube,
+            read.all_rows,
+            plan.delta,
+            plan.method.name,
+            ALL_ROWS,
+            label_term=read.label_term,
+            disagreement_term=read.pool_term,
+            **common,
+        )
     deployed = {
         name: DeployedModel(
             name,
@@ -171,11 +186,15 @@ def choose_models(
     # One that is a hold-out set already is compared with none.
     expected = np.nan if plan.scheme.is_holdout else read.expected_holdout
     choice = Choice(
-        plan.criterion.name, estimate, deployed, deploy, expected,
+        plan.criterion.name,
+        estimate,
+        deployed,
+        deploy,
+        expected,
         caveats_of(cube, make_caveats(Effect.INFO, last.fitted.messages)),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **largest_class(cube),
-    )  # fmt: skip
+    )
     models = {name: last.fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in last.fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
@@ -193,7 +212,16 @@ def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | N
         for each in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
     )
     return Queries(
-        plan.delta, plan.n_queries, tuple(plan.classes.tolist()), read.one_fold,
-        read.all_rows, pool.n_rows, int(pool.counts[read.fold]) - n_equal,
-        pool.n_duplicates, n_equal, rows, one_fold, all_rows,
-    )  # fmt: skip
+        plan.delta,
+        plan.n_queries,
+        tuple(plan.classes.tolist()),
+        read.one_fold,
+        read.all_rows,
+        pool.n_rows,
+        int(pool.counts[read.fold]) - n_equal,
+        pool.n_duplicates,
+        n_equal,
+        rows,
+        one_fold,
+        all_rows,
+    )

@@ -83,10 +83,14 @@ def search_nested(run: Run) -> Outcome:
 
 
 def certify_choices(
-    run: Run, executor: Executor, pruner: NestedPruner, table: CountTable,
-    shown: Mapping[str, NDArray[Any]], facts: PoolFacts,
+    run: Run,
+    executor: Executor,
+    pruner: NestedPruner,
+    table: CountTable,
+    shown: Mapping[str, NDArray[Any]],
+    facts: PoolFacts,
     before: Progress = NOTHING_DONE,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Choose by what inner searches counted; fit, count and certify what was chosen.
 
     The table may have been filled by other means than fits, such as a closed form;
@@ -109,9 +113,12 @@ def certify_choices(
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
-        cube, choice, pair_results(plan, table), partial(dict, models),
+        cube,
+        choice,
+        pair_results(plan, table),
+        partial(dict, models),
         run.read_query_rows(choice),
-    )  # fmt: skip
+    )
 
 
 def _check_pool(run: Run) -> PoolFacts:
