@@ -12,7 +12,7 @@ that the residuals fix.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,6 +290,34 @@ class Loss(Protocol):
         `y` are class codes or numbers, `delta` is what limits on labeled rows may
         spend.
         """
+
+
+class SingleLoss:
+    """A loss that reads no named classes, and is the mean of no others.
+
+    Its label tells all that there is to tell before a row is counted.
+    """
+
+    @property
+    def parts(self) -> Sequence[Loss]:
+        """The loss itself."""
+        return (cast(Loss, self),)
+
+    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+        """Return none."""
+        return ()
+
+    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
+        """Return the loss."""
+        return cast(Loss, self)
+
+    def score_errors(self, n_errors: int, n_rows: int) -> float | None:
+        """Return None: it depends on more than the number of errors."""
+        return None
+
+    def caveats(self, y: NDArray[Any], n_folds: int, delta: float) -> list[str]:
+        """Return none."""
+        return []
 
 
 @runtime_checkable

@@ -34,6 +34,7 @@ from dsel.losses.base import (
     Predictions,
     Rows,
     Shares,
+    SingleLoss,
     smallest_sum,
 )
 from dsel.rounded_texts import floor_percent
@@ -161,7 +162,7 @@ def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list
 
 
 @dataclass(frozen=True)
-class TableLoss:
+class TableLoss(SingleLoss):
     """What losses by class share: they read the tables of their classes."""
 
     classes: tuple[Any, ...] = ()
@@ -184,11 +185,6 @@ class TableLoss:
         """The largest rate."""
         return 1.0
 
-    @property
-    def parts(self) -> Sequence[Loss]:
-        """The loss itself."""
-        return (self,)  # type: ignore[return-value]
-
     def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
         """Return the classes that it names; all where it names none."""
         return self.classes or tuple(known)
@@ -206,9 +202,6 @@ class TableLoss:
     def tables(self, tables: Integers) -> Integers:
         """Return tables as they were counted, narrowed to the classes of the loss."""
         return self.statistic.narrow(tables, self.classes)
-
-    def score_errors(self, n_errors: int, n_rows: int) -> None:
-        """Return None: it depends on which rows are wrong."""
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the loss of some rows; the largest where it is not defined."""
@@ -232,10 +225,6 @@ class TableLoss:
         pooled = self.tables(folds.integers).sum(axis=0)
         part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
         return float(self.table_limits(part, delta)[0])
-
-    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return none."""
-        return []
 
     def rate(self, table: NDArray[Any]) -> float:
         """Return the loss of rows of one narrowed table, counts or probabilities."""

@@ -35,6 +35,7 @@ from dsel.losses.base import (
     Predictions,
     Rows,
     Shares,
+    SingleLoss,
     Statistic,
     stack_folds,
 )
@@ -252,7 +253,7 @@ class CountByValue:
 
 
 @dataclass(frozen=True)
-class LossAtValue:
+class LossAtValue(SingleLoss):
     """A loss among the rows with one value of a column."""
 
     loss: Loss
@@ -285,22 +286,6 @@ class LossAtValue:
         """As of the loss."""
         return self.loss.of_numbers
 
-    @property
-    def parts(self) -> Sequence[Loss]:
-        """The loss itself."""
-        return (self,)
-
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
-        """Return none."""
-        return ()
-
-    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
-        """Return the loss."""
-        return self
-
-    def score_errors(self, n_errors: int, n_rows: int) -> None:
-        """Return None: errors do not show where they are."""
-
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the loss of rows with the value; the largest where there are none."""
         n_rows = len(predictions)
@@ -326,10 +311,6 @@ class LossAtValue:
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return NaN: of values none is told."""
         return nan
-
-    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return none: all values are told of in one line."""
-        return []
 
     def folds(self, folds: FoldCounts) -> FoldCounts:
         """Return what was counted of the rows of the folds that have the value."""

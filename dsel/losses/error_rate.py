@@ -1,8 +1,8 @@
 """The error as a loss: the share of rows that a model predicts wrongly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from dsel.losses.base import (
     Counts,
     CubeVariable,
     FoldCounts,
-    Loss,
     PoolCounts,
     Predictions,
     Rows,
     Shares,
+    SingleLoss,
 )
 
 
@@ -64,7 +64,7 @@ class ErrorCount:
 
 
 @dataclass(frozen=True)
-class ErrorRate:
+class ErrorRate(SingleLoss):
     """The share of rows that are predicted wrongly; a prediction of no class is."""
 
     label: str = "Error"
@@ -75,19 +75,6 @@ class ErrorRate:
 
     def __repr__(self) -> str:
         return "error"
-
-    @property
-    def parts(self) -> Sequence[Loss]:
-        """The error itself."""
-        return (self,)
-
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
-        """Return none: an error is one whatever the class is."""
-        return ()
-
-    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
-        """Return the error."""
-        return self
 
     def score_errors(self, n_errors: int, n_rows: int) -> float:
         """Return the rate of errors."""
@@ -130,10 +117,6 @@ class ErrorRate:
         """Return the average of the limits that a fifth of the rows might get."""
         n_rows = max(1, int(folds.n_rows.sum() // 5))
         return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
-
-    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return none: small folds are told of for every loss."""
-        return []
 
 
 ERROR: Final = ErrorRate()

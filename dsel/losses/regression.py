@@ -5,10 +5,10 @@ off. Candidates are ranked by the mean squared error whatever is bounded: any ru
 rank them, and squares tell models apart by all rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,11 @@ from dsel.losses.base import (
     Counts,
     CubeVariable,
     FoldCounts,
-    Loss,
     PoolCounts,
     Predictions,
     Rows,
     Shares,
+    SingleLoss,
     smallest_sum,
 )
 
@@ -149,27 +149,11 @@ def _edges_of(fold: bytes, level: float) -> Floats:
     return edges
 
 
-class RegressionLoss:
+class RegressionLoss(SingleLoss):
     """What losses of regressors share."""
 
     of_numbers: bool = True
     criterion: str = "mean_squared_error"
-
-    @property
-    def parts(self) -> Sequence[Loss]:
-        """The loss itself."""
-        return (cast(Loss, self),)
-
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
-        """Return none."""
-        return ()
-
-    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
-        """Return the loss."""
-        return cast(Loss, self)
-
-    def score_errors(self, n_errors: int, n_rows: int) -> None:
-        """Return None: it depends on how far off predictions are."""
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the mean squared error."""
