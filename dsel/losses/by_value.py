@@ -390,12 +390,11 @@ error the limit would be above 50%; a value needs about 40 rows"]
         fold, whose share is the largest, has the best limit.
         """
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
-        level, why = (
-            SAYS_SOMETHING,
-            (f"even without an error the limit would be above {SAYS_SOMETHING:.0%}"),
-        )
+        level, way_out = SAYS_SOMETHING, ""
+        why = f"even without an error the limit would be above {SAYS_SOMETHING:.0%}"
         if isinstance(self.loss, ErrorQuantile):
             level, why = self.loss.level, "the tolerance would be infinite"
+            way_out = f", fewer for a smaller share than {100 * self.loss.share:.6g}%"
         needed = n_folds * minimum_rows(level=level, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
@@ -407,6 +406,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         return [
             f"too few labeled rows to say anything about {listed(few, MOST_NAMED)} of "
             f"{self.column.name!r}: {why}; a value needs about {needed:,} rows"
+            f"{way_out}"
         ]
 
 

@@ -124,7 +124,9 @@ class Residuals:
     def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which the residuals of a fold fix."""
         # Of each block of the pool they are asked for again.
-        return _edges_of(np.ascontiguousarray(residuals, np.float64).tobytes(), self.level)
+        return _edges_of(
+            np.ascontiguousarray(residuals, np.float64).tobytes(), self.level
+        )
 
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts

@@ -1,6 +1,7 @@
 """How far off predictions are: tolerances for several shares of them, all at once."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from math import floor, isfinite, log10
 
 import pandas as pd
@@ -19,11 +20,12 @@ def amount_at_most(limit: float) -> str:
     Examples
     --------
     >>> amount_at_most(3.1201), amount_at_most(0.0451), amount_at_most(123401.0)
-    ('3.13', '0.0451', '124000')
+    ('3.13', '0.0451', '124,000')
     """
     if not isfinite(limit) or not limit:
         return f"{limit:g}"
-    return at_most(limit, decimals=DIGITS - 1 - floor(log10(abs(limit))))
+    text = at_most(limit, decimals=DIGITS - 1 - floor(log10(abs(limit))))
+    return f"{Decimal(text):,f}"
 
 
 def amount_about(value: float) -> str:
@@ -32,12 +34,12 @@ def amount_about(value: float) -> str:
     Examples
     --------
     >>> amount_about(3.1201), amount_about(123401.0), amount_about(1.0)
-    ('3.12', '123000', '1.00')
+    ('3.12', '123,000', '1.00')
     """
     if not isfinite(value) or not value:
         return f"{value:g}"
     decimals = DIGITS - 1 - floor(log10(abs(value)))
-    return f"{round(value, decimals):.{max(0, decimals)}f}"
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"
 
 
 @dataclass(frozen=True, eq=False)
