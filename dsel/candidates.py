@@ -54,7 +54,7 @@ _OF_NUMBERS: Final = tuple(
 """Modules whose estimators take no texts; histograms of gradients take categories."""
 
 
-def drawn(grid: Grid, seed: int) -> Any:
+def read_grid(grid: Grid, seed: int) -> Any:
     """Return a grid whose candidates are known: an iterable is read, once.
 
     Candidates that are given one by one become grids of one candidate each, so that
@@ -63,7 +63,7 @@ def drawn(grid: Grid, seed: int) -> Any:
 
     Examples
     --------
-    >>> drawn([{"C": 1, "gamma": 0.1}, {"C": 8}], seed=0)
+    >>> read_grid([{"C": 1, "gamma": 0.1}, {"C": 8}], seed=0)
     [{'C': [1], 'gamma': [0.1]}, {'C': [8]}]
     """
     if isinstance(grid, ParameterGrid):

@@ -98,7 +98,7 @@ def reaching(place: object) -> Iterator[None]:
         raise ConnectionError(f"{place} cannot be reached: {told}") from shown
 
 
-def reached(place: object, read: Callable[[], T]) -> T:
+def reach_and_read(place: object, read: Callable[[], T]) -> T:
     """Return what `read` returns; like `reaching`, for tasks on other machines.
 
     Errors of libraries may not survive the way from a worker, not even as a cause.

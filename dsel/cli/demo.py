@@ -37,7 +37,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
     order = np.random.default_rng(seed).permutation(len(y))
     labeled, others = order[:N_LABELED], order[N_LABELED:]
 
-    def observed(outcome: Any) -> str:
+    def observe_error(outcome: Any) -> str:
         wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
         return (
             f"Observed error on the pool: {100 * wrong:.1f}%, by its true labels, "
@@ -47,4 +47,4 @@ def command(delta: float, seed: int, **options: Any) -> None:
     plan = plan_search(
         SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, random_state=seed
     )
-    run_plan(plan, after=observed, **options)
+    run_plan(plan, after=observe_error, **options)

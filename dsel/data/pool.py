@@ -40,7 +40,7 @@ from dsel.data.frames import (
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
 from dsel.data.row_random import PART_STREAM, row_random_at
-from dsel.errors import reached
+from dsel.errors import reach_and_read
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
@@ -638,7 +638,7 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
     try:
-        rows = reached(where, lambda: get_sync(needed, key, callbacks=()))
+        rows = reach_and_read(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
         if where == POOL or isinstance(error, ConnectionError):
             raise

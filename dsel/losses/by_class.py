@@ -271,7 +271,7 @@ class Recall(TableLoss):
         """Return binomial limits of the rows of the class."""
         return lower_miss_limits(tables, duplicates, delta)
 
-    def added(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
+    def pool_terms(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
         """Return by how much the model of all rows may miss more, fold by fold."""
         left, _ = wrong_rows(self.tables(pool.counts))
         duplicates, _ = wrong_rows(self.tables(pool.duplicates))
@@ -285,7 +285,7 @@ class Recall(TableLoss):
     ) -> BoundTerms:
         """Add the rows that leave the class from one model to the other."""
         limits = self.limits(folds, shares.labels)
-        return smallest_sum(limits, limits + self.added(folds, pool, shares.pool))
+        return smallest_sum(limits, limits + self.pool_terms(folds, pool, shares.pool))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return what a class of few rows can be certified to have at best."""
@@ -388,7 +388,7 @@ class Balanced(TableLoss):
     ) -> BoundTerms:
         """Add the mean of what is added to each class, at equal shares."""
         share = shares.pool / len(self.classes)
-        added = [each.added(folds, pool, share) for each in self.parts]
+        added = [each.pool_terms(folds, pool, share) for each in self.parts]
         limits = self.limits(folds, shares.labels)
         return smallest_sum(limits, limits + np.mean(added, axis=0))
 

@@ -16,7 +16,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers, validate_data
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
-from dsel.candidates import drawn, make_candidates, with_learner_tags
+from dsel.candidates import make_candidates, read_grid, with_learner_tags
 from dsel.checks import check_choice, check_delta, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.equal_rows import content_random, find_equal, known_hashes
@@ -175,7 +175,7 @@ class NonconformityClassifier(
         check_integer(n_validation, "validation_size", at_least=1, at_most=n - 1)
         self.seed_ = seed_from(self.random_state)
         split = holdout_split(n, n_validation, seed=self.seed_)
-        grid = drawn(self.param_grid, self.seed_)
+        grid = read_grid(self.param_grid, self.seed_)
         candidates = make_candidates(self.estimator, grid)
         trained, failures = train_grid(
             candidates,

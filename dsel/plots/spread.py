@@ -145,10 +145,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     n_labeled = int(counts[names.N_LABELED])
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
-    error, disagreement = _clipped(certificate.estimate), None
+    error, disagreement = _clip_rate(certificate.estimate), None
     if names.OUTER_DISAGREEMENTS in results and n_pool:
         differ = results[names.OUTER_DISAGREEMENTS].values
-        disagreement = _clipped(float(np.nanmean(differ)) / n_pool)
+        disagreement = _clip_rate(float(np.nanmean(differ)) / n_pool)
     plans = [
         plan_bound(
             n,
@@ -195,6 +195,6 @@ def choice_size(results: xr.Dataset) -> int:
     return int(evidence(results)[names.N_CANDIDATES])
 
 
-def _clipped(rate: float) -> float:
+def _clip_rate(rate: float) -> float:
     """Return a rate that a plan can assume: neither 0 nor 1."""
     return float(np.clip(rate, 1e-4, 0.99))

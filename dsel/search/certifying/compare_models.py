@@ -150,7 +150,7 @@ def compare_models(
     known = _known_classes(models, classes)
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
-    counted, predictors = _matched(models, full, seen)
+    counted, predictors = _match_columns(models, full, seen)
     find = None if seen is None else duplicate_finder(counted, seen)
     old_model, new_model = predictors
     # Drawn rows lie all over the pool: to read them again is to read nearly all of it.
@@ -247,7 +247,7 @@ def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
         )
 
 
-def _matched(
+def _match_columns(
     models: dict[str, Any], pool: Pool, seen: LabeledRows | None
 ) -> tuple[Pool, list[Predictor]]:
     """Return the pool with the columns that are needed, and what predicts its rows."""

@@ -230,7 +230,7 @@ def with_pool_facts(
 def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    found = [_standardised(X), _copies(labeled.X, scheme)]
+    found = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
     trained, n_classes = [], len(labeled.classes)
     if n_classes:
         trained = [
@@ -266,7 +266,7 @@ def caveats_of_sizes(
     return make_caveats(Effect.INFO, found)
 
 
-def _standardised(X: Any) -> str:
+def _remark_on_scaling(X: Any) -> str:
     if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
         return ""
     many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]

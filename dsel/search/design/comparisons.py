@@ -73,32 +73,34 @@ class RandomFold(Comparison):
     """Folds, by which is counted; split k is the full one."""
     variable: str = names.DISAGREEMENTS
 
-    def drawn(self, rows: Codes) -> Codes:
+    def draw_folds(self, rows: Codes) -> Codes:
         """Return the fold that is drawn for each row: a function of its number."""
+        # Blocks of a whole pool are consecutive; the draws of a block are made once for
+        # all candidates.
         first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
         if stop - first == len(rows):
-            return _drawn_folds(self.seed, self.n_bins, first, stop)
+            return _fold_of_rows(self.seed, self.n_bins, first, stop)
         words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
         return uniform_integers(words, self.n_bins)
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return the full split, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
-        return [np.array(self.n_bins), self.drawn(rows)]
+        return [np.array(self.n_bins), self.draw_folds(rows)]
 
     def count(self, codes: Codes, block: Block) -> Codes:
         """Count by the drawn fold."""
-        drawn, n = self.drawn(block.rows), self.n_bins
+        drawn, n = self.draw_folds(block.rows), self.n_bins
         differs = codes[0] != codes[1]
         return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows that each fold is drawn for."""
-        return np.bincount(self.drawn(rows), minlength=self.n_bins)
+        return np.bincount(self.draw_folds(rows), minlength=self.n_bins)
 
 
 @lru_cache(maxsize=8)
-def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> Codes:
+def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> Codes:
     """Draw for consecutive rows; cached, since a block needs them several times."""
     drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
     drawn.setflags(write=False)
@@ -241,6 +243,8 @@ def count_differences(
     n_candidates, n_rows).
     """
     wanted = [each.compared_splits(block.rows, members) for each in comparisons]
+    # Models predict once a block, however many comparisons read it: predictions are
+    # most of the time of a pass.
     distinct = {_key(splits): splits for items in wanted for splits in items}
     places = {key: place for place, key in enumerate(distinct)}
     codes = codes_of(list(distinct.values()))

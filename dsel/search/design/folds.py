@@ -210,6 +210,8 @@ def scheme_of_pairs(
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
     found: list[Split] = []
     tests: list[InnerTest] = []
+    # A model without two folds serves two searches: each reads the fold that the other
+    # one has not seen. So five searches take 10 fits a candidate, not 20.
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
     for number, (one, other) in enumerate(pairs):
         rows = rows_of[one], rows_of[other]

@@ -81,6 +81,8 @@ class CountTable:
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write what one fit counted; what other models of it counted is dropped."""
         key = number, split
+        # The pool may be counted with the former model, which is gone: a fit that
+        # repeats exactly has no token, and its counts stay.
         is_again = self.fit_status[key] == FitStatus.DONE
         if is_again and self.tokens.get(key, "") != result.token:
             self.forget_pool(number)
@@ -116,8 +118,10 @@ class CountTable:
     def add_slice(self, number: int, result: CountResult) -> bool:
         """Add a candidate's counts of a slice, once; return False of other models."""
         at = self.slice_number[result.start, result.stop]
+        # A slice may come twice: from a task that was thought dead, and from its retry.
         if self.visited[number, at]:
             return True
+        # Fits may have been made anew while the slice was counted.
         if result.token != self.joined_token(number):
             return False
         for place, comparison in enumerate(self.comparisons):
@@ -311,6 +315,8 @@ def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
     for key in sorted(records):  # "fit" before "slice"
         kind, what, *rest = [*key.split("/"), ""]
         number, entry = numbers.get(rest[0]), records[key]
+        # A store holds records of the search and of its last step, which has a table of
+        # its own.
         if number is None:
             continue
         if kind == "fit" and what in splits:

@@ -65,6 +65,8 @@ class Engine:
         retries: Retries[J] = Retries(may_give_up=False)
 
         def next_task() -> Task | None:
+            # What failed once goes first: an error that ends the run should end it
+            # early.
             jobs = again.popleft() if again else next(waiting, None)
             if jobs is None:
                 return None
@@ -126,6 +128,7 @@ class Engine:
 
         def task_of(jobs: list[CountJob]) -> Task:
             slices = [table.slice_number[job.start, job.stop] for job in jobs]
+            # Another pass may have other models of the same members.
             cached = f"{this_pass}-{hash(jobs[0].members)}"
             return Task(
                 f"count-rows={jobs[0].start}-{next(self.serial)}",
@@ -184,6 +187,8 @@ class Search:
         """Run until every candidate is complete, pruned or failed."""
         executor = self.engine.executor
         while True:
+            # Fits and passes take turns: a pass needs all models of its members, and
+            # what it counts decides which fits are still needed.
             turns = run_tasks(executor, self._next_fit, on_turn=self._begin_turn)
             for finished in turns:
                 self.fitting.take(finished)
@@ -221,6 +226,8 @@ class Search:
     def model(self, candidate: int, split: int) -> FittedGroup:
         """Return the group that holds the counted model, fitted again if it is lost."""
         for _ in range(ATTEMPTS):
+            # A worker may die between the fit and the fetch, and takes the model with
+            # it.
             if self.fitting.restore_models([candidate]):
                 found = self.fitting.fetch(candidate, split)
                 if found is not None:
@@ -234,6 +241,7 @@ class Search:
         self.table.forget_fits(number)
         self.fitting.forget(number)
         self.changed[number] += 1
+        # A learner that draws without a seed differs each time, so counts never end.
         if self.changed[number] >= ATTEMPTS:
             why = "its models were lost and made again several times, never the same"
             self.table.fail(number, self.table.scheme.with_models[0], why)
@@ -283,6 +291,7 @@ class Search:
     def progress(self) -> Progress:
         """Return how much is done."""
         table = self.table
+        # A held fit is one that the second round of halving may open again.
         is_dropped = table.pruned[:, np.newaxis] | (table.fit_status == FitStatus.HELD)
         rows = [total.sum(axis=1).max(initial=0) for total in table.pool_rows]
         return Progress(

@@ -109,6 +109,7 @@ class Fitting:
             return self._task(self.again.popleft())
         open_fits, n_slots = self.table.open_fits, self.executor.n_slots
         n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
+        # An estimate: one job fits all open candidates of a group on a split.
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
         jobs: list[FitJob] = []
@@ -180,6 +181,7 @@ class Fitting:
         best = min(range(n_slots), key=load.__getitem__)
         warm = self.warm.setdefault(group, [best])
         nearest = min(warm, key=load.__getitem__)
+        # To wait for one more task takes less than to make what the group shares anew.
         if load[nearest] > load[best] + 1:
             warm.append(best)
             nearest = best
@@ -194,6 +196,7 @@ class Fitting:
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
+        # What only these groups share may leave the caches with their last task.
         still_open = set(self.group_numbers[self.table.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
         batch = FitBatch(tuple(jobs), self.keep, ending)
@@ -209,6 +212,7 @@ class Fitting:
         for split in self.table.scheme.with_models:
             for number in members:
                 lost[number, split] = (number, split) not in self.model_keys
+        # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
         for jobs in (*self.running.values(), *self.again):
             for job in jobs:
@@ -225,6 +229,8 @@ class Fitting:
         """
         of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
+        # Dask makes a lost task again by itself; the token tells its model from the
+        # counted one.
         for kept in of_task.values():
             if kept.tokens.get((candidate, split)) == token:
                 return kept.models

@@ -453,6 +453,7 @@ def predict_rows(
 
     Where `predict` raises, or there is no model, that is what `no_predictions` gives.
     """
+    # An error of `predict` is an error on each row, which any loss can count.
     codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
@@ -469,6 +470,7 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
     models = getattr(fitted, "models", None)
     if models is None or (candidate, split) not in models:
         return ""
+    # Where the model was fitted: one that has moved may be written otherwise.
     try:
         content = cloudpickle.dumps(models[candidate, split])
     except Exception:  # what cannot be pickled stays in this process
@@ -530,10 +532,12 @@ class CountBatch:
 
         Models are those of the context, or what the fits have kept.
         """
+        # Joining copies models, so a worker joins them once for all tasks of a pass.
         members = self.jobs[0].members
         parts, tokens = (
             process_cache().get(
-                f"joined-{self.key}", lambda: _join_kept(context, inputs.kept, members)
+                f"joined-{self.key}",
+                lambda: _join_models(context, inputs.kept, members),
             )
             if context.chosen is None
             else ([context.chosen], (context.chosen.token,))
@@ -559,6 +563,7 @@ def _count_slice(
     n_predictions = sum(
         len(each.compared_splits(NO_ROWS, members)) for each in comparisons
     )
+    # Predictions are int64; as much again is for what comparisons make of them.
     row_nbytes = max(p.row_nbytes for p in parts) + 16 * n_predictions * len(members)
     bins = {each.variable: each.n_bins for each in comparisons}
     counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
@@ -584,6 +589,7 @@ def _count_slice(
         for comparison in comparisons:
             rows[comparison.variable] += comparison.rows_by_bin(block.rows)
         del block  # else it would be in memory beside the next one
+    # Members predict together, so nobody knows what one of them took.
     seconds = round((time.perf_counter() - started) / len(members), 6)
     told = {name: tuple(each.tolist()) for name, each in rows.items()}
     return CountedJob(
@@ -603,7 +609,7 @@ def _count_slice(
     )
 
 
-def _join_kept(
+def _join_models(
     context: JobContext, kept: Sequence[Kept], members: Sequence[int]
 ) -> tuple[list[FittedGroup], tuple[str, ...]]:
     """Return the models of the members joined, one group a family, and their tokens."""

@@ -44,7 +44,7 @@ def margin_above(best: Any) -> Any:
     return best + ROUNDING * np.maximum(best, 1.0)
 
 
-def n_kept(n_candidates: int) -> int:
+def count_survivors(n_candidates: int) -> int:
     """Return how many candidates a search keeps after the first round of halving."""
     return max(1, round(n_candidates / 3))
 
@@ -90,6 +90,8 @@ class ExactPruner:
             best = self._best(table.evidence() | self.fixed)
             undecided = np.ones(table.n_candidates, bool)
             failed = (table.fit_status == FitStatus.FAILED) & shown
+            # The fewest splits that prove a candidate worse are the same in every run;
+            # how far this run got with it is not.
             for n_splits in range(table.scheme.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
                 evidence = table.evidence(shown & first, np.zeros_like(undecided))
@@ -121,6 +123,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     with np.errstate(invalid="ignore"):  # of two infinite ones
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
         is_larger = (differences > TIE * ascending) | (differences == np.inf)
+    # A run of scores, each within a tie of the one before, has one rank.
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
     return ranks
@@ -203,11 +206,13 @@ class NestedPruner:
         status, is_first = table.fit_status, np.zeros(table.fit_status.shape, bool)
         is_first[:, first] = True
         status[~is_first & (status == FitStatus.OPEN)] = FitStatus.HELD
+        # All first fits must be there: else what ends early would decide who survives.
         if not table.ended[:, first].all():
             return
         kept, tests = self.survivors(table), self.scheme.inner_tests
         for split in range(len(first), len(self.scheme.splits)):
             readers = [test.search for test in tests if test.split == split]
+            # The fit may serve two searches, of which one has dropped its candidate.
             is_needed = kept[readers].any(axis=0)
             is_held = status[:, split] == FitStatus.HELD
             status[is_needed & is_held, split] = FitStatus.OPEN
@@ -235,7 +240,8 @@ class NestedPruner:
             return np.ones(scores.shape, bool)
         order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
-        np.put_along_axis(kept, order[:, : n_kept(table.n_candidates)], True, 1)
+        survivors = order[:, : count_survivors(table.n_candidates)]
+        np.put_along_axis(kept, survivors, True, axis=1)
         kept[-1] = True
         return kept
 
@@ -270,6 +276,7 @@ class NestedPruner:
                 f"no candidate can be chosen {which}: a fit of each has failed, such "
                 f"as {some}"
             )
+        # Of ties the first number: no order of tasks, nor of sums, decides.
         *by_fold, all_rows = np.argmin(tie_ranks(found), axis=1).tolist()
         return Choices(all_rows, tuple(by_fold))
 

@@ -321,7 +321,7 @@ class _Context:
 
     def count(self, X: Any, rows: Integers) -> _Tally:
         """Count a block of rows with these numbers."""
-        known = self._as_labeled(X)
+        known = self._convert_rows(X)
         is_duplicate = np.zeros(len(rows), np.bool_)
         if self.find_duplicates is not None:
             is_duplicate = self.find_duplicates(known)
@@ -361,7 +361,7 @@ class _Context:
             find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
         )
 
-    def _as_labeled(self, X: Any) -> Any:
+    def _convert_rows(self, X: Any) -> Any:
         """Return a block in the columns and types of the labeled rows."""
         if self.like is None:
             return None
@@ -576,7 +576,7 @@ def _test_errors(
             "",
             bound,
         )
-        why = _why_untested(certificate, loss)
+        why = _reason_for_no_test(certificate, loss)
         if not context.labels.are_there:
             why = why or context.labels.why_none
         elif not n_labels:
@@ -662,7 +662,7 @@ def _one_by_one(counts: Integers, n_rows: int) -> list[FoldCounts]:
     return [FoldCounts(each[np.newaxis], np.array([n_rows])) for each in counts]
 
 
-def _why_untested(certificate: Certificate, loss: Loss | None) -> str:
+def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
     """Return why a bound cannot be refuted, whatever the new rows are; "" if it can."""
     if not certificate.certified:
         # The reason without its details, which stand in the certificate.

@@ -101,7 +101,7 @@ def predict_pool(
         # Answers that are no class have codes of their own, too long for an int32.
         return {"label": np.maximum(codes_of(found, classes), -2)}
 
-    def stored(name: str) -> tuple[str, Any]:
+    def type_of(name: str) -> tuple[str, Any]:
         return TEXT if labels and classes is not None else STORED[name]
 
     allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
@@ -117,7 +117,7 @@ def predict_pool(
         opened,
         path,
         answers,
-        {name: (some.shape[1:], *stored(name)) for name, some in found.items()},
+        {name: (some.shape[1:], *type_of(name)) for name, some in found.items()},
         block_rows=PREDICTED_ROWS,
         attributes={} if classes is None else {"classes": [*map(str, classes)]},
         client=client,

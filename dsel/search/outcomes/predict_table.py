@@ -275,7 +275,7 @@ class ModelRows:
         names = self.input_format.columns
         if isinstance(X, Frame):
             X = X.given if names is None else X.given[list(names)]
-        X = self._given(X)
+        X = self._rows_of_model(X)
         checked = frame_of(X) if hasattr(X, "columns") else X
         check_finite(checked, self.where, rows, names, self.allow_nan)
         return read_only_rows(X)
@@ -289,7 +289,7 @@ class ModelRows:
             return X
         return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
 
-    def _given(self, X: Any) -> Any:
+    def _rows_of_model(self, X: Any) -> Any:
         """Return rows as the model gets them: an array, or a frame of its library."""
         library, names = self.input_format.library, self.input_format.columns
         if library is None:

@@ -33,7 +33,7 @@ from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme, with_leave_one_out
 from dsel.search.engine.jobs import JobContext, fit_splits
-from dsel.search.engine.pruning import n_kept
+from dsel.search.engine.pruning import count_survivors
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_identity import splits_text
@@ -381,6 +381,6 @@ class Plan:
             return n * splits + last, n * splits + last
         least, most = (
             n * first + kept * (splits - first) + last
-            for kept in (n_kept(n), min(n, 2 * n_kept(n)))
+            for kept in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most

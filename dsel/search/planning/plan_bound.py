@@ -229,7 +229,7 @@ def plan_bound(
         needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
         for name, field in needed.items():
             needs = [
-                [_count_rows_needed(case, field, row, k, limit) for k in folds]
+                [_count_needed_rows(case, field, row, k, limit) for k in folds]
                 for row in rows
             ]
             plan[name] = (table, np.array(needs))
@@ -248,10 +248,10 @@ def _plan_tolerance(
     """Return what a tolerance of regressors needs; see `plan_bound`."""
     level, label_share = 1.0 - share, LABEL_SHARE if has_pool else 1.0
 
-    def allowed(of_delta: float) -> Callable[[int], int]:
+    def count_allowed(of_delta: float) -> Callable[[int], int]:
         return lambda n: int(allowed_exceedances(n, level=level, delta=of_delta))
 
-    def allowed_of_all(of_fold: float) -> Callable[[int], int]:
+    def count_allowed_of_both(of_fold: float) -> Callable[[int], int]:
         shares = Shares(delta, label_share)
         parts = {
             "delta": of_fold * shares.labels,
@@ -264,12 +264,12 @@ def _plan_tolerance(
         of_fold = float(fold_shares(k)[0])  # of the first, which is one of the largest
         # Held-out rows of so many labeled ones, and how many of these may exceed.
         rules: dict[str, tuple[int, Callable[[int], int]]] = {
-            ONE_FOLD: (k, allowed(label_share * delta * of_fold)),
-            HOLDOUT.name: (k, allowed(delta / n_candidates)),
-            PLAIN_HOLDOUT: (5, allowed(delta)),
+            ONE_FOLD: (k, count_allowed(label_share * delta * of_fold)),
+            HOLDOUT.name: (k, count_allowed(delta / n_candidates)),
+            PLAIN_HOLDOUT: (5, count_allowed(delta)),
         }
         if has_pool:
-            rules[ALL_ROWS] = (k, allowed_of_all(of_fold))
+            rules[ALL_ROWS] = (k, count_allowed_of_both(of_fold))
         for name, (parts, count) in rules.items():
             is_fifth = name == PLAIN_HOLDOUT  # of which a part of a row is none
             n = n_labeled // 5 if is_fifth else -(-n_labeled // parts)
@@ -300,14 +300,14 @@ def _plan_tolerance(
     return plan.assign_attrs(remarks=[text.rstrip(".") + "."])
 
 
-def _fewest_rows(allowed: Callable[[int], int]) -> int:
+def _fewest_rows(count_exceeding: Callable[[int], int]) -> int:
     """Return how many rows a finite tolerance needs at least."""
     low, high = 0, 1
-    while allowed(high) < 0:
+    while count_exceeding(high) < 0:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if allowed(middle) >= 0 else (middle, high)
+        low, high = (low, middle) if count_exceeding(middle) >= 0 else (middle, high)
     return high
 
 
@@ -493,7 +493,7 @@ ROWS: Final[Mapping[str, Row]] = {
 holding out a fifth of the labels gives without dsel."""
 
 
-def _count_rows_needed(
+def _count_needed_rows(
     case: Case, field: str, row: Row, n_folds: int, wanted: float
 ) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""

@@ -13,8 +13,8 @@ from dsel.candidates import (
     candidate_key,
     candidate_texts,
     check_text,
-    drawn,
     make_candidates,
+    read_grid,
     takes_nan,
 )
 from dsel.checks import listed
@@ -117,7 +117,8 @@ def read_inputs(
 ) -> SearchInputs:
     """Check and read labeled rows and candidates; see `plan_search`."""
     X, keys = take_groups(X, groups)
-    grid = drawn(param_grid, seed)
+    # Read here and nowhere else: a generator gives its candidates a single time.
+    grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, takes_regressors=True)
     allow_nan = takes_nan(each.estimator for each in candidates)
     labeled = labeled_rows(
@@ -127,6 +128,7 @@ def read_inputs(
         as_frame=True,
         as_numbers=not is_classifier(candidates[0].estimator),
     )
+    # Else each fit would fail by itself, with an error of its own.
     check_text((each.estimator for each in candidates), labeled.X)
     params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)

@@ -224,6 +224,7 @@ def plan_search(
         inputs.labeled,
         design.scheme.held_out,
     )
+    # From here on nothing is refused.
     plan = Plan(
         axes=inputs.axes,
         labeled=inputs.labeled,

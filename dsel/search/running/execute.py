@@ -71,16 +71,19 @@ def execute(
                     f"while a run read it; delete it, or choose another `out`."
                 )
             cube = store.dataset(CUBE)
+            # The outcome is written last, so a run that was killed before goes on.
             if store.outcome is not None and cube is not None:
                 return replace(
                     open_finished(run, store, cube),
                     input_format=run.input_format,
                     labeled=plan.labeled,
                 )
+            # Hours of fits should not end with models that cannot be written.
             run.not_kept = check_estimators(run.estimators, store.place)
         run.store = store
         run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         try:
+            # The only branch between the two ways; what follows is the same for both.
             search = search_nested if plan.scheme.is_nested else search_all
             outcome = search(run)
             if plan.pool is not None:  # also where learners read it last
@@ -105,6 +108,7 @@ def check_out(plan: "Plan", out: Any) -> None:
 
 def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
     """Write what was found, make it final, and return what is final."""
+    # The outcome names what stands there, so it comes after all of it.
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
         store.save(PAIRS, outcome.pair_results)

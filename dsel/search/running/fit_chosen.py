@@ -109,8 +109,10 @@ def fit_chosen(
     ]
     for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
         fitted[each.job.split] = each
+        # This table has one candidate: what was chosen, which may differ by split.
         table.add_fit(0, each.job.split, each.results[0])
     models = collect_models(run, [fitted[split] for split in range(n_splits)])
+    # Where the model of all rows failed, that of one fold still has its bound.
     pool = {}
     if k in models.models:
         pool = count_chosen(run, engine, fitted, models.folds, n_equal, report)

@@ -76,6 +76,7 @@ def search_nested(run: Run) -> Outcome:
         if not check.done():
             report_last_step(run, before, Phase(CHECKING))
         facts, shown = check.result(), pruner.evidence(search.table)
+        # Before the last step is paid for.
         run.check_failures(shown, search.table.unpredicting)
         return certify_choices(
             run, executor, pruner, search.table, shown, facts, before

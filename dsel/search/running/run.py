@@ -146,6 +146,7 @@ class Run:
         if plan.pool is None or not (plan.certificate or fitting):
             return PoolFacts()
         known = self.store.records.get(FACTS) if self.store is not None else None
+        # A record of an older version lacks a fact, so the pool is looked at again.
         if known is not None and known.keys() == vars(PoolFacts()).keys():
             return PoolFacts(**known)
         facts = PoolFacts()

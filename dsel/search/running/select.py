@@ -109,6 +109,7 @@ def select(
             )
         criterion = None
     if criterion is None and delta is None and choice is not None:
+        # A cube that was cut or sorted would give another candidate its certificate.
         if str(results.attrs.get(TOKEN)) == content_token(results):
             return choice
         changed = Caveat(Effect.VOIDS, CHANGED)
