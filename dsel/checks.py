@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Init = TypeVar("Init", bound=Callable[..., None])
 MOST_SHOWN: Final = 100
@@ -47,7 +47,7 @@ def show(value: object) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
-def as_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
+def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Return an argument as an array of numpy, or raise TypeError.
 
     What is no array at all says so in many ways: frames of several kinds, lazy ones,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from dsel import names
+from dsel.arrays import RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, show
 from dsel.co_validation.covalidate import check_options, covalidate
@@ -61,7 +62,7 @@ def learn_actively(
     every: int = 25,
     n_start: int = 10,
     batch: int = 1,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     **options: Any,
 ) -> Iterator[ActiveStep]:
     """Label rows of a pool by uncertainty sampling; estimate the error at intervals.
@@ -154,7 +155,7 @@ def sample_uncertain(
     n_rows: int,
     n_start: int = 10,
     batch: int = 1,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> NDArray[np.int64]:
     """Pick rows to label as `learn_actively` does, without estimates.
 
@@ -194,7 +195,7 @@ class _Labeling:
         estimator: Any,
         pool: Any,
         label_of: Callable[[NDArray[np.int64]], ArrayLike],
-        random_state: Any,
+        random_state: RandomState,
     ) -> None:
         methods = ("decision_function", "predict_proba")
         has_scores = any(hasattr(estimator, method) for method in methods)

@@ -139,7 +139,7 @@ def plan_covalidation(
     leave_one_out: bool = False,
     picked: bool = False,
     prune: bool = False,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     **options: Any,
 ) -> Plan:
     """Plan a co-validation: check all arguments and fit nothing.

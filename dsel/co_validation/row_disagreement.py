@@ -1,11 +1,12 @@
 """Disagreement of models, row by row over the pool."""
 
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsel.arrays import RandomState
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
@@ -15,6 +16,10 @@ from dsel.data.row_random import seed_from
 from dsel.data.splits import block_splits
 from dsel.nonconformity.models import train_grid
 from dsel.results.rows import read_rows, write_rows
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 BLOCK_NBYTES: Final = 2**24
 
@@ -27,8 +32,8 @@ def write_row_disagreement(
     path: Any,
     *,
     n_models: int = 20,
-    random_state: Any = 0,
-    client: Any = None,
+    random_state: RandomState = 0,
+    client: "Client | None" = None,
 ) -> None:
     """Write how often independent models differ on each pool row.
 

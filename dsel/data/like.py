@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,10 @@ from dsel.data.schema import (
 from dsel.data.tables import PARQUET, is_text, read_table
 from dsel.data.write import TEXT_POOL
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 _EMPTY: Mapping[Kind, str] = {
     Kind.WHOLE: "float64",
     Kind.NUMBERS: "float64",
@@ -48,7 +52,7 @@ def open_pool_like(
     *,
     separator: str | None = None,
     encoding: str | None = None,
-    client: Any = None,
+    client: "Client | None" = None,
 ) -> tuple[Pool, tuple[str, ...]]:
     """Open a pool with the column kinds of a labeled table; return it and caveats.
 
@@ -168,7 +172,7 @@ def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
     ]
 
 
-def _check_texts(pool: Pool, schema: TableSchema, client: Any) -> None:
+def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> None:
     """Read the texts that will be converted; raise one error for all wrong columns."""
     columns = _columns_to_convert(schema, pool)
     if not columns:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 from dask.base import tokenize
 from dask.local import get_sync
 from dask.optimization import cull
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from dsel.arrays import fill_masked
@@ -44,6 +44,10 @@ from dsel.errors import reach_and_read
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 SLICE_NBYTES: Final = 2**26
 """Largest slice: a task takes some tenths of a second for it."""
@@ -153,7 +157,9 @@ class Pool:
             raise
         self.check_unchanged()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
         if copy is False:
             raise ValueError(
                 "`pool` cannot be an array without a copy; call numpy.asarray(pool)."
@@ -172,7 +178,7 @@ class Pool:
         del lengths
         return self.as_array(resolve_client(None))
 
-    def as_array(self, client: Any = None) -> Any:
+    def as_array(self, client: "Client | None" = None) -> Any:
         """Return the rows that pass the filters as a numeric Dask array."""
         import dask.array as da  # slow to import, and needed only here
 
@@ -274,7 +280,7 @@ class Pool:
         filters = row_filter.excluded, row_filter.shares
         return f"pool-{tokenize(name, self.columns, *filters)}"
 
-    def fingerprint(self, client: Any = None) -> str:
+    def fingerprint(self, client: "Client | None" = None) -> str:
         """Return a text that changes with the rows; Dask arrays are read for it."""
         if self.origin.is_content or not self.n_rows:
             return self.token
@@ -352,7 +358,9 @@ class Pool:
                 slices.append(PoolSlice(int(start), int(stop), n_rows))
         return tuple(slices)
 
-    def sources(self, pool_slice: PoolSlice, client: Any = None) -> list[Any]:
+    def sources(
+        self, pool_slice: PoolSlice, client: "Client | None" = None
+    ) -> list[Any]:
         """Return the arguments with which a task calls `read_blocks` for a slice.
 
         Data on the workers of `client` are futures in this list, which `submit`
@@ -382,7 +390,7 @@ class Pool:
         )
         return [part, *held.values()]
 
-    def _send_rows(self, graph: Mapping[Any, Any], client: Any) -> dict[Any, Any]:
+    def _send_rows(self, graph: Mapping[Any, Any], client: "Client") -> dict[Any, Any]:
         """Send rows in the graph to the workers once; return futures by key."""
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
         nbytes = sum(map(table_nbytes, rows.values()))
@@ -409,7 +417,7 @@ class Pool:
         count_chunk: Callable[[Any, NDArray[np.int64]], Any],
         combine: Callable[[Any, Any], Any],
         *,
-        client: Any = None,
+        client: "Client | None" = None,
         keep: bool = False,
         allow_nan: bool = False,
         slices: Sequence[PoolSlice] | None = None,

@@ -1,7 +1,7 @@
 """Queried pool rows: drawn in a pass, then read again with all columns."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,10 @@ from scipy import sparse
 from dsel.data.frames import Frame
 from dsel.data.pool import Pool
 from dsel.data.row_random import QUERY_STREAM, row_random_at
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 POOL_ROW: Final = "pool_row"
 """Name of the column of global row numbers, in frames and files."""
@@ -35,7 +39,9 @@ def query_words(seed: int, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     return row_random_at(seed, QUERY_STREAM, rows)
 
 
-def read_pool_rows(pool: Pool, rows: ArrayLike, *, client: Any = None) -> pd.DataFrame:
+def read_pool_rows(
+    pool: Pool, rows: ArrayLike, *, client: "Client | None" = None
+) -> pd.DataFrame:
     """Read some rows of a pool again, with all of its columns.
 
     Parameters

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import dask
 import fsspec
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zarr
 from dask.base import tokenize
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from pyarrow import parquet
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
@@ -59,6 +59,10 @@ from dsel.zarr_stores import (
     names_in,
 )
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 SOURCE: Final = "source"
 """Attribute with the identity of the source; the same source is not written again."""
 TEXT_POOL: Final = b"dsel"
@@ -79,10 +83,10 @@ def write_pool(
     path: str | Path,
     *,
     target: str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     chunk_rows: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    client: Any = None,
+    client: "Client | None" = None,
     on_progress: Progress | None = None,
 ) -> Pool:
     """Write unlabeled rows as a zarr pool; an interrupted pool is written anew.
@@ -280,7 +284,9 @@ def _must_write(place: str, options: dict[str, Any], token: str) -> bool:
     return not attributes.get(COMPLETE, True)
 
 
-def _fill_from_pool(array: Any, *, pool: Pool, client: Any, report: Progress) -> None:
+def _fill_from_pool(
+    array: Any, *, pool: Pool, client: "Client | None", report: Progress
+) -> None:
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
 
@@ -481,7 +487,7 @@ def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
     return pa.string()
 
 
-def _number_type(dtype: Any) -> np.dtype[Any]:
+def _number_type(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the type of the pool's values; TypeError where they are not numbers."""
     try:
         numbers: np.dtype[Any] = np.dtype(dtype)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import (
@@ -161,7 +161,9 @@ class LinearStack(FittedClassifiers):
             codes[c, t, rows[r]] = _decide(exact, axis=1)
         return codes
 
-    def _rounding(self, positions: Integers, largest: Floats, dtype: Any) -> Floats:
+    def _rounding(
+        self, positions: Integers, largest: Floats, dtype: DTypeLike
+    ) -> Floats:
         """Bound the rounding errors of scores, shape (n_candidates, n_positions, ...).
 
         `largest` holds the largest absolute feature of each row, or one for all.

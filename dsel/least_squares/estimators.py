@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats, validate_data
+from dsel.arrays import Floats, RandomState, validate_data
 from dsel.checks import (
     as_array,
     check_choice,
@@ -55,7 +55,7 @@ class KernelModel(BaseEstimator):
     fit_intercept: bool = False
     n_centers: int | None = None
     centers: Any = None
-    random_state: Any = None
+    random_state: RandomState = None
 
     def _fit_targets(self, X: Any, y: Floats) -> None:
         """Fit one column of coefficients for each target, (n,) or (n, n_outputs)."""

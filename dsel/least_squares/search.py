@@ -7,7 +7,7 @@ width is one task: a decomposition of its kernel matrix.
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import xarray as xr
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel import names
-from dsel.arrays import Floats, validate_data
+from dsel.arrays import Floats, RandomState, validate_data
 from dsel.checks import (
     as_array,
     check_choice,
@@ -78,6 +78,10 @@ from dsel.search.outcomes.intervals import Tolerance, check_tolerance
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 NUMERIC: Final = {"dtype": np.float64, "multi_output": True}
 """Options of scikit-learn's checks of rows and targets."""
 KIND: Final = "least-squares"
@@ -96,7 +100,7 @@ class Search(RegressorMixin, BaseEstimator):
     penalty: str = "coefficients"
     criterion: str = "loo"
     fit_intercept: bool = False
-    random_state: Any = None
+    random_state: RandomState = None
     n_jobs: int | None = None
 
     def _check_grid(self, criteria: Sequence[str]) -> tuple[tuple[float, ...], Floats]:
@@ -215,7 +219,11 @@ class LeastSquaresPlan:
         return self.search.certificate is not None
 
     def run(
-        self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
+        self,
+        client: "Client | None" = None,
+        *,
+        out: Any = None,
+        n_jobs: int | None = None,
     ) -> xr.Dataset:
         """Run the search and return its cube.
 
@@ -229,7 +237,11 @@ class LeastSquaresPlan:
         return self.search_all(client, out=out, n_jobs=n_jobs)[0]
 
     def search_all(
-        self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
+        self,
+        client: "Client | None" = None,
+        *,
+        out: Any = None,
+        n_jobs: int | None = None,
     ) -> tuple[xr.Dataset, tuple[Outcome, Any] | None]:
         """Run the search; return the cube and, if certified, its outcome.
 

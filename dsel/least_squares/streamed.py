@@ -144,7 +144,9 @@ class StreamedLeastSquaresSearch(Search):
             options = {"skip_check_array": True}
         X, y = validate_data(self, X, y, **options)
         rows, n_targets = labeled_pool(X, y)
-        client = resolve_client() or partial(LocalExecutor, n_threads=self.n_jobs)
+        # A pass takes a client, or what makes an executor of so many threads.
+        client: Any = resolve_client()
+        client = client or partial(LocalExecutor, n_threads=self.n_jobs)
         seed = seed_from(self.random_state)
         if self.centers is None:
             n_centers = check_integer(self.n_centers, "n_centers", at_least=1)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
@@ -30,7 +30,7 @@ Counts = NDArray[np.int64 | np.float64]
 for each row, such as its residual."""
 
 
-def no_predictions(shape: tuple[int, ...], dtype: Any) -> Predictions:
+def no_predictions(shape: tuple[int, ...], dtype: DTypeLike) -> Predictions:
     """Return an array of a model that predicts nothing: `NO_PREDICTION`, or NaN."""
     kind = np.dtype(dtype)
     return np.full(shape, np.nan if kind.kind == "f" else NO_PREDICTION, kind)

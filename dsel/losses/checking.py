@@ -74,7 +74,9 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     _check_bounds(loss, counts, pool)
 
 
-def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Counts:
+def _check_fold(
+    loss: Loss, rows: Rows, part: Integers, rng: np.random.Generator
+) -> Counts:
     """Return what is counted on a fold; raise where it is not counted as it must be."""
     X, y = rows.X[part], np.asarray(rows.y)[part]
     is_wrong = rng.random(len(y)) < 0.2
@@ -112,7 +114,9 @@ def _check_fold(loss: Loss, rows: Rows, part: Integers, rng: Any) -> Counts:
     return counts
 
 
-def _count_pool(loss: Loss, folds: FoldCounts, n_classes: int, rng: Any) -> PoolCounts:
+def _count_pool(
+    loss: Loss, folds: FoldCounts, n_classes: int, rng: np.random.Generator
+) -> PoolCounts:
     """Return what is counted on a pool; raise where blocks do not add up to it."""
     n, statistic = 400, loss.statistic
     name = type(statistic).__name__

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,7 @@ from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from dsel import names
-from dsel.arrays import Floats, Integers, validate_data
+from dsel.arrays import Floats, Integers, RandomState, validate_data
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import make_candidates, read_grid, with_learner_tags
@@ -32,6 +32,10 @@ from dsel.results import Certificate
 from dsel.results.certificate import full_list
 from dsel.results.cube import GridAxes, grid_axes, make_cube, with_estimates
 from dsel.results.rows import write_rows
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""
@@ -137,10 +141,10 @@ class NonconformityClassifier(
     _: KW_ONLY
     validation_size: int | None = None
     ties: str = "random"
-    random_state: Any = None
+    random_state: RandomState = None
 
     def fit(
-        self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
+        self, X: Any, y: ArrayLike, *, client: "Client | None" = None, **fit_params: Any
     ) -> Self:
         """Train all models on one part of the rows, and calibrate them on the other.
 
@@ -414,7 +418,9 @@ class NonconformityClassifier(
             equal_rows=n_equal,
         )
 
-    def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
+    def predict_pool(
+        self, pool: Any, path: Any, *, client: "Client | None" = None
+    ) -> None:
         """Predict every row of a pool, chunk by chunk, and write the result as zarr.
 
         Parameters

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import check_rows, validate_data
+from dsel.arrays import RandomState, check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
@@ -189,7 +189,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         report_by: str | int | None = None,
         prior: Any = None,
         n_queries: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
     ) -> None:

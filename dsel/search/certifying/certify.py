@@ -8,7 +8,7 @@ tested on rows that it has not seen.
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from numpy.typing import ArrayLike
 
@@ -19,6 +19,10 @@ from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.procedures import as_estimator, returned_model
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 PREFIT: Final = "prefit"
 OPTIONS: Final = (
@@ -67,7 +71,7 @@ def certify(
     *,
     cv: int = 5,
     deploy: str | None = None,
-    client: Any = None,
+    client: "Client | None" = None,
     **options: Any,
 ) -> Outcome: ...
 def certify(
@@ -78,7 +82,7 @@ def certify(
     *,
     cv: int | str = 5,
     deploy: str | None = None,
-    client: Any = None,
+    client: "Client | None" = None,
     **options: Any,
 ) -> Outcome | PrefitCertificate:
     """Say how wrong the model of any search, pipeline or function can be.

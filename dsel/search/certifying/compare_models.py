@@ -1,13 +1,13 @@
 """Is a new model better than an old one? One pass over the pool, then a few labels."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import Integers
+from dsel.arrays import Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, show
 from dsel.data.equal_rows import duplicate_finder
@@ -24,6 +24,9 @@ from dsel.data.query_rows import (
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.search.design.fitted_models import Predictor, fitted_model
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ def compare_models(
     classes: ArrayLike | None = None,
     X_seen: Any = None,
     delta: float = 0.05,
-    random_state: Any = None,
-    client: Any = None,
+    random_state: RandomState = None,
+    client: "Client | None" = None,
 ) -> ModelComparison:
     """Compare the errors of two models by where they differ on a pool.
 
@@ -177,16 +180,19 @@ def compare_models(
             X[drawn] if keeps_rows else None,
         )
 
-    options = {"client": client, "allow_nan": allow_nan}
     # One row first: a model that is not fitted, or other columns, end here at once.
     counted.reduce(
         lambda X, rows: tally(X[:1], rows[:1]),
         lambda first, _: first,
         slices=counted.slices(1)[:1],
-        **options,
+        client=client,
+        allow_nan=allow_nan,
     )
     found = counted.reduce(
-        tally, lambda before, after: before.merge(after, n_queries), **options
+        tally,
+        lambda before, after: before.merge(after, n_queries),
+        client=client,
+        allow_nan=allow_nan,
     )
     order = np.argsort(found.rows)
     rows = tuple(found.rows[order].tolist())

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Integers
+from dsel.arrays import Integers, RandomState
 from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
 from dsel.data.groups import row_groups, take_groups
@@ -44,7 +44,7 @@ def certify_prefit(
     report_by: str | int | None = None,
     groups: Any = None,
     baseline: Any = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> PrefitCertificate:
     """Bound the loss of a fitted model by rows that it has not seen.
 

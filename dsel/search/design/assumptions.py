@@ -15,7 +15,7 @@ no code looks for it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,10 @@ from dsel.data.sampled_rows import SampledRows
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.design.folds import CVScheme
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 SAMPLE_ROWS: Final = 500
 """Rows of the pool that are compared with as many labeled ones."""
@@ -67,7 +71,12 @@ class PoolFacts:
 
 
 def look_at_pool(
-    pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
+    pool: Pool,
+    labeled: LabeledRows,
+    *,
+    seed: int,
+    allow_nan: bool,
+    client: "Client | None" = None,
 ) -> tuple[PoolFacts, SampledRows | None]:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
@@ -104,7 +113,11 @@ def look_at_pool(
 
 
 def count_fitting_rows(
-    fitting: Pool, labeled: LabeledRows, *, allow_nan: bool, client: Any = None
+    fitting: Pool,
+    labeled: LabeledRows,
+    *,
+    allow_nan: bool,
+    client: "Client | None" = None,
 ) -> int:
     """Return how many pool rows that learners are given equal labeled rows."""
     find_duplicates = duplicate_finder(fitting, labeled)

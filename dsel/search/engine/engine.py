@@ -20,6 +20,7 @@ import numpy as np
 
 from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.families.family import FittedGroup
+from dsel.results.run_store import Store
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task
@@ -39,7 +40,7 @@ class Engine:
     """An executor, a store and a table, and the loop that jobs go through."""
 
     executor: Executor
-    store: Any
+    store: Store | None
     """Where results are written, or None."""
     table: CountTable
     pool: Pool | None = None

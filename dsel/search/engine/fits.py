@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.families.family import FittedGroup
+from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Finished, Task
 from dsel.search.engine.counts import CountTable, fit_key
@@ -62,7 +63,7 @@ class Fitting:
 
     table: CountTable
     executor: Executor
-    store: Any
+    store: Store | None
     """Where finished fits are written, or None."""
     best_first: bool
     """Whether counts decide what is fitted next, so that the order matters."""

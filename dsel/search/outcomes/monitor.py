@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from math import isnan, nan
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -85,6 +85,10 @@ from dsel.search.outcomes.predict_table import (
     read_table_part,
 )
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 LEVEL: Final = 0.01
 """Probability with which a test refutes what holds, unless another one is given."""
 SEED: Final = 0
@@ -143,7 +147,7 @@ def monitor_table(
     labels: NewLabels,
     *,
     level: float = LEVEL,
-    client: Any = None,
+    client: "Client | None" = None,
     on_progress: Report | None = None,
     separator: str | None = None,
     encoding: str | None = None,

@@ -368,7 +368,7 @@ class Outcome:
         target: str | None = None,
         y: Any = None,
         level: float = LEVEL,
-        client: Any = None,
+        client: "Client | None" = None,
         verbose: bool | None = None,
     ) -> MonitorReport:
         """Test whether what was certified is still about the rows of a new table.

@@ -1,6 +1,6 @@
 """Answers of a fitted model for every row of a pool."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from dsel.families.kinds import is_classifier
 from dsel.results.place import Place
 from dsel.results.rows import write_rows
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+
 PREDICTED_ROWS: Final = 2**14
 """Rows that a model predicts at once."""
 STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
@@ -23,7 +27,12 @@ TEXT: Final = ("str", "")
 
 
 def predict_pool(
-    model: Any, pool: Any, path: Any, *, labels: bool = False, client: Any = None
+    model: Any,
+    pool: Any,
+    path: Any,
+    *,
+    labels: bool = False,
+    client: "Client | None" = None,
 ) -> str:
     """Predict every row of a pool by a fitted model, and write the answers as zarr.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -62,6 +62,10 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Job, Output, Task
 from dsel.search.outcomes.intervals import Tolerance
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 LABEL: Final = "label"
 VALUE: Final = "value"
@@ -205,7 +209,7 @@ def predict_table(
     out: Any,
     *,
     id: Sequence[str] | None = None,
-    client: Any = None,
+    client: "Client | None" = None,
     on_progress: Report | None = None,
     separator: str | None = None,
     encoding: str | None = None,

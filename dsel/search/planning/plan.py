@@ -7,7 +7,7 @@ what a run finds on the way is a value of its own.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,10 @@ from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_identity import splits_text
 from dsel.search.planning.plan_text import plan_facts
 from dsel.search.running.execute import execute
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
 SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
@@ -184,7 +188,7 @@ class Plan:
 
     def run(
         self,
-        client: Any = None,
+        client: "Client | None" = None,
         *,
         out: Any = None,
         storage_options: Mapping[str, Any] | None = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dsel.arrays import RandomState
 from dsel.candidates import Grid
 from dsel.data.row_random import seed_from
 from dsel.search.design.baseline import add_baseline
@@ -40,7 +41,7 @@ def plan_search(
     delta: float = 0.05,
     prune: str | bool | None = True,
     max_pool_rows: int | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     fit_params: Mapping[str, Any] | None = None,
     groups: ArrayLike | None = None,
     loss: Any = "error",

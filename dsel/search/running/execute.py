@@ -3,6 +3,7 @@
 A certificate that was written is final: the same plan in the same place reads it.
 """
 
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.progress import check_verbose, run_progress
+from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.exhaustive import remake_chosen, search_all
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
@@ -26,6 +27,8 @@ from dsel.search.running.run import Run
 from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dsel.search.planning.plan import Plan
 
 CHANGED_POOL: Final = "pool/changed"
@@ -34,13 +37,13 @@ CHANGED_POOL: Final = "pool/changed"
 
 def execute(
     plan: "Plan",
-    client: Any,
+    client: "Client | None",
     *,
     out: Any,
-    storage_options: Any,
+    storage_options: Mapping[str, Any] | None,
     on_failure: str,
-    on_progress: Any,
-    verbose: Any,
+    on_progress: Callable[[Progress], None] | None,
+    verbose: bool | int | None,
     n_jobs: int | None,
 ) -> Outcome:
     """Run a plan; see `Plan.run`."""
@@ -106,7 +109,7 @@ def check_out(plan: "Plan", out: Any) -> None:
     check_claim(Place(out), "search", {**plan.identity, **tokens})
 
 
-def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
+def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
     """Write what was found, make it final, and return what is final."""
     # The outcome names what stands there, so it comes after all of it.
     store.save(CUBE, outcome.results)
@@ -132,8 +135,9 @@ def keep_outcome(run: Run, outcome: Outcome, store: Any) -> Outcome:
     return open_finished(alone, store, store.dataset(CUBE) or outcome.results)
 
 
-def open_finished(run: Run, store: Any, cube: xr.Dataset) -> Outcome:
+def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded, or made again."""
+    assert store.outcome is not None  # else the run has not ended
     try:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = run.plan.axes.candidates

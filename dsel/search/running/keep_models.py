@@ -19,6 +19,7 @@ from dsel.results.models import (
     script_types,
     untrusted_types,
 )
+from dsel.results.run_store import Store
 from dsel.search.running.procedures import SelectionProcedure, returned_model
 
 CHECK_ROWS: Final = 200
@@ -52,7 +53,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 
 
 def keep_models(
-    models: Mapping[str, Any], store: Any, X: Any, known: str
+    models: Mapping[str, Any], store: Store, X: Any, known: str
 ) -> dict[str, str]:
     """Write models to a store; return by deployment why one could not be kept.
 

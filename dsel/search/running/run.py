@@ -20,6 +20,7 @@ from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import make_cube
 from dsel.results.records import to_record
+from dsel.results.run_store import Store
 from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.versions import installed_versions
@@ -39,6 +40,8 @@ from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.select import with_terms
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dsel.search.planning.plan import Plan
 
 FACTS: Final = "pool/facts"
@@ -50,10 +53,10 @@ class Run:
     """A plan that is carried out: by whom, and where results are kept."""
 
     plan: "Plan"
-    client: Any
+    client: "Client | None"
     n_jobs: int | None
     raise_failures: bool = False
-    store: Any = None
+    store: Store | None = None
     """Where results are written, or None."""
     on_progress: Callable[[Progress], None] | None = None
     not_kept: str = ""
