@@ -57,12 +57,23 @@ REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
     ),
 }
 """Models of numbers."""
-DEFAULTS: Final = "svm", "boosting"
-"""The models of classes and of numbers that are taken where none is named."""
+DEFAULTS: Final = "forest", "boosting"
+"""The models of classes and of numbers that are taken where none is named.
+
+With some hundred labels of mixed columns forests err less than boosting on average, and
+no more than SVMs; unlike these they have probabilities, and scale to many labels.
+"""
+WITH_GRID: Final = "svm"
+"""The model of classes where only a grid is given, which named C and gamma in 0.2."""
 
 MOST_VALUES: Final = 10_000
 """How many values of one parameter a range may stand for."""
 NAMED: Final = {"true": True, "false": False, "none": None}
+
+
+def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
+    """Return the model that is taken where none is named."""
+    return WITH_GRID if grid and not is_regression else DEFAULTS[is_regression]
 
 
 def build(

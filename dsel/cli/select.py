@@ -18,7 +18,9 @@ from dsel.cli.models import (
     DEFAULTS,
     MODELS,
     REGRESSORS,
+    WITH_GRID,
     build,
+    default_model,
     import_from_here,
     show_failure,
 )
@@ -102,7 +104,8 @@ REPORT: Final = "report"
     "--model",
     help=f"{', '.join(MODELS)}; of numbers {', '.join(REGRESSORS)}: after encoders for "
     "text, categories and dates. Or MODULE:OBJECT, an estimator or a function that "
-    f"returns one. By default {DEFAULTS[0]}, of numbers {DEFAULTS[1]}.",
+    f"returns one. By default {DEFAULTS[0]}, or {WITH_GRID} if only --grid is given; "
+    f"of numbers {DEFAULTS[1]}.",
 )
 @click.option(
     "--grid",
@@ -225,7 +228,8 @@ def command(
         y = pd.Series(y, dtype="category")
     lines = [*table.caveats, *words]
     unused = report_by if report_by in dropped else None
-    model = model or DEFAULTS[table.is_regression]
+    by_default = "" if model else " by default; --model names another"
+    model = model or default_model(grid, is_regression=table.is_regression)
     estimator, values, used = build(
         model, grid, X, lines, unused, is_regression=table.is_regression
     )
@@ -243,7 +247,7 @@ def command(
         if table.ids is not None:
             there = np.flatnonzero(pd.isna(table.y))
             shown = open_pool(join_columns(unlabeled, table.ids.iloc[there]))
-    facts = [*used, *facts]
+    facts = [("model", model + by_default), *used, *facts]
     plan = plan_search(
         estimator,
         values,

@@ -97,7 +97,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         # Below the label, which begins at .25.
         spread = np.linspace(-0.2, 0.08, losses.shape[1])
         ax.scatter(
-            losses[number], place + spread, s=16, color=color, alpha=0.7, linewidths=0
+            losses[number], place + spread, s=16, color=color, alpha=0.9, linewidths=0
         )
         ax.vlines(means[number], place - 0.26, place + 0.14, color=INK, lw=1.4)
     label_rows(ax, candidate_labels([params[n] for n in numbers]))

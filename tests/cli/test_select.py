@@ -133,6 +133,14 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == verdict[:6]
 
 
+def test_select__says_which_model_is_the_default(numbers):
+    text = run(*numbers[:6]).stdout
+    assert "  model          forest by default; --model names another" in text
+    assert "Plan of 3 candidates over (model__max_features)" in text
+    assert "  model          svm by default" in run(*numbers).stdout
+    assert "  model          svm\n" in run(*numbers, "--model", "svm").stdout
+
+
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     first = run(*numbers, "--out", tmp_path / "run")
     assert first.exit_code == 0, first.output
