@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shutil
 from html import escape
 from importlib import metadata
 from pathlib import Path
@@ -229,8 +230,19 @@ def short_types(*arguments: Any) -> tuple[str | None, ...]:
     return texts
 
 
+def copy_report(app: Any, error: Exception | None) -> None:
+    """Put the page about the run of `guide/i_session.py` next to the one that links it.
+
+    Raises FileNotFoundError where that script has not left it.
+    """
+    if error is None and app.builder.format == "html":
+        name = "guides/report_of_a_run.html"
+        shutil.copyfile(Path(app.srcdir) / name, Path(app.outdir) / name)
+
+
 def setup(app: Any) -> None:
     """Register the formulas' renderer, the figures of audits, and short signatures."""
+    app.connect("build-finished", copy_report)
     app.connect("autodoc-process-signature", short_types)
     app.add_directive("audit", Audit)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

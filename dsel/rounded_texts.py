@@ -5,7 +5,7 @@ import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isfinite
 from textwrap import fill, shorten
-from typing import Final
+from typing import Final, TextIO
 
 PLAIN_WIDTH: Final = 80
 """Columns of lines that no terminal shows."""
@@ -96,12 +96,14 @@ def confidence(delta: float) -> str:
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
 
 
-def terminal_width() -> int | None:
-    """Return the columns of the terminal that standard output is; None if it is none.
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Return the columns of the terminal that a stream is; None if it is none.
+
+    By default the stream is standard output.
 
     What a file or a pipe gets has one line for each statement, which tools can search.
     """
-    is_terminal = getattr(sys.stdout, "isatty", bool)()
+    is_terminal = getattr(stream or sys.stdout, "isatty", bool)()
     return shutil.get_terminal_size().columns if is_terminal else None
 
 

@@ -34,6 +34,12 @@ show("select", "--help")
 show("predict", "--help")
 
 # %%
+# Is the promise still kept?
+# --------------------------
+
+show("monitor", "--help")
+
+# %%
 # Is the new model better?
 # ------------------------
 

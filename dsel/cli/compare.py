@@ -7,6 +7,7 @@ import click
 import pandas as pd
 
 from dsel.cli.models import import_from_here
+from dsel.cli.printing import say
 from dsel.cli.running import (
     cluster_options,
     draw_options,
@@ -31,7 +32,6 @@ from dsel.data.tables import (
     text_source,
 )
 from dsel.results.query_files import check_new_place, check_target, write_comparison
-from dsel.rounded_texts import wrap_line
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.predict_table import Deployed, open_deployed
 
@@ -122,7 +122,8 @@ def command(
             f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
             f"{target!r}, then run: dsel label {out} {file}"
         )
-        click.echo(f"\n{wrap_line(way)}")
+        click.echo()
+        say(way)
     if queries and file is None:
         notes(["the models differ on no row that may be labeled"])
 

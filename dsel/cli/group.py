@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from dsel.cli.exit_status import ExitStatus
+from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
 from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
@@ -81,10 +82,11 @@ class LazyGroup(click.Group):
                     code = super().main(*args, **options)
             except click.ClickException as error:
                 _show_traceback(error, shows)
-                error.show()
+                _show_usage(error)
+                say(f"Error: {error.format_message()}", err=True)
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
-                click.echo(
+                say(
                     "Interrupted. With --out all that was finished is kept: run the "
                     "same command again to go on.",
                     err=True,
@@ -92,7 +94,7 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+                say(f"Error: {' '.join(str(error).split())}", err=True)
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
@@ -122,6 +124,14 @@ def _show_traceback(error: BaseException, is_whole: bool) -> None:
         click.echo("".join(lines).rstrip(), err=True)
 
 
+def _show_usage(error: click.ClickException) -> None:
+    """Print the usage of the command whose words were not understood, as click does."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        hint = f"Try '{context.command_path} --help' for help."
+        click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
+
+
 def _show_warning(
     message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
@@ -129,7 +139,7 @@ def _show_warning(
     text = " ".join(str(message).split())
     if not issubclass(category, DselWarning):
         text += f" ({category.__name__} of {filename}:{lineno})"
-    click.echo(f"Warning: {text}", err=True)
+    say(f"Warning: {text}", err=True)
 
 
 @click.group(cls=LazyGroup)

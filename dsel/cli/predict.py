@@ -8,6 +8,7 @@ import click
 from dsel.checks import listed
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
+from dsel.cli.printing import say
 from dsel.cli.running import (
     cluster_options,
     names_in,
@@ -19,7 +20,6 @@ from dsel.cli.running import (
     trust_option,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.predict_table import Deployed, open_deployed, predict_table
 
@@ -86,7 +86,7 @@ def command(
                 encoding=encoding,
             )
     except KeyboardInterrupt:  # unlike a search it does not go on from what is there
-        click.echo(f"Interrupted. Nothing is at {out}.", err=True)
+        say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(each.line for each in made.unknown)
     if as_json:
@@ -106,17 +106,17 @@ def command(
             certificate=certificate,
         )
         return
-    click.echo(wrap_line(_bound_line(deployed)))
+    say(_bound_line(deployed))
     if quiet:
         return
     if made.unused:
         schema = deployed.input_format.table_schema
         target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
-        click.echo(wrap_line(f"Not used of NEW: {listed(unused, 10)}"))
+        say(f"Not used of NEW: {listed(unused, 10)}")
     columns, form = listed(made.columns, 10), made.dialect.words
     where = f"{out} ({form})" if form else out
-    click.echo(wrap_line(f"Wrote {made.n_rows:,} rows to {where}: {columns}"))
+    say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")
 
 
 def _bound_line(deployed: Deployed) -> str:

@@ -4,6 +4,7 @@ import os
 
 import click
 
+from dsel.cli.printing import say
 from dsel.cli.running import choice_content, json_option, print_json
 
 
@@ -35,4 +36,4 @@ def command(place: str, out: str | None, as_json: bool) -> None:
     if as_json:
         print_json("report", page=page, **choice_content(select(results)))
         return
-    click.echo(f"Wrote {page}")
+    say(f"Wrote {page}")

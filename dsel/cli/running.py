@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dsel.cli.printing import say
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.run_store import save_schema
@@ -176,7 +177,7 @@ def notes(lines: Iterable[str]) -> None:
     """Print notes on standard error, with --quiet, too: numbers depend on them."""
     lines = list(lines)
     for line in lines[:MOST_NOTES]:
-        click.echo(f"Note: {line}.", err=True)
+        say(f"Note: {line}.", err=True)
     if len(lines) > MOST_NOTES:
         click.echo(
             f"Note: {len(lines) - MOST_NOTES} more columns such as these.", err=True

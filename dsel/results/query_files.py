@@ -110,7 +110,7 @@ def write_query_rows(
     if is_new:
         text = rows.assign(**{target: ""}).to_csv(index_label=POOL_ROW)
         where.create(QUERY_ROWS, text.encode())
-    return f"{str(where).rstrip('/')}/{QUERY_ROWS}", is_new
+    return f"{os.fspath(place).rstrip('/')}/{QUERY_ROWS}", is_new
 
 
 def is_comparison(folder: str | os.PathLike[str]) -> bool:
