@@ -15,7 +15,7 @@ model of a regressor that its squared errors have picked. The calls, in their or
       choose_models                       choose_models
         DeclaredLosses.bound -> JointBounds
         loss_reports.make_reports -> ModelReports
-        select.certificate_of -> Certificate
+        certify_model -> Certificate, of each model
         make_queries -> Queries
         -> Choice, and the models
 """
@@ -32,7 +32,7 @@ from dsel import names
 from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.joint import Evidence, ModelBounds
-from dsel.results import Choice, DeployedModel
+from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
@@ -120,84 +120,80 @@ def choose_models(
     Both of a nested search hold at once: that of one fold reads a part of the event of
     the other.
     """
-    k, loss = plan.scheme.n_folds, plan.context.losses.main
-    # Whether there is a pool was planned; without a model of all rows it gives nothing.
-    has_pool = plan.pool is not None and plan.method.is_nested
-    losses = plan.context.losses
+    losses, fitted = plan.context.losses, last.fitted
     bounds = losses.bound(
         last.evidence,
         plan.delta,
-        has_pool=has_pool,
+        # It was planned; where no model of all rows could be fitted, its part is lost.
+        has_pool=plan.pool is not None and plan.method.is_nested,
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
     )
-    read = bounds.main
     reports = make_reports(losses, last.evidence, bounds, plan.delta)
-    n_train = len(plan.scheme.held_out[read.fold].train_rows)
-    seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
-    common: dict[str, Any] = {
-        "estimate": read.estimate,
-        "loss": repr(loss),
-        "caveats": tuple(voiding_caveats(cube)),
-        "says": f"{loss.label} at most",
-        "largest": loss.largest,
-    }
-    splits = {ONE_FOLD: read.fold}
-    certificates = {
-        ONE_FOLD: certificate_of(
-            cube,
-            read.one_fold,
-            plan.delta,
-            plan.method.name,
-            ONE_FOLD,
-            fold=read.fold,
-            label_term=read.one_fold,
-            share=f"{seen:.0%} of the labels",
-            **common,
-        )
-    }
-    if k in last.fitted.models:
-        splits[ALL_ROWS] = k
-        certificates[ALL_ROWS] = certificate_of(
-            cube,
-            read.all_rows,
-            plan.delta,
-            plan.method.name,
-            ALL_ROWS,
-            label_term=read.label_term,
-            disagreement_term=read.pool_term,
-            **common,
-        )
-    deployed = {
-        name: DeployedModel(
+    k, read = plan.scheme.n_folds, bounds.main
+    splits = {ONE_FOLD: read.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
+    deployed = {}
+    for name, split in splits.items():
+        number = last.choices.by_split[split]
+        deployed[name] = DeployedModel(
             name,
-            last.choices.by_split[split],
-            plan.axes.candidates[last.choices.by_split[split]],
-            certificates[name],
+            number,
+            plan.axes.candidates[number],
+            certify_model(plan, cube, read, name),
             report_by_value=reports[name].by_value,
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
-        for name, split in splits.items()
-    }
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
-    number, shown = deployed[deploy].candidate, read_evidence(cube)
-    rates = shown.get(names.FOLD_LOSS_MEAN)
-    estimate = cv_error(shown, number) if rates is None else float(rates[number].mean())
-    # One that is a hold-out set already is compared with none.
-    expected = np.nan if plan.scheme.is_holdout else read.expected_holdout
     choice = Choice(
         plan.criterion.name,
-        estimate,
+        inner_estimate(cube, deployed[deploy].candidate),
         deployed,
         deploy,
-        expected,
-        caveats_of(cube, make_caveats(Effect.INFO, last.fitted.messages)),
+        # One that is a hold-out set already is compared with none.
+        np.nan if plan.scheme.is_holdout else read.expected_holdout,
+        caveats_of(cube, make_caveats(Effect.INFO, fitted.messages)),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **largest_class(cube),
     )
-    models = {name: last.fitted.models.get(split) for name, split in splits.items()}
-    of_folds = {fold: model for fold, model in last.fitted.models.items() if fold < k}
+    models = {name: fitted.models.get(split) for name, split in splits.items()}
+    of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
+
+
+def certify_model(
+    plan: "Plan", cube: xr.Dataset, read: ModelBounds, deploy: str
+) -> Certificate:
+    """Return the certificate of one deployed model."""
+    k, loss = plan.scheme.n_folds, plan.context.losses.main
+    fields: dict[str, Any] = {"label_term": read.one_fold, "fold": read.fold}
+    if deploy == ONE_FOLD:
+        n_train = len(plan.scheme.held_out[read.fold].train_rows)
+        seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+        fields["share"] = f"{seen:.0%} of the labels"
+    else:
+        fields = {"label_term": read.label_term, "disagreement_term": read.pool_term}
+    return certificate_of(
+        cube,
+        read.one_fold if deploy == ONE_FOLD else read.all_rows,
+        plan.delta,
+        plan.method.name,
+        deploy,
+        estimate=read.estimate,
+        loss=repr(loss),
+        says=f"{loss.label} at most",
+        largest=loss.largest,
+        caveats=tuple(voiding_caveats(cube)),
+        **fields,
+    )
+
+
+def inner_estimate(cube: xr.Dataset, candidate: int) -> float:
+    """Return the mean over folds of what inner searches ranked a candidate by."""
+    shown = read_evidence(cube)
+    rates = shown.get(names.FOLD_LOSS_MEAN)
+    if rates is None:
+        return cv_error(shown, candidate)
+    return float(rates[candidate].mean())
 
 
 def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -135,61 +136,27 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     rule, terms = reported, own
     if method is not None and method.ranks_by != name:  # known to be there
         rule, terms = terms_of(cube, method.ranks_by, delta=delta)
-    counts, declared = evidence(cube), _delta_of(cube, nan)
-    delta = _delta_of(cube) if delta is None else delta
+    counts = evidence(cube)
+    declared = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
-    # Raised unless the counts prove that no unfinished candidate can win.
-    is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
-    unfinished = is_open & np.isnan(terms.estimate)
-    if unfinished.any():
-        lower = rule.lower_bound(counts, _settings(counts, delta))[unfinished]
-        may_win = (lower <= terms.estimate[number] + ROUNDING) | (not rule.can_prune)
-        kind = "certificate" if rule.is_guarantee else "criterion"
-        if n := int(may_win.sum()):
-            raise ValueError(
-                f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
-                f"{n} candidates were pruned and might win. Search with prune=False "
-                f"for the whole surface, or with {kind}={rule.name!r} and this delta."
-            )
+    _check_pruned(rule, terms, counts, number, declared)
     fold = 0 if reported.holds_out_one_fold else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    why = ""
-    if not reported.is_guarantee:
-        why = f"{reported.name} is an estimate, not a bound"
-    elif planned is None or reported.name != planned.name:
-        why = (
-            f"{reported.name} is not the certificate that the plan declared; a plan "
-            f"with certificate={reported.name!r} and an `out` of its own gives one"
-        )
-    elif isnan(declared):
-        why = "the results lost the delta that the plan declared"
-    elif delta != declared:
-        why = f"the plan declared delta={declared:g}"
-    elif str(cube.attrs.get(TOKEN)) != content_token(cube):
-        why = CHANGED
-    unsure = make_caveats(Effect.VOIDS, filter(None, [why]))
-    fields: dict[str, Any] = {"estimate": cv_error(counts, number)}
-    if rule.of_declared_loss and (loss := declared_loss(cube)) is not None:
-        fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
-        fields["estimate"] = float(own.estimate[number])
-    if rule.of_regressors:
-        fields = {
-            "loss": rule.name,
-            "says": "Mean squared error at most",
-            "largest": inf,
-            "estimate": float(own.estimate[number]),
-        }
+    unsure = filter(None, [why_uncertified(cube, reported, declared)])
+    bound = float(own.estimate[number])
     found = certificate_of(
         cube,
-        float(own.estimate[number]),
-        delta,
+        bound,
+        declared,
         reported.name,
         deploy,
         label_term=float(own.label_term[number]),
         disagreement_term=float(own.disagreement_term[number]),
         fold=fold,
-        caveats=collect_caveats(unsure, voiding_caveats(cube)),
-        **fields,
+        caveats=collect_caveats(
+            make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)
+        ),
+        **_loss_fields(cube, rule, cv_error(counts, number), bound),
     )
     chosen = DeployedModel(deploy, number, all_params(cube)[number], found)
     return Choice(
@@ -200,6 +167,68 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         caveats=caveats_of(cube),
         **largest_class(cube),
     )
+
+
+def _check_pruned(
+    rule: Criterion,
+    terms: Terms,
+    counts: Mapping[str, NDArray[Any]],
+    number: int,
+    delta: float,
+) -> None:
+    """Raise unless the counts prove that no candidate that was pruned can win."""
+    is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
+    unfinished = is_open & np.isnan(terms.estimate)
+    if not unfinished.any():
+        return
+    lower = rule.lower_bound(counts, _settings(counts, delta))[unfinished]
+    may_win = (lower <= terms.estimate[number] + ROUNDING) | (not rule.can_prune)
+    kind = "certificate" if rule.is_guarantee else "criterion"
+    if n := int(may_win.sum()):
+        raise ValueError(
+            f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
+            f"{n} candidates were pruned and might win. Search with prune=False "
+            f"for the whole surface, or with {kind}={rule.name!r} and this delta."
+        )
+
+
+def why_uncertified(cube: xr.Dataset, reported: Criterion, delta: float) -> str:
+    """Return why a number is no guarantee, whatever was counted; "" if it may be one.
+
+    A guarantee was declared before the run, at this delta, and is read from the very
+    cube that the run has made.
+    """
+    planned, declared = method_of(cube), _delta_of(cube, nan)
+    if not reported.is_guarantee:
+        return f"{reported.name} is an estimate, not a bound"
+    if planned is None or reported.name != planned.name:
+        return (
+            f"{reported.name} is not the certificate that the plan declared; a plan "
+            f"with certificate={reported.name!r} and an `out` of its own gives one"
+        )
+    if isnan(declared):
+        return "the results lost the delta that the plan declared"
+    if delta != declared:
+        return f"the plan declared delta={declared:g}"
+    return CHANGED if str(cube.attrs.get(TOKEN)) != content_token(cube) else ""
+
+
+def _loss_fields(
+    cube: xr.Dataset, rule: Criterion, error: float, estimate: float
+) -> dict[str, Any]:
+    """Return the fields of a certificate that say what is bounded, and its estimate."""
+    if rule.of_regressors:
+        return {
+            "loss": rule.name,
+            "says": "Mean squared error at most",
+            "largest": inf,
+            "estimate": estimate,
+        }
+    loss = declared_loss(cube) if rule.of_declared_loss else None
+    if loss is None:
+        return {"estimate": error}
+    fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
+    return {**fields, "estimate": estimate}
 
 
 def loss_of_cube(cube: xr.Dataset) -> Loss:
