@@ -1,6 +1,7 @@
 """``dsel monitor``: test whether promises are still about the rows of a table."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -42,6 +43,11 @@ from dsel.search.outcomes.monitor import (
     "too. Empty cells are rows without a label.",
 )
 @click.option(
+    "--groups",
+    help="Of results of `dsel select --groups`: the column of both tables with the key "
+    "of each row's group. Then one row of each new group is tested.",
+)
+@click.option(
     "--level",
     default=LEVEL,
     show_default=True,
@@ -56,6 +62,7 @@ def command(
     next_month: str,
     labeled: str | None,
     target: str | None,
+    groups: str | None,
     level: float,
     trust: tuple[str, ...],
     sep: str | None,
@@ -75,8 +82,11 @@ def command(
     """
     import_from_here(trust)
     text: dict[str, Any] = {"separator": sep, "encoding": encoding}
-    promises, remarks = open_promises(results, labeled=labeled, trusted=trust, **text)
+    promises, remarks = open_promises(
+        results, labeled=labeled, trusted=trust, groups=groups, **text
+    )
     source, labels = _rows_and_labels(next_month, target)
+    labels = replace(labels, groups=groups, groups_option="--groups")
     progress = row_progress(False if quiet else None, "Testing new rows")
     with open_client(scheduler, workers) as client, progress as shown:
         report = monitor_table(

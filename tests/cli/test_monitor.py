@@ -53,6 +53,29 @@ def test_monitor__keeps_what_holds(place, name):
     assert all(len(line) <= 80 for line in found.stdout.splitlines())
 
 
+@pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
+def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
+    frame, labels = customers(1200)
+    frame = frame.drop(columns="customer_id").assign(label=labels)
+    frame["shop"] = [f"s{n // 3}" for n in range(1200)]
+    frame[:390].to_csv(tmp_path / "labeled.csv", index=False)
+    later = frame[360:]  # ten of its groups were labeled
+    later.to_csv(tmp_path / "next.csv", index=False)
+    later.to_parquet(tmp_path / "next.parquet", index=False)
+    made = run(
+        "select", tmp_path / "labeled.csv", "--target", "label", "--groups", "shop",
+        "--model", "logistic", "--grid", "C=1", "--out", tmp_path / "results",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    asked = ("monitor", tmp_path / "results", tmp_path / name, "--target", "label")
+    record, tests = by_name(run(*asked, "--groups", "shop", "--json"))
+    assert tests["error of one_fold"]["n_rows"] == 270
+    assert tests["error of one_fold"]["result"] == "kept"
+    assert "30 rows of groups that were labeled" in " ".join(record["report"]["notes"])
+    text = " ".join(run(*asked).output.split())
+    assert "--groups names the column of their groups" in text
+
+
 def test_monitor__ends_with_3_where_something_is_refuted(place):
     found = run(
         "monitor", place / "results", place / "wrong.csv", "--target", "label", "--json"

@@ -187,6 +187,65 @@ def test_monitor__what_was_not_certified_cannot_be_tested():
     assert set(found.values()) == {"cannot be tested"}
 
 
+NAMED = pd.DataFrame(NEW, columns=NAMES)
+OLD_KEYS = [f"c{n}" for n in np.arange(400) // 2]
+NEW_KEYS = np.array([f"c{n}" for n in 100 + np.arange(2000) // 4], object)
+"""Of new rows, of which the first 100 groups were labeled."""
+
+
+@pytest.fixture(scope="module")
+def of_groups():
+    frame = pd.DataFrame(X[:400], columns=NAMES).assign(key=OLD_KEYS)
+    return dsel.plan_search(
+        LogisticRegression(), {"C": [1.0]}, frame, Y[:400], groups="key",
+        random_state=0,
+    ).run()  # fmt: skip
+
+
+@pytest.mark.parametrize("as_column", [True, False])
+def test_monitor__of_groups_tests_one_row_with_a_label_of_each_new_group(
+    of_groups, as_column
+):
+    truth = TRUTH.astype(object)
+    truth[1996:] = None  # the last group has no label, and of others some rows
+    truth[400:1996:4] = None
+    if as_column:
+        frame = NAMED.assign(key=NEW_KEYS, truth=truth)
+        report = of_groups.monitor(frame, target="truth", groups="key")
+    else:
+        report = of_groups.monitor(NAMED, y=truth, groups=NEW_KEYS)
+    test = test_named(report, "error of one_fold")
+    assert test.n_rows == 399
+    assert "399 rows with a label, one of each new group" in test.evidence
+    assert "on a random row of a new group" in test.promise
+    wrong = of_groups.models["one_fold"].predict(NAMED) != TRUTH
+    # Each group counts once, so at most as many errors as groups with one.
+    n_groups = len({*NEW_KEYS[400:1996][wrong[400:1996]]})
+    most = stats.beta.ppf(0.01, n_groups, 399 - n_groups + 1)
+    assert 0 < test.at_least <= most
+    assert results_of(report)["rows"] == "cannot be tested"
+    notes = " ".join(report.notes)
+    assert "each of 399 new groups" in notes
+    assert "400 rows of groups that were labeled" in notes
+
+
+def test_monitor__of_groups_refutes_a_broken_promise_and_names_the_way(of_groups):
+    report = of_groups.monitor(NAMED, y=1 - TRUTH, groups=NEW_KEYS)
+    assert [test.name for test in report.refuted] == ["error of one_fold"]
+    without = of_groups.monitor(NAMED, y=TRUTH)
+    assert "`groups` names the column" in without.tests[-1].evidence
+
+
+def test_monitor__of_groups_counts_no_row_twice_however_large_its_group_is(of_groups):
+    # Errors of a single group that has most of the rows refute nothing.
+    keys = np.where(np.arange(2000) < 1900, "large", NEW_KEYS.astype(str))
+    wrong = of_groups.models["one_fold"].predict(NAMED).copy()
+    truth = np.where(np.arange(2000) < 1900, 1 - wrong, wrong)
+    report = of_groups.monitor(NAMED, y=truth, groups=keys)
+    assert test_named(report, "error of one_fold").n_rows == 26
+    assert not report.is_refuted
+
+
 def test_monitor__report_is_text_html_and_json(outcome):
     report = outcome.monitor(NEW, y=TRUTH)
     assert MonitorReport.from_json(report.to_json()) == report
@@ -253,9 +312,24 @@ REFUSED = [
     ({"y": np.append(TRUTH, 1)}, ValueError, "y 2,001 2,000"),
     ({"y": TRUTH.reshape(-1, 1)}, ValueError, "y label shape"),
     ({"y": TRUTH + 7}, ValueError, "y none 2,000 classes 0, 1"),
+    ({"y": TRUTH, "groups": NEW_KEYS}, ValueError, "groups search independent"),
     ({"source": NEW[:, :5]}, ValueError, "5 columns"),
     ({"source": "nowhere.parquet"}, FileNotFoundError, "source nowhere.parquet"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"y": TRUTH, "groups": NEW_KEYS[:50]}, "groups key each 50 2,000"),
+        ({"y": TRUTH, "groups": "key"}, "`source` lacks column 'key'"),
+    ],
+)
+def test_monitor__refuses_keys_that_are_none(of_groups, options, words):
+    with pytest.raises(ValueError, match="key") as caught:
+        of_groups.monitor(NAMED, **options)
+    message = str(caught.value)
+    assert all(word in message for word in words.split()), message
 
 
 @pytest.mark.parametrize(("options", "error", "words"), REFUSED)

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Bools, Floats, Integers, as_plain
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import as_array, check_probability, listed
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, frame_like, take_rows
+from dsel.data.groups import RowGroups
 from dsel.data.labeled import (
     LabeledRows,
     check_unmasked,
@@ -99,10 +100,7 @@ NO_LABEL: Final = -1
 """Code of a row without a label."""
 NO_FRESH: Final = "all of these rows equal labeled rows, which are no fresh draws"
 NAME_LABELED: Final = "name it by --labeled"
-IN_GROUPS: Final = (
-    "rows come in groups, so they are not independent draws; compare one random row of "
-    "each new group by hand"
-)
+IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 
 
 @dataclass(frozen=True)
@@ -119,6 +117,13 @@ class Promises:
     """The labeled rows; their labels are not read."""
     why_unknown: str = ""
     """Why the labeled rows are not known."""
+    group_keys: NDArray[Any] | None = None
+    """Keys of the labeled groups, where rows come in groups; None if unknown."""
+
+    @property
+    def are_in_groups(self) -> bool:
+        """Whether bounds are about a random row of a new group."""
+        return any(each.n_groups for each in self.choice.certificates.values())
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,9 @@ class NewLabels:
     y: NDArray[Any] | None = None
     option: str = "`target`"
     """How the caller names the column of labels: in a shell it is another word."""
+    groups: Any = None
+    """Column with the key of each row's group, or these keys; None of single rows."""
+    groups_option: str = "`groups`"
 
     @property
     def why_none(self) -> str:
@@ -159,19 +167,29 @@ def monitor_table(
     input_format = promises.input_format
     if labels.target is not None and any(map(is_regressor, promises.models.values())):
         input_format = input_format.with_numbers(labels.target)
+    column = labels.groups if isinstance(labels.groups, str) else None
+    others = [name for name in (labels.target, column) if name is not None]
+    if labels.groups is not None and not promises.are_in_groups:
+        raise ValueError(
+            f"{labels.groups_option} is for a search with groups, and these bounds are "
+            f"about independent rows; leave it out if the new rows are such rows."
+        )
     table = open_table(
         input_format,
         source,
-        None if labels.target is None else (labels.target,),
-        option="target",
+        tuple(others) or None,
+        option="target" if column is None else "target` or `groups",
         model=next(iter(promises.models.values())),
         separator=separator,
         encoding=encoding,
     )
-    context = _Context.of(promises, table, labels)
+    context, client = _Context.of(promises, table, labels), resolve_client(client)
+    notes: list[str] = []
+    if labels.groups is not None:
+        drawn, notes = draw_rows_of_groups(promises, table, labels, client)
+        context = replace(context, drawn=drawn)
     tally: _Tally | None = None
     report = on_progress or (lambda done, total: None)
-    client = resolve_client(client)
     for part in results_in_order(context, table.tasks(MonitorJob), client):
         tally = part if tally is None else tally.merge(part)
         report(tally.n_rows, table.n_rows)
@@ -182,7 +200,63 @@ def monitor_table(
             f"`y` must have a label for each new row, got {len(labels.y):,} for "
             f"{tally.n_rows:,} rows; write None for a label that is not known."
         )
-    return _read_report(promises, context, tally, level)
+    if context.drawn is not None and len(context.drawn) != tally.n_rows:
+        raise ValueError(
+            f"{labels.groups_option} must have a key for each new row, got "
+            f"{len(context.drawn):,} for {tally.n_rows:,} rows."
+        )
+    made = _read_report(promises, context, tally, level)
+    return replace(made, notes=(*notes, *made.notes))
+
+
+def draw_rows_of_groups(
+    promises: Promises, table: TextTable | PoolTable, labels: NewLabels, client: Any
+) -> tuple[Bools, list[str]]:
+    """Draw one row with a label of each new group; return a mask of rows, and notes.
+
+    Such rows are independent draws of a random row of a new group. Keys are compared
+    as texts with those of the labeled groups, whose rows are no fresh draws.
+    """
+    keys, has_label = labels.groups, None
+    if labels.y is not None:
+        has_label = ~pd.isna(labels.y)
+    if isinstance(keys, str) or labels.target is not None:
+        parts = list(results_in_order(labels, table.tasks(KeysJob), client))
+        if isinstance(keys, str):
+            keys = np.concatenate([part for part, _ in parts])
+        if labels.target is not None:
+            has_label = np.concatenate([part for _, part in parts])
+    keys = pd.Series(keys, dtype=object)
+    if has_label is None:
+        has_label = np.zeros(len(keys), np.bool_)
+    if len(has_label) != len(keys):
+        raise ValueError(
+            f"{labels.groups_option} must have a key for each new row, got "
+            f"{len(keys):,} for {len(has_label):,} rows."
+        )
+    has_key = keys.notna().to_numpy()
+    texts, known = keys.map(lambda key: str(as_plain(key))), promises.group_keys
+    is_known = np.zeros(len(keys), np.bool_)
+    if known is not None:
+        is_known = (
+            has_key & texts.isin({str(as_plain(key)) for key in known}).to_numpy()
+        )
+    fresh = np.flatnonzero(has_label & has_key & ~is_known)
+    codes, distinct = pd.factorize(texts.to_numpy()[fresh])
+    drawn = np.zeros(len(keys), np.bool_)
+    if len(fresh):
+        drawn[fresh[RowGroups(np.asarray(distinct), codes).draw_rows(SEED)]] = True
+    notes = [f"one row with a label of each of {len(distinct):,} new groups is counted"]
+    if n := int(is_known.sum()):
+        notes.append(f"{n:,} rows of groups that were labeled are not counted")
+    if n := int((~has_key).sum()):
+        notes.append(f"{n:,} rows without a key of their group are not counted")
+    if known is None:
+        notes.append(
+            "the keys of the labeled groups are not known: a new row of such a group "
+            "is no fresh draw, and would be counted as others are"
+        )
+    return drawn, notes
 
 
 def checked_labels(y: Any) -> NDArray[Any]:
@@ -290,6 +364,14 @@ class _Context:
     """Values of text columns in labeled rows."""
     tolerances: tuple[float, ...] = ()
     """Of regressors, how far off each model may be; empty of classifiers."""
+    drawn: Bools | None = None
+    """Of rows in groups, which are counted: one of each group; None of single rows."""
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in words."""
+        one = "" if self.drawn is None else ", one of each new group"
+        return f"rows with a label{one}"
 
     @classmethod
     def of(
@@ -337,6 +419,13 @@ class _Context:
         if (values := self._values_of_labels(X, rows)) is not None:
             y = self._numbers(values) if self.tolerances else self._labels(values)
             has_label = np.isfinite(y) if self.tolerances else y != NO_LABEL
+        if self.drawn is not None:
+            if rows[-1] >= len(self.drawn):
+                raise ValueError(
+                    f"{self.labels.groups_option} must have a key for each row of "
+                    f"{self.model_rows.where}, got {len(self.drawn):,} for more rows."
+                )
+            has_label = has_label & self.drawn[rows]
         parts = has_label, has_label & is_duplicate
         n_unknown = 0 if self.tolerances else int((y[has_label] < 0).sum())
         inside = X if known is None else known
@@ -446,6 +535,27 @@ class MonitorJob:
         return Output(reduce(_Tally.merge, parts))
 
 
+@dataclass(frozen=True)
+class KeysJob:
+    """A part of a table, of which keys and the places of labels are read."""
+
+    start: int
+
+    def run(self, context: NewLabels, inputs: Inputs) -> Output:
+        """Return both arrays; each is empty where it is known without the table."""
+        keys: list[Any] = []
+        has_label: list[Any] = []
+        for block in read_table_part(inputs):
+            frame = block.X.given
+            if isinstance(context.groups, str):
+                keys.extend(list(frame[context.groups]))
+            if context.target is not None:
+                has_label.extend((~pd.isna(frame[context.target])).tolist())
+        found = np.empty(len(keys), object)
+        found[:] = keys
+        return Output((found, np.array(has_label, np.bool_)))
+
+
 def _classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
     """Return all classes that models and loss know, in order."""
     of_models = [getattr(each, "classes_", None) for each in promises.models.values()]
@@ -476,7 +586,8 @@ def _read_report(
             f"labels of {context.model_rows.where} is one of its classes, {shown}."
         )
     notes = []
-    if context.labels.are_there and n_labels < tally.n_rows:
+    is_single = context.drawn is None
+    if context.labels.are_there and n_labels < tally.n_rows and is_single:
         notes.append(f"{tally.n_rows - n_labels:,} new rows have no label")
     if n_unknown:
         notes.append(
@@ -488,17 +599,27 @@ def _read_report(
             "the labeled rows are not known, so new rows that equal one are counted as "
             "others are"
         )
-    tests = [
+    of_rows = [
         _test_rows(promises, tally, level),
         _test_disagreement(promises, tally, level),
-        *(
-            _test_tolerances(promises, context, tally, level)
-            if context.tolerances
-            else _test_errors(promises, context, tally, level)
-        ),
     ]
-    if any(each.n_groups for each in promises.choice.certificates.values()):
-        tests = [replace(each, result=UNTESTED, evidence=IN_GROUPS) for each in tests]
+    of_errors = (
+        _test_tolerances(promises, context, tally, level)
+        if context.tolerances
+        else _test_errors(promises, context, tally, level)
+    )
+    if promises.are_in_groups:
+        # Labels of one row of each group are independent draws; all rows are none.
+        of_rows = [
+            replace(each, result=UNTESTED, evidence=IN_GROUPS) for each in of_rows
+        ]
+        if is_single:
+            option = context.labels.groups_option
+            why = f"{IN_GROUPS}; {option} names the column of their groups"
+            of_errors = [
+                replace(each, result=UNTESTED, evidence=why) for each in of_errors
+            ]
+    tests = [*of_rows, *of_errors]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
     return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
 
@@ -576,7 +697,8 @@ def _test_errors(
         test = PromiseTest(
             f"error of {deploy}",
             UNTESTED,
-            f"{says} {certificate.amount(bound)}, {certificate.model}",
+            f"{says} {certificate.amount(bound)}{certificate.on_rows}, "
+            f"{certificate.model}",
             "",
             bound,
         )
@@ -604,7 +726,7 @@ def _test_errors(
                 at_least=at_least,
                 n_rows=n_labels,
                 evidence=f"seen {certificate.about(seen[place])}, at least {shown}, on "
-                f"{n_labels:,} rows with a label",
+                f"{n_labels:,} {context.counted}",
             )
         )
     return tests
@@ -627,7 +749,8 @@ def _test_tolerances(
         test = PromiseTest(
             f"error of {deploy}",
             UNTESTED,
-            f"{certificate.says} {certificate.amount(bound)}, {certificate.model}",
+            f"{certificate.says} {certificate.amount(bound)}{certificate.on_rows}, "
+            f"{certificate.model}",
             "",
             limit,
         )
@@ -647,7 +770,9 @@ def _test_tolerances(
             continue
         counted, stale = (int(each[place]) for each in tally.counts)
         at_least = float(lower_rate_limits(counted, stale, n_labels, level))
-        seen = f"{counted:,} of {n_labels:,} rows are off by more"
+        seen = f"{counted:,} of {n_labels:,} {context.counted} are off by more"
+        if context.drawn is None:
+            seen = f"{counted:,} of {n_labels:,} rows are off by more"
         tests.append(
             replace(
                 test,
@@ -685,10 +810,12 @@ def open_promises(
     trusted: Sequence[str] = (),
     separator: str | None = None,
     encoding: str | None = None,
+    groups: str | None = None,
 ) -> tuple[Promises, tuple[str, ...]]:
     """Open what a search in a place has promised; return it, and notes.
 
-    `labeled` is the table of its labeled rows; None takes the one that it names.
+    `labeled` is the table of its labeled rows; None takes the one that it names. Its
+    column `groups` has the key of each row's group.
     """
     choice, _ = read_choice(place)
     choice = read_labeled_choice(Place(place, name="place")) or choice
@@ -715,10 +842,11 @@ def open_promises(
         separator = separator or inputs.separator
         encoding = encoding or inputs.encoding
     target = None if inputs is None else inputs.target
-    rows = read_labeled_rows(
-        location, input_format.table_schema, target, separator, encoding
+    rows, keys = read_labeled_rows(
+        location, input_format.table_schema, target, separator, encoding, groups
     )
-    n_labeled, promises = int(cube[names.N_LABELED]), replace(promises, labeled=rows)
+    n_labeled = int(cube[names.N_LABELED])
+    promises = replace(promises, labeled=rows, group_keys=keys)
     if rows.n_rows == n_labeled:
         return promises, ()
     note = (
@@ -734,18 +862,26 @@ def read_labeled_rows(
     target: str | None,
     separator: str | None,
     encoding: str | None,
-) -> LabeledRows:
-    """Read the rows with a label of a table, in the kinds that the models learned."""
-    read = partial(read_table, separator=separator, encoding=encoding)
+    groups: str | None = None,
+) -> tuple[LabeledRows, NDArray[Any] | None]:
+    """Read the rows with a label of a table, in the kinds that the models learned.
+
+    Return the keys of their groups, too; None where no column of a table has them.
+    """
+    read, keys = partial(read_table, separator=separator, encoding=encoding), None
     if schema is None or schema.target is None:
         table = read(location, target=target)
         labels = table.y
     else:
-        table = read(location, like=replace(schema, ids=(schema.target,)))
+        others = (schema.target, *([] if groups is None else [groups]))
+        table = read(location, like=replace(schema, ids=others))
         labels = None if table.ids is None else table.ids[schema.target].to_numpy()
+        if groups is not None and table.ids is not None:
+            keys = table.ids[groups].to_numpy()
     X = table.X
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))
     if labels is not None and labels.ndim == 1:
         X = take_rows(X, np.flatnonzero(~pd.isna(labels)))
-    return seen_rows(X, repr(location))
+        keys = None if keys is None else keys[~pd.isna(labels)]
+    return seen_rows(X, repr(location)), keys

@@ -96,6 +96,8 @@ class Outcome:
     """How the models get their rows."""
     labeled: LabeledRows | None = field(default=None, compare=False)
     """The labeled rows of the plan, with which `monitor` compares new ones."""
+    group_keys: NDArray[Any] | None = field(default=None, compare=False)
+    """Keys of the labeled groups, where rows come in groups."""
 
     @cached_property
     def deployed(self) -> Mapping[str, DeployedModel]:
@@ -367,6 +369,7 @@ class Outcome:
         *,
         target: str | None = None,
         y: Any = None,
+        groups: Any = None,
         level: float = LEVEL,
         client: "Client | None" = None,
         verbose: bool | None = None,
@@ -389,6 +392,10 @@ class Outcome:
             tests of errors; a label that is no class is an error of every model.
         y
             The labels of all rows in order, in the place of `target`.
+        groups
+            Of a search with groups: the column of `source` with the key of each row's
+            group, or the keys of all rows in order. Then one row with a label is drawn
+            of each group that was not labeled, and the errors on these are tested.
         level
             Probability with which each test refutes a promise that holds, in
             [0.001, 0.5].
@@ -430,7 +437,9 @@ class Outcome:
                 "`target` names a column of labels, and `y` holds labels, too; leave "
                 "one of them out."
             )
-        labels = NewLabels(target, None if y is None else checked_labels(y))
+        labels = NewLabels(
+            target, None if y is None else checked_labels(y), groups=groups
+        )
         promises = Promises(
             self.models,
             self.choice,
@@ -438,6 +447,7 @@ class Outcome:
             disagreement_limit(self.results, self.choice),
             self.labeled,
             "the outcome does not know them",
+            self.group_keys,
         )
         with row_progress(check_verbose(verbose), "Testing new rows") as report:
             return monitor_table(

@@ -80,6 +80,7 @@ def execute(
                     open_finished(run, store, cube),
                     input_format=run.input_format,
                     labeled=plan.labeled,
+                    group_keys=None if plan.groups is None else plan.groups.keys,
                 )
             # Hours of fits should not end with models that cannot be written.
             run.not_kept = check_estimators(run.estimators, store.place)
@@ -97,7 +98,12 @@ def execute(
             raise
         if store is not None:
             outcome = keep_outcome(run, outcome, store)
-    return replace(outcome, input_format=run.input_format, labeled=plan.labeled)
+    return replace(
+        outcome,
+        input_format=run.input_format,
+        labeled=plan.labeled,
+        group_keys=None if plan.groups is None else plan.groups.keys,
+    )
 
 
 def check_out(plan: "Plan", out: Any) -> None:
