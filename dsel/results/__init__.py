@@ -17,6 +17,7 @@ it, and each violated assumption is one that does.
 `store` how it is kept, `rows` results for every row of a pool.
 """
 
+from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate, CertifiedReport
@@ -29,6 +30,7 @@ from dsel.results.queries import Queries
 from dsel.results.run_store import open_results, save_results
 
 __all__ = [
+    "BaselineComparison",
     "Caveat",
     "Certificate",
     "CertifiedReport",

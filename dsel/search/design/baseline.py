@@ -102,7 +102,7 @@ def _given_model(
     baseline: Any, X: Any, classes: NDArray[Any], n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""
-    model = fitted_model(baseline, "baseline", others=f", or {LARGEST_CLASS!r}")
+    model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
     codes = predict_baseline(model, X, classes)
     difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)
     return Baseline(codes, difference, f"model {content_hash(codes)}")

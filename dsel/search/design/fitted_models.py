@@ -81,13 +81,15 @@ def fitted_model(
             model = open_model(model)
         except (OSError, ValueError) as error:
             kind = ValueError if isinstance(error, ValueError) else FileNotFoundError
+            way = others and f"; it may also be {others}"
             raise kind(
-                f"`{name}` {show(os.fspath(model))} cannot be opened: {error}"
+                f"`{name}` {show(os.fspath(model))} cannot be opened: "
+                f"{str(error).rstrip('.')}{way}."
             ) from error
     if isinstance(model, type) or not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"`{name}` must be a fitted model with `predict`, or a place that "
-            f"`open_model` opens{others}, got {show(model)}."
+            f"`open_model` opens{others and f', or {others}'}, got {show(model)}."
         )
     if isinstance(model, BaseEstimator):
         if is_regressor(model) and not takes_regressors:
