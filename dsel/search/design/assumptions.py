@@ -203,9 +203,9 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     ranks, scored = stats.rankdata(scores), is_pool[is_scored]
     n_pool, n_labeled = int(scored.sum()), int((~scored).sum())
     shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
-    seen = ranks[scored].sum()
-    as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
-    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
+    rank_sum = ranks[scored].sum()
+    as_good = int((shuffled[:, :n_pool].sum(axis=1) >= rank_sum - 1e-9).sum())
+    auc = (rank_sum - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
     # Of equal ones the first, as `argmax` would have it.
     columns = np.argsort(-forest.feature_importances_, kind="stable")
     p_value = (1 + as_good) / (1 + N_PERMUTATIONS)
@@ -243,7 +243,7 @@ def with_pool_facts(
 def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    found = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
+    texts = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
     trained, n_classes = [], len(labeled.classes)
     if n_classes:
         trained = [
@@ -251,32 +251,32 @@ def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
             for each in scheme.splits or scheme.folds
         ]
     if n_lacking := sum(n < n_classes for n in trained):
-        found.append(
+        texts.append(
             f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
             f"never predict"
         )
-    return make_caveats(Effect.WEAKENS, filter(None, found))
+    return make_caveats(Effect.WEAKENS, filter(None, texts))
 
 
 def caveats_of_sizes(
     scheme: CVScheme, pool: Pool | None, certificate: str, unit: str = "row"
 ) -> list[Caveat]:
     """Return why a bound will be large; what is counted in a fold is rows or groups."""
-    found = []
+    texts = []
     if pool is not None and pool.n_rows < SMALL_POOL:
-        found.append(
+        texts.append(
             f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
             f"of the bound that comes from the pool is large"
         )
     smallest = min(map(len, (each.test_rows for each in scheme.held_out)))
     if certificate and smallest < FEW_ROWS:
-        found.append(
+        texts.append(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
             f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
         )
     if scheme.is_nested and scheme.n_folds == 2:
-        found.append("of 2 folds, each model has seen half of the labels")
-    return make_caveats(Effect.INFO, found)
+        texts.append("of 2 folds, each model has seen half of the labels")
+    return make_caveats(Effect.INFO, texts)
 
 
 def _remark_on_scaling(X: Any) -> str:

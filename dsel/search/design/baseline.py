@@ -161,8 +161,8 @@ def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     neither a class of the labels nor one of its own.
     """
     known = getattr(model, "classes_", None)
-    own = np.ravel(np.asarray([] if known is None else known))
-    check_classes(own, classes)
+    own_classes = np.ravel(np.asarray([] if known is None else known))
+    check_classes(own_classes, classes)
     predictor = Predictor.of_rows(model, "baseline", X)
     try:
         predicted = predictor.predict(X)
@@ -177,8 +177,8 @@ def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     check_classes(predicted, classes, "predicts")
     codes = codes_of(predicted, classes)
     strange = codes < 0
-    if len(own):
-        strange &= codes_of(predicted, own) < 0
+    if len(own_classes):
+        strange &= codes_of(predicted, own_classes) < 0
     if strange.any():
         row = int(np.argmax(strange))
         raise ValueError(

@@ -193,13 +193,13 @@ class EachFold(Comparison):
             (Rows(block.X), predicted),
             (Rows(block.X[stale]), predicted[:, stale]),
         )
-        found = [
-            statistic.count_pair(rows, given[fold], given[-1], counted)
+        counted_pairs = [
+            statistic.count_pair(rows, models[fold], models[-1], counted)
             for statistic, folds in self.folds.items()
-            for rows, given in parts
+            for rows, models in parts
             for fold, counted in enumerate(folds.counts)
         ]
-        counts = np.concatenate([np.ravel(each) for each in found])[np.newaxis]
+        counts = np.concatenate([np.ravel(each) for each in counted_pairs])[np.newaxis]
         if not self.n_queries:
             return counts, DrawnRows()
         one_fold, all_rows = predicted[self.best_fold], predicted[-1]
@@ -221,14 +221,14 @@ class EachFold(Comparison):
 
     def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
         """Return what was counted by statistic, on a pool with so many duplicates."""
-        found, at = {}, 0
+        counts, at = {}, 0
         for statistic in self.folds:
             shape = statistic.pair_shape
             size = 2 * self.n_folds * prod(shape)
             both = bins[at : at + size].reshape(2, self.n_folds, *shape)
-            found[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)
+            counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)
             at += size
-        return found
+        return counts
 
 
 def count_differences(

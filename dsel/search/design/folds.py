@@ -143,8 +143,8 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
         for fold in range(n_folds)
         for other in [(fold + distance) % n_folds]
     ]
-    others = combinations(range(n_folds), 2) if n_folds <= ALL_PAIRS else circle
-    return list(dict.fromkeys([*circle[:n_folds], *others]))
+    pairs = combinations(range(n_folds), 2) if n_folds <= ALL_PAIRS else circle
+    return list(dict.fromkeys([*circle[:n_folds], *pairs]))
 
 
 def scheme_of_folds(
@@ -208,7 +208,7 @@ def scheme_of_pairs(
     fold_of = _draw_folds(n_rows, n_folds, seed, groups)
     folds = fold_splits(fold_of, None if groups is None else groups.draw_rows(seed))
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
-    found: list[Split] = []
+    splits: list[Split] = []
     tests: list[InnerTest] = []
     # A model without two folds serves two searches: each reads the fold that the other
     # one has not seen. So five searches take 10 fits a candidate, not 20.
@@ -216,7 +216,7 @@ def scheme_of_pairs(
     for number, (one, other) in enumerate(pairs):
         rows = rows_of[one], rows_of[other]
         train = np.flatnonzero((fold_of != one) & (fold_of != other))
-        found.append(Split(number, SplitKind.PAIR, (one, other), train, *rows))
+        splits.append(Split(number, SplitKind.PAIR, (one, other), train, *rows))
         tests += [
             InnerTest(other, number, 0, one, len(rows[0])),
             InnerTest(one, number, 1, other, len(rows[1])),
@@ -227,16 +227,16 @@ def scheme_of_pairs(
         parts = [np.flatnonzero(quarter == number) for number in range(4)]
         for number, train in enumerate(parts):
             test, fold = parts[(number + 2) % 4], number % 2
-            found.append(Split(number, SplitKind.QUARTER, (number,), train, test))
+            splits.append(Split(number, SplitKind.QUARTER, (number,), train, test))
             tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return CVScheme(
-        tuple(found),
+        tuple(splits),
         n_folds,
         True,
         last=CVScheme(folds, n_folds, True),
         inner_tests=tuple(tests),
-        first=tuple(range(min(n_first, len(found)))),
+        first=tuple(range(min(n_first, len(splits)))),
     )
 
 

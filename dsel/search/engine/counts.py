@@ -159,10 +159,10 @@ class CountTable:
 
         One that answers on no fold has failed, too: it is not tried on the pool.
         """
-        found = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
+        failed = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
         if not self.scheme.is_nested:
-            found |= self.fitted & self.unpredicting
-        return np.asarray(found)
+            failed |= self.fitted & self.unpredicting
+        return np.asarray(failed)
 
     @property
     def fitted(self) -> NDArray[np.bool_]:
@@ -260,17 +260,17 @@ class CountTable:
             evidence[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
         if scheme.leave_one_out is not None:
             evidence[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
-        for comparison, found, rows in zip(
+        for comparison, differences, rows in zip(
             self.comparisons, self.differences, self.pool_rows, strict=True
         ):
-            counts = np.where(scored[:, np.newaxis], found, names.UNCOUNTED)
+            counts = np.where(scored[:, np.newaxis], differences, names.UNCOUNTED)
             if comparison.variable == names.BEST_FOLD_DISAGREEMENTS:
                 evidence[comparison.variable] = counts[:, 0]
                 continue
             evidence[comparison.variable] = counts
-            given = np.where(scored[:, np.newaxis], rows, 0)
-            evidence[names.POOL_ROWS] = given
-            fraction = given / np.maximum(1, given.sum(axis=1, keepdims=True))
+            pool_rows = np.where(scored[:, np.newaxis], rows, 0)
+            evidence[names.POOL_ROWS] = pool_rows
+            fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
             spent = fraction * self.score_seconds[:, np.newaxis]
             evidence[names.SCORE_SECONDS] = np.where(
                 scored[:, np.newaxis], spent, np.nan

@@ -230,9 +230,9 @@ class Search:
             # A worker may die between the fit and the fetch, and takes the model with
             # it.
             if self.fitting.restore_models([candidate]):
-                found = self.fitting.fetch(candidate, split)
-                if found is not None:
-                    return found
+                models = self.fitting.fetch(candidate, split)
+                if models is not None:
+                    return models
                 self.forget(candidate)
             self.run()
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")

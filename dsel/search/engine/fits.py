@@ -132,10 +132,12 @@ class Fitting:
     ) -> list[FitJob]:
         """Return the job of a group's wanted candidates; none where it has none."""
         members, status = self.members[group], self.table.fit_status
-        mine = members[wanted[members]]
+        numbers = members[wanted[members]]
         # Of models that were lost the counts are known, and stay so.
-        status[mine[status[mine, split] == FitStatus.OPEN], split] = FitStatus.SUBMITTED
-        return [FitJob(group, tuple(mine.tolist()), split)] if len(mine) else []
+        status[numbers[status[numbers, split] == FitStatus.OPEN], split] = (
+            FitStatus.SUBMITTED
+        )
+        return [FitJob(group, tuple(numbers.tolist()), split)] if len(numbers) else []
 
     def _in_order(
         self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64], n_slots: int
@@ -151,8 +153,10 @@ class Fitting:
                 groups[:n_slots], key=lambda group: waiting[self.members[group]].sum()
             )
             for group in groups:
-                mine = open_fits[self.members[group]].any(axis=0)
-                yield from ((group, int(split)) for split in np.flatnonzero(mine))
+                open_splits = open_fits[self.members[group]].any(axis=0)
+                yield from (
+                    (group, int(split)) for split in np.flatnonzero(open_splits)
+                )
             return
         if self.floor is None:
             self.floor = lower.copy()

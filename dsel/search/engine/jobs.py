@@ -580,10 +580,12 @@ def _count_slice(
         for part in parts:
             places = [members.index(number) for number in part.candidates]
             with _naming_rows(block):
-                found = count_differences(
+                differences = count_differences(
                     comparisons, partial(part.predict, block.X), block, part.candidates
                 )
-            for comparison, (more, rows_drawn) in zip(comparisons, found, strict=True):
+            for comparison, (more, rows_drawn) in zip(
+                comparisons, differences, strict=True
+            ):
                 counts[comparison.variable][places] += more
                 drawn = drawn.merge(rows_drawn, comparison.n_queries)
         for comparison in comparisons:
@@ -591,7 +593,7 @@ def _count_slice(
         del block  # else it would be in memory beside the next one
     # Members predict together, so nobody knows what one of them took.
     seconds = round((time.perf_counter() - started) / len(members), 6)
-    told = {name: tuple(each.tolist()) for name, each in rows.items()}
+    rows_by_bin = {name: tuple(each.tolist()) for name, each in rows.items()}
     return CountedJob(
         job,
         tuple(
@@ -600,7 +602,7 @@ def _count_slice(
                 job.stop,
                 seconds,
                 token,
-                told,
+                rows_by_bin,
                 {name: tuple(each[place].tolist()) for name, each in counts.items()},
                 drawn,
             )
@@ -624,8 +626,8 @@ def _join_models(
                 tokens[number][split] = token
     parts = []
     for family, fitted in families.values():
-        there = {number for models in fitted for number in models.candidates}
-        parts.append(family.join(fitted, sorted(there & set(members))))
+        numbers = {number for models in fitted for number in models.candidates}
+        parts.append(family.join(fitted, sorted(numbers & set(members))))
     return parts, tuple(join_tokens(tokens[number]) for number in members)
 
 

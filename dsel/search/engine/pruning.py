@@ -80,8 +80,8 @@ class ExactPruner:
 
     def _best(self, evidence: dict[str, NDArray[Any]]) -> float:
         """Return the smallest estimate of a complete candidate, or infinity."""
-        found = self.criterion.evaluate(evidence, self.settings).estimate
-        return float(np.min(found[~np.isnan(found)], initial=np.inf))
+        estimates = self.criterion.evaluate(evidence, self.settings).estimate
+        return float(np.min(estimates[~np.isnan(estimates)], initial=np.inf))
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return the evidence of a finished run, as the cube shows it."""
@@ -172,22 +172,22 @@ class NestedPruner:
         infinity where a fit failed.
         """
         everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
-        found = np.zeros((by_all + 1, table.n_candidates))
-        complete = np.ones(found.shape, bool)
+        scores = np.zeros((by_all + 1, table.n_candidates))
+        complete = np.ones(scores.shape, bool)
         for search, (score, is_complete) in enumerate(
-            zip(found, complete, strict=True)
+            zip(scores, complete, strict=True)
         ):
             tests = [t for t in everything if search in (by_all, t.search)]
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
-            there = shown[:, splits]
+            is_known = shown[:, splits]
             losses = table.scores[:, splits, sides]
-            score[:] = np.where(there, losses, 0.0).mean(axis=1)
-            status = np.where(there, table.fit_status[:, splits], FitStatus.OPEN)
+            score[:] = np.where(is_known, losses, 0.0).mean(axis=1)
+            status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
             score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
             is_complete[:] = (status == FitStatus.DONE).all(axis=1)
-        return found, complete
+        return scores, complete
 
     def prune(self, table: CountTable) -> Floats:
         """Prune candidates, or begin the second round; return the smallest scores."""
@@ -265,8 +265,8 @@ class NestedPruner:
         scores, complete = self.scores(table, shown)
         # Any function of the labeled rows may choose here.
         complete[-1] = self.finalists(table, shown)
-        found = np.where(complete & self.survivors(table), scores, np.inf)
-        is_empty = np.asarray(np.isinf(found).all(axis=1))
+        eligible = np.where(complete & self.survivors(table), scores, np.inf)
+        is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
             which = f"without fold {is_empty.argmax()}"
             if is_empty[-1]:
@@ -277,7 +277,7 @@ class NestedPruner:
                 f"as {some}"
             )
         # Of ties the first number: no order of tasks, nor of sums, decides.
-        *by_fold, all_rows = np.argmin(tie_ranks(found), axis=1).tolist()
+        *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return Choices(all_rows, tuple(by_fold))
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
@@ -291,8 +291,8 @@ class NestedPruner:
         shown = table.ended
         if self.prune_by == "exact":
             shown = table.in_order
-            found, complete = self.scores(table, shown)
-            best = np.where(complete, found, np.inf).min(axis=1, keepdims=True)
+            scores, complete = self.scores(table, shown)
+            best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
             undecided = np.ones(n, bool)
             for n_splits in range(shown.shape[1] + 1):
                 first = np.arange(shown.shape[1]) < n_splits
@@ -310,13 +310,13 @@ class NestedPruner:
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
         losses, models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
-            there = shown[:, test.split] & (
+            is_done = shown[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
-            errors[there, test.fold] += table.errors[there, test.split, test.side]
-            answers[there, test.fold] += test.n_rows
-            losses[there, test.fold] += table.scores[there, test.split, test.side]
-            models[there, test.fold] += 1
+            errors[is_done, test.fold] += table.errors[is_done, test.split, test.side]
+            answers[is_done, test.fold] += test.n_rows
+            losses[is_done, test.fold] += table.scores[is_done, test.split, test.side]
+            models[is_done, test.fold] += 1
         means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
         return {
             names.FOLD_LOSS_MEAN: means,

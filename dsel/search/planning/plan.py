@@ -294,9 +294,9 @@ class Plan:
         last, split = self.n_candidates - 1, full_split(self.labeled.n_rows)
         number = check_integer(candidate, "candidate", at_least=0, at_most=last)
         if fold is not None:
-            there = self.scheme.held_out
-            last = len(there) - 1
-            split = there[check_integer(fold, "fold", at_least=0, at_most=last)]
+            folds = self.scheme.held_out
+            last = len(folds) - 1
+            split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
         with single_threaded():
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])

@@ -186,13 +186,13 @@ def plan_bound(
     table = (names.CERTIFICATE, names.N_FOLDS)
     rows = ROWS.values()
     terms = np.array([[expected_terms(case, row, k) for k in folds] for row in rows])
-    seen = [[row.share_seen(k) for k in folds] for row in rows]
+    shares_seen = [[row.share_seen(k) for k in folds] for row in rows]
     plan = xr.Dataset(
         {
             names.BOUND: (table, terms.sum(axis=2)),
             names.LABEL_TERM: (table, terms[..., 0]),
             names.DISAGREEMENT_TERM: (table, terms[..., 1]),
-            "seen": (table, seen),
+            "seen": (table, shares_seen),
             "disagreement": (names.N_FOLDS, [case.disagreement(k) for k in folds]),
             "error": case.error,
             names.N_LABELED: case.n_labeled,

@@ -179,9 +179,9 @@ def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolPart
     check_pool_learners(each.estimator for each in inputs.candidates)
     source, fitting = open_pool(pool), None
     counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
-    given, kept = source.columns or (), counted.columns or ()
-    if given != kept:
-        left = [name for name in given if name not in kept]
+    names_given, names_kept = source.columns or (), counted.columns or ()
+    if names_given != names_kept:
+        left = [name for name in names_given if name not in names_kept]
         out = f"; left out: {listed(left, 5)}" if left else ""
         notes = (f"columns of `pool` are found by their names{out}",)
     if inputs.takes_pool:

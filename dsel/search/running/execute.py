@@ -125,7 +125,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
         store.save_rows(outcome.pool_rows)
     # A model that cannot be kept is fitted again when it is asked for.
     reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
-    said = store.save_outcome(
+    record = store.save_outcome(
         {
             "choice": outcome.choice.to_json(),
             "deploy": outcome.choice.deploy,
@@ -133,7 +133,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
             "input_format": vars(run.input_format),
         }
     )
-    final = Choice.from_json(said["choice"])
+    final = Choice.from_json(record["choice"])
     if final.certificates == outcome.choice.certificates:
         return outcome
     # Another run of this plan was first: its certificate is the one that holds.

@@ -113,9 +113,9 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     if last is not None:
         return Remade(models, {k: (cube[k].values, n) for k, n in last.counts.items()})
     counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
-    there = {
+    pairs = {
         name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
         for name in counted
         if name in counts
     }
-    return Remade(models, there)
+    return Remade(models, pairs)

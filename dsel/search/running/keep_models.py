@@ -72,11 +72,11 @@ def keep_models(
 
 def trusted_types(estimators: Iterable[Estimator]) -> list[str]:
     """Return the types that a user trusts by searching with these estimators."""
-    found: set[str] = set()
+    types: set[str] = set()
     for estimator in _one_of_each(estimators):
         with suppress(Exception):  # one that cannot be written has no kept model
-            found |= {*untrusted_types(estimator)}
-    return sorted(found)
+            types |= {*untrusted_types(estimator)}
+    return sorted(types)
 
 
 def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:

@@ -88,13 +88,13 @@ class LastStep:
     @property
     def counts(self) -> dict[str, NDArray[Any]]:
         """What was counted, by the names of the cube's variables."""
-        found: dict[str, NDArray[Any]] = {
+        counts: dict[str, NDArray[Any]] = {
             s.on_folds: each.counts for s, each in self.evidence.folds.items()
         }
         for statistic, each in self.evidence.pool.items():
-            found[statistic.on_pool] = each.counts
-            found[statistic.on_duplicates] = each.duplicates
-        return found
+            counts[statistic.on_pool] = each.counts
+            counts[statistic.on_duplicates] = each.duplicates
+        return counts
 
 
 def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
@@ -189,10 +189,10 @@ def certify_model(
 
 def inner_estimate(cube: xr.Dataset, candidate: int) -> float:
     """Return the mean over folds of what inner searches ranked a candidate by."""
-    shown = read_evidence(cube)
-    rates = shown.get(names.FOLD_LOSS_MEAN)
+    counts = read_evidence(cube)
+    rates = counts.get(names.FOLD_LOSS_MEAN)
     if rates is None:
-        return cv_error(shown, candidate)
+        return cv_error(counts, candidate)
     return float(rates[candidate].mean())
 
 

@@ -75,11 +75,11 @@ def search_nested(run: Run) -> Outcome:
         before = search.progress()
         if not check.done():
             report_last_step(run, before, Phase(CHECKING))
-        facts, shown = check.result(), pruner.evidence(search.table)
+        facts, evidence = check.result(), pruner.evidence(search.table)
         # Before the last step is paid for.
-        run.check_failures(shown, search.table.unpredicting)
+        run.check_failures(evidence, search.table.unpredicting)
         return certify_choices(
-            run, executor, pruner, search.table, shown, facts, before
+            run, executor, pruner, search.table, evidence, facts, before
         )
 
 
@@ -161,8 +161,8 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         for deploy, c in choice.certificates.items()
     }
     # What 0.2 finished has no counts of duplicates.
-    there = {name: n for name, n in last.counts.items() if name in cube}
-    counts = {name: (cube[name].values, n) for name, n in there.items()}
+    known = {name: n for name, n in last.counts.items() if name in cube}
+    counts = {name: (cube[name].values, n) for name, n in known.items()}
     if choice.queries is not None:
         counts["queries"] = np.array(choice.queries.rows), np.sort(last.drawn.rows)
     return Remade(models, counts)

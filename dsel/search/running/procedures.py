@@ -30,11 +30,11 @@ class Procedure(BaseEstimator):
 
         It gets the groups of its rows where it has a parameter of this name.
         """
-        given = {}
+        options = {}
         with suppress(ValueError):  # of what has no signature
             if "groups" in inspect.signature(self.procedure).parameters:
-                given = {"groups": groups}
-        model = self.procedure(X, y, **given)
+                options = {"groups": groups}
+        model = self.procedure(X, y, **options)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"the function passed as `model` must return a fitted {self.kind}, got "

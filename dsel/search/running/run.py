@@ -222,10 +222,10 @@ class Run:
     def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
         """Return what no task counts."""
         plan = self.plan
-        given = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
+        fixed = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
         if plan.groups is not None:
-            given[names.N_GROUPS] = np.array(plan.groups.n_groups)
-        return given | {
+            fixed[names.N_GROUPS] = np.array(plan.groups.n_groups)
+        return fixed | {
             names.N_LABELED: np.array(plan.labeled.n_rows),
             names.N_UNLABELED: np.array(0 if plan.pool is None else plan.pool.n_rows),
             names.N_CLASSES: np.array(len(plan.classes)),

@@ -132,8 +132,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     if planned is not None and not planned.is_nested and criterion == planned.ranks_by:
         method = planned  # what ranks there reads the bound that the plan declared
     name = criterion if method is None else method.name
-    reported, own = terms_of(cube, name, delta=delta)
-    rule, terms = reported, own
+    reported, own_terms = terms_of(cube, name, delta=delta)
+    rule, terms = reported, own_terms
     if method is not None and method.ranks_by != name:  # known to be there
         rule, terms = terms_of(cube, method.ranks_by, delta=delta)
     counts = evidence(cube)
@@ -143,22 +143,22 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     fold = 0 if reported.holds_out_one_fold else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported, declared)])
-    bound = float(own.estimate[number])
-    found = certificate_of(
+    bound = float(own_terms.estimate[number])
+    certificate = certificate_of(
         cube,
         bound,
         declared,
         reported.name,
         deploy,
-        label_term=float(own.label_term[number]),
-        disagreement_term=float(own.disagreement_term[number]),
+        label_term=float(own_terms.label_term[number]),
+        disagreement_term=float(own_terms.disagreement_term[number]),
         fold=fold,
         caveats=collect_caveats(
             make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)
         ),
         **_loss_fields(cube, rule, cv_error(counts, number), bound),
     )
-    chosen = DeployedModel(deploy, number, all_params(cube)[number], found)
+    chosen = DeployedModel(deploy, number, all_params(cube)[number], certificate)
     return Choice(
         rule.name,
         float(terms.estimate[number]),
@@ -268,8 +268,8 @@ def voiding_caveats(cube: xr.Dataset) -> list[Caveat]:
 
 def caveats_of(cube: xr.Dataset, others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
     """Return what a reader of any choice from a cube should know, with `others`."""
-    found = collect_caveats(run_caveats(cube), others, caveats_of_counts(cube))
-    return tuple(each for each in found if each.effect is not Effect.VOIDS)
+    caveats = collect_caveats(run_caveats(cube), others, caveats_of_counts(cube))
+    return tuple(each for each in caveats if each.effect is not Effect.VOIDS)
 
 
 def declared_loss(cube: xr.Dataset) -> Certificate | None:
