@@ -11,7 +11,7 @@ wrong they are at least.
 # %%
 # Ask for 60 labels
 # -----------------
-# The digits 3 and 8. Each step asks for the rows of which the model is least sure.
+# The digits 3 and 8. Each step asks for the rows of which the model is least certain.
 
 import numpy as np
 from matplotlib import pyplot as plt

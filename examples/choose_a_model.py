@@ -49,7 +49,7 @@ print(outcome.choice)
 # %%
 # The search was made once without each fold, so that each fold tests the model that was
 # chosen without it. Two models are certified at once: that of the best fold, which is
-# handed over, and that of all labels; ``deploy="all_rows"`` hands over the latter. What
+# deployed, and that of all labels; ``deploy="all_rows"`` deploys the latter. What
 # the second number rests on:
 
 print(outcome.certificates["all_rows"].reading())
@@ -67,7 +67,7 @@ outcome.results.dsel.table()
 outcome.results.dsel.plot()
 
 # %%
-# Both bounds, and what holding out a fifth of the labels would have given:
+# Both bounds, and what a 20% hold-out set would have given on average:
 
 outcome.results.dsel.plot.certificates()
 

@@ -48,8 +48,8 @@ for name, outcome in found.items():
         )
 
 # %%
-# The two numbers of the nested search hold at once. A fifth that is held out of the
-# search would test a model of four fifths of the labels.
+# The two numbers of the nested search hold at once. A 20% hold-out set would test a
+# model trained on 80% of the labels.
 
 found["nested"].results.dsel.plot.certificates()
 

@@ -3,7 +3,7 @@ Keep all models, one answers each row
 =====================================
 
 Cross-validation trains each candidate many times and keeps one. Here each candidate is
-trained once, all are kept, and a small held-out part tells how unusual an answer is.
+trained once, all are kept, and a small hold-out set shows how unusual an answer is.
 """
 
 # %%
@@ -27,31 +27,31 @@ model.fit(problem.X, problem.y)
 print(f"{len(model.params_)} models, all kept")
 
 # %%
-# What the held-out rows say of each model, over the grid: its errors, and how sure it
-# is of these rows. Neither chooses anything.
+# What the held-out rows say of each model, over the grid: its errors, and how confident
+# it is on these rows. Neither chooses anything.
 
 print(model.results_.estimate.sel(criterion="validation_error").to_pandas())
 
 # %%
-# For every row one model is chosen: the smaller its critical epsilon, the surer the
-# answer.
+# For every row one model is chosen: the smaller its critical epsilon, the more
+# confident the answer.
 
 wrong = model.predict(problem.pool) != problem.pool_labels
-sure = model.critical_epsilon(problem.pool) == 0
+is_confident = model.critical_epsilon(problem.pool) == 0
 print(
     f"error {wrong.mean():.3f}, "
-    f"of the {sure.mean():.0%} surest {wrong[sure].mean():.3f}"
+    f"of the most confident {is_confident.mean():.0%} {wrong[is_confident].mean():.3f}"
 )
 print("rows answered by each model:", np.bincount(model.chosen_model(problem.pool)))
 
 # %%
-# The error among the surest answers, by how many of them are kept:
+# The error among the most confident answers, by how many of them are kept:
 
 order = np.argsort(model.critical_epsilon(problem.pool), kind="stable")
 kept = np.arange(1, len(order) + 1)
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.plot(kept / len(order), np.cumsum(wrong[order]) / kept)
-ax.set_xlabel("share of the rows, the surest first")
+ax.set_xlabel("share of the rows, the most confident first")
 ax.set_ylabel("error among them")
 
 # %%

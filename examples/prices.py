@@ -4,7 +4,7 @@ Prices, and how far off they are
 
 A model predicts the price of a house. How far off can it be? A search of regressors
 certifies a tolerance: a number of euros that 90% of the predictions keep. Here it
-stands beside the truth, a hold-out set and a split-conformal interval.
+stands next to the truth, a hold-out set and a split-conformal interval.
 """
 
 # %%
@@ -54,11 +54,11 @@ low, high = search.predict_interval(new).T
 print(f"{np.mean((low <= truth) & (truth <= high)):.1%} of new prices lie within")
 
 # %%
-# Beside a hold-out set and split conformal
-# -----------------------------------------
+# Compared to a hold-out set and split conformal
+# ----------------------------------------------
 # Both hold out 120 prices. Split conformal takes a quantile of their residuals: on
-# average over such sets 90% of new prices lie within, which is less than to be sure of
-# 90% for this one. MAPIE computes the same quantile.
+# average over such sets 90% of new prices lie within, which is less than
+# 90% for this one with 95% confidence. MAPIE computes the same quantile.
 
 found = {"dsel, 80% of the labels": [], "hold-out set": [], "split conformal": []}
 for seed in range(10):

@@ -3,8 +3,8 @@ A pool from somewhere else
 ==========================
 
 A bound assumes that labeled rows and pool rows are draws from one population (A1). No
-computation can prove that. But a run looks whether a classifier can tell labeled rows
-from pool rows, and says so.
+computation can prove that. But a run looks whether a classifier can distinguish labeled
+rows from pool rows, and says so.
 """
 
 # %%

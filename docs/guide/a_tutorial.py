@@ -83,7 +83,7 @@ print(outcome.choice)
 # 5. Read the certificates
 # ------------------------
 # Two models are certified at once: that of the best fold, which has the smaller bound
-# and is handed over, and that of all labels (``deploy="all_rows"`` hands over it).
+# and is deployed, and that of all labels (``deploy="all_rows"`` deploys that one).
 # The text says where a number comes from, and what you declare and dsel cannot check.
 
 print(outcome.certificates["all_rows"].reading())

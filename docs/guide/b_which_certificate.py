@@ -4,7 +4,7 @@ Which certificate?
 
 A certificate is a rule that turns counts into a bound. They differ in which model the
 bound is about, in whether they need a pool, and in how small they are. The default is
-``nested``; whoever takes another one does so before the results are seen (A5).
+``nested``; if you take another one, do so before you see the results (A5).
 """
 
 # %%

@@ -70,8 +70,8 @@ outcome = search(pool=np.concatenate([pool, X])).run()
 print(outcome.certificates["all_rows"].reading().splitlines()[1])
 
 # %%
-# Broken: the pool comes from elsewhere. A classifier that tells labeled rows from pool
-# rows shows it. See :doc:`/gallery/shifted_pool`.
+# Broken: the pool comes from elsewhere. A classifier that distinguishes
+# labeled rows from pool rows shows it. See :doc:`/gallery/shifted_pool`.
 
 print(search(pool=pool + 1.0).run().choice)
 

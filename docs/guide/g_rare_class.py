@@ -2,9 +2,9 @@
 Find the rare class
 ===================
 
-Where one row in twenty is a fraud, "the error is at most 5%" says nothing: whoever
-never says "fraud" keeps that promise. What matters is how many frauds are missed, how
-many alarms are false, or what both cost. A search can rank by that, choose the
+Where one row in twenty is a fraud, "the error is at most 5%" says nothing: a model
+that never says "fraud" keeps that promise. What matters is how many frauds are missed,
+how many alarms are false, or what both cost. A search can rank by that, choose the
 threshold by it, and certify it.
 """
 
@@ -67,8 +67,8 @@ plots.plot_surface(outcome.results)
 # How many are found, how many alarms are true
 # --------------------------------------------
 # Each number has its limit, and all of them hold at once, together with the cost above.
-# Those of the model of all labels stand beside them: it is likely better, and what can
-# be said of it goes through the pool.
+# Those of the model trained on all labels follow: it is likely better, and its limits
+# come from the pool, too.
 
 print(outcome.certified_report())
 print(outcome.certified_report("all_rows"))

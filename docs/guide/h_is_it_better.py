@@ -37,8 +37,8 @@ print(question)
 
 # %%
 # The rows to be labeled have all columns of the pool, also those that no model uses,
-# and their row numbers. They do not say what the models predict: whoever labels them
-# must not know.
+# and their row numbers. They do not say what the models predict: the person who
+# labels them must not know.
 
 rows = question.query_rows()
 rows.iloc[:4, :6]
@@ -72,7 +72,7 @@ print(60 * question.n_differ / question.n_unlabeled)
 
 # %%
 # When one model was trained on rows that are still in the pool, pass them as
-# ``X_seen``: rows that equal one of them are never handed out, and the limits allow for
+# ``X_seen``: rows that equal one of them are never queried, and the limits allow for
 # them. The theory is in :doc:`/theory/queries`.
 
 # %%
@@ -80,7 +80,7 @@ print(60 * question.n_differ / question.n_unlabeled)
 # ----------------------------
 # A search certifies two models: that of the best fold, trained on 80% of the labels,
 # and that of all labels, which is likely better and has a larger bound, since it may be
-# the wrong one wherever the two differ. Labels of such rows tell. How many are asked
+# the wrong one wherever the two differ. Labels of such rows decide. How many are asked
 # for is decided before the run; other bounds pay a little for it.
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 A *piece* is one repetition on one data set; it is kept as one JSON file as soon as it
 was measured, and a run goes on from the files that are there. A *row* is a number or
-finding of a paper beside ours; the scripts yield them, and `judged` is the one rule by
+finding of a paper next to ours; the scripts yield them, and `judged` is the one rule by
 which all are compared.
 """
 
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     standard_error: Any = math.nan
     """Of ours, over repetitions; NaN where ours is the smallest number of them all."""
     printed: float | None = None
-    """As printed; None for a finding in words, NaN where only ours is told."""
+    """As printed; None for a finding in words, NaN where only ours is shown."""
     spread: float | None = None
     """Standard error of the difference: ours, the paper's and its rounding. None for
     whole numbers, which are equal or not."""
@@ -127,7 +127,7 @@ def run(
         check_files([experiment.files[name] for name in sets], folder=folder)
     known = json.loads(json.dumps({"experiment": experiment.name, **asdict(settings)}))
     rows = []
-    # All sets are loaded first, so that what cannot be loaded is told before any work.
+    # All sets are loaded first, so that what cannot be loaded fails before any work.
     for name, table in [(name, experiment.load(name, folder)) for name in sets]:
         head = {"settings": known, "data": joblib.hash(table)}
 
@@ -212,7 +212,7 @@ def counts_of(
     return plan.run(out=out).results
 
 
-# Numbers of a paper beside ours, and whether they agree.
+# Numbers of a paper next to ours, and whether they agree.
 
 MOST_ERRORS = 3.0
 """Standard errors within which two numbers agree, were there one line and very many
@@ -501,7 +501,7 @@ def command_of(*experiments: Experiment) -> click.Command:
     @click.option("--scheduler", help="Dask scheduler whose workers run the searches.")
     @click.option("--jobs", default=-1, help="Processes; by default one a core.")
     @click.option("--json", "json_wanted", is_flag=True, help="Print JSON, no tables.")
-    @click.option("--quiet", is_flag=True, help="Tell nothing of progress.")
+    @click.option("--quiet", is_flag=True, help="Show no progress.")
     @click.argument("name", default=first.name, type=click.Choice(list(by_name)))
     def command(
         name: str, data: Any, out: Any, sets: str | None, repetitions: int | None,

@@ -341,7 +341,7 @@ def printed_lines(names: list[str]) -> xr.DataArray:
 
 
 def mean_over_sets(table: xr.Dataset, label: str) -> xr.Dataset:
-    """Return a line of means of Table 3, beside the printed one."""
+    """Return a line of means of Table 3, next to the printed one."""
     squares = (table[["error", "spread"]] ** 2).sum("data_set", skipna=False)
     return (np.sqrt(squares) / table.sizes["data_set"]).assign(
         ours=table.ours.mean("data_set"),
@@ -362,7 +362,7 @@ def rows_of_table_3(line: xr.Dataset, where: str, why: str) -> Iterator[Row]:
 
 
 def compare(results: xr.Dataset) -> Iterator[Row]:
-    """Put Tables 1 to 3 and what the text says of them beside ours."""
+    """Put Tables 1 to 3 and what the text says of them next to ours."""
     names = list(map(str, results.data_set.values))
     for name in names:
         sizes = results["size"].sel(data_set=name)[0]

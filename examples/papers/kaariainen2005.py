@@ -14,7 +14,7 @@ delta go to 0 slowly. Here rows are uniform on a square, the likelier class is t
 wave, and is the true one with probability 0.9 everywhere; candidates are nearest
 neighbors whose number grows; the pool grows as the labeled rows do, and delta is
 n ** -1/2. TRI and ADJ (Schuurmans and Southey, Machine Learning 48, 2002), which choose
-by distances on the pool without a bound, are run beside it.
+by distances on the pool without a bound, are run next to it.
 """
 
 import math
@@ -454,7 +454,7 @@ CONSISTENCY = common.Experiment(
     errors=("Theorem 2 needs a delta that goes to 0 slowly, which is not said.",),
     departures=(
         "The paper has no experiment on its theorem: data, candidates and sizes are "
-        "ours, and so are TRI and ADJ beside the bound.",
+        "ours, and so are TRI and ADJ next to the bound.",
     ),
 )
 

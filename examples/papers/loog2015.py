@@ -272,14 +272,14 @@ def _measure(model: Lda, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return float(scores[np.arange(len(y)), y].mean()), error
 
 
-# Tables 3 to 5 beside the printed ones.
+# Tables 3 to 5 next to the printed ones.
 
 TABLES = {
     "Table 3": LOG_LIKELIHOODS, "Table 4": MISCLASSIFIED, "Table 5": CONSTRAINED,
 }  # fmt: skip
 MEASURES = {"Table 3": "log_likelihood", "Table 4": "error"}
 BESIDE = {"semi": "supervised-semi", "oracle": "semi-oracle"}
-"""Pair of the permutation test that is told beside a mean of Tables 3 and 4."""
+"""Pair of the permutation test that is shown next to a mean of Tables 3 and 4."""
 NO_DIFFERENCE = (
     ("spectf", "error", "test", "supervised-semi"),
     ("optical", "log_likelihood", "test", "semi-oracle"),
@@ -374,7 +374,7 @@ def permutation_tests(
 
 
 def compare(results: xr.Dataset) -> Iterator[Row]:
-    """Put Tables 3 to 5, and what the text says of them, beside the printed ones."""
+    """Put Tables 3 to 5, and what the text says of them, next to the printed ones."""
     n = results.sizes[REPETITION]
     sets = {str(name): results.sel(data_set=name) for name in results.data_set.values}
     p_values = permutation_tests(results)
@@ -442,7 +442,7 @@ CLAIMS = (
 )
 """Of each set: the first method has the larger number; the other way round on the sets
 that the text names as exceptions, the last. Where the number is made of likelihoods
-that rounding sets, or of data that are not the paper's, it is told, not compared."""
+that rounding sets, or of data that are not the paper's, it is shown, not compared."""
 VERY_BAD = ("optical", "shuttle")
 """Section 6.4: sets on which the constrained fit errs very often."""
 LEAST_GAIN = 0.9

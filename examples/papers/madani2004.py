@@ -99,7 +99,7 @@ DEPARTURES = (
     "How rows were drawn where criteria choose with random rows is not given; here "
     "once for each set, as there is one active run.",
     "What a wild underestimate is, is not said; here one below half of the error.",
-    "What significantly larger is, d/2 beside sigma^2, is not said; here twice.",
+    "What significantly larger is, d/2 next to sigma^2, is not said; here twice.",
     "Section 2 has no experiment; here both halves of a halving of random rows are two "
     "independent models, and the labels of the test rows say what they err.",
     "Document sets are smaller: atheism has 2,424 of 3,000 documents, baseball and "
@@ -452,7 +452,7 @@ def compare_estimates(results: xr.Dataset) -> Iterator[Row]:
 
 
 def compare_choices(results: xr.Dataset) -> Iterator[Row]:
-    """Put the record of the criteria, and who leads, beside section 3.2."""
+    """Put the record of the criteria, and who leads, next to section 3.2."""
     every, source = chosen_errors(results), "section 3.2"
     partly = results.sizes["data_set"] < len(PROBLEMS)
     why = "the paper's is of all eight sets" if partly else ""

@@ -7,7 +7,7 @@ The slides print no numbers. What must show: estimates follow the true error plu
 noise's variance, and their minimisers are nearly as good as the best candidate.
 
 No estimate says how far off predictions can be. At the largest size a certified search
-does, and its tolerance stands beside the true one, which is known for made-up data.
+does, and its tolerance stands next to the true one, which is known for made-up data.
 """
 
 from collections.abc import Iterator
