@@ -230,14 +230,15 @@ def short_types(*arguments: Any) -> tuple[str | None, ...]:
     return texts
 
 
-def copy_report(app: Any, error: Exception | None) -> None:
-    """Put the page about the run of `guide/i_session.py` next to the one that links it.
+REPORT = Path(__file__).parent / "guides" / "report_of_a_run.html"
+"""The page about the run of `guide/i_session.py`, which that script leaves there."""
+os.environ["DSEL_SITE_REPORT"] = str(REPORT)
 
-    Raises FileNotFoundError where that script has not left it.
-    """
+
+def copy_report(app: Any, error: Exception | None) -> None:
+    """Put the report next to the page that links it; raise where it is not there."""
     if error is None and app.builder.format == "html":
-        name = "guides/report_of_a_run.html"
-        shutil.copyfile(Path(app.srcdir) / name, Path(app.outdir) / name)
+        shutil.copy(REPORT, Path(app.outdir) / "guides")
 
 
 def setup(app: Any) -> None:
