@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import xarray as xr
 
+from dsel.checks import did_you_mean
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -148,7 +150,8 @@ class ResultsPlots:
 
         if name not in FIGURES:
             raise AttributeError(
-                f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}."
+                f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}"
+                f"{did_you_mean(name, FIGURES)}"
             )
         return partial(FIGURES[name], self._results)
 

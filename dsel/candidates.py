@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 
 from dsel.arrays import Estimator
-from dsel.checks import show
+from dsel.checks import did_you_mean, show
 from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
@@ -206,10 +206,11 @@ def _with_params(
             owner, last = _owner(estimator, name, params)
             has = owner.get_params(deep=True)
             if last not in has:
-                near = ", ".join(sorted(each for each in has if "__" not in each))
+                own = sorted(each for each in has if "__" not in each)
                 raise ValueError(
                     f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; "
-                    f"it has {near or 'no parameters'}."
+                    f"it has {', '.join(own) or 'no parameters'}"
+                    f"{did_you_mean(last, own)}"
                 ) from error
         raise ValueError(
             f"`param_grid` sets {shorten(str(params), 60)}, which "

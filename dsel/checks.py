@@ -8,7 +8,8 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Number, Real
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-Init = TypeVar("Init", bound=Callable[..., None])
+Function = TypeVar("Function", bound=Callable[..., Any])
 MOST_SHOWN: Final = 100
 """Characters of a value that a message shows."""
 MOST_AXES: Final = 16
@@ -215,28 +216,57 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         ) from None
 
 
-def explain_unknown(reasons: Mapping[str, str]) -> Callable[[Init], Init]:
-    """Return a decorator of an estimator's `__init__` that explains unknown names.
+def did_you_mean(value: object, choices: Iterable[object]) -> str:
+    """Return the end of a message about a name that is none of `choices`.
 
-    `reasons` say what takes the place of names that other estimators have.
-    scikit-learn reads the parameters off the signature, which stays as it was: it may
-    hold no ``**``.
+    It suggests the nearest of them, or is a full stop where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("pools", ["X", "y", "pool"]), did_you_mean("Pool", ["pool"])
+    ("; did you mean 'pool'?", "; did you mean 'pool'?")
+    >>> did_you_mean("abc", ["pool"])
+    '.'
+    """
+    known = {str(each): each for each in choices}
+    near = get_close_matches(str(value), known, 1)
+    if not near:
+        by_case = {text.casefold(): text for text in known}
+        near = get_close_matches(str(value).casefold(), by_case, 1)
+        near = [by_case[text] for text in near]
+    return f"; did you mean {known[near[0]]!r}?" if near else "."
+
+
+def explain_unknown(
+    reasons: Mapping[str, str] | None = None,
+) -> Callable[[Function], Function]:
+    """Return a decorator of a function that explains unknown keyword arguments.
+
+    `reasons` say what takes the place of names that other libraries have; else the
+    nearest name is suggested. The signature stays as it was: completion and
+    scikit-learn, which takes no ``**``, read it.
     """
 
-    def decorate(init: Init) -> Init:
-        known = [*inspect.signature(init).parameters][1:]  # without `self`
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function).parameters
+        known = [name for name in signature if name != "self"]
+        is_init = function.__name__ == "__init__"
 
-        @functools.wraps(init)
-        def explained(self: Any, *args: Any, **params: Any) -> None:
+        @functools.wraps(function)
+        def explained(*args: Any, **params: Any) -> Any:
             for name in params:
-                if name not in known:
-                    why = reasons.get(name, f"it has {', '.join(sorted(known))}")
-                    raise TypeError(
-                        f"{type(self).__name__} has no parameter {name!r}: {why}."
-                    )
-            init(self, *args, **params)
+                if name in signature:
+                    continue
+                owner = f"`{function.__name__}` has no argument `{name}`"
+                if is_init:
+                    owner = f"{type(args[0]).__name__} has no parameter {name!r}"
+                why = f"it has {', '.join(sorted(known))}{did_you_mean(name, known)}"
+                if reasons is not None and name in reasons:
+                    why = f"{reasons[name]}."
+                raise TypeError(f"{owner}: {why}")
+            return function(*args, **params)
 
-        return cast(Init, explained)
+        return cast(Function, explained)
 
     return decorate
 
@@ -285,7 +315,8 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
         shown = listed([repr(choice) for choice in choices], MOST_LISTED)
-        raise ValueError(f"`{name}` must be one of {shown}, got {show(value)}.")
+        end = did_you_mean(value, choices) if isinstance(value, str) else "."
+        raise ValueError(f"`{name}` must be one of {shown}, got {show(value)}{end}")
     return str(value)
 
 

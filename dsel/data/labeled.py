@@ -49,7 +49,9 @@ NO_CLASSES: Final = (
 )
 """Types of labels that scikit-learn treats as measurements, or refuses."""
 MOST_SINGLE: Final = 50
-"""Number of classes up to which fewer than two rows per class are accepted."""
+"""Number of classes up to which fewer rows per class than 2, or 3 of numbers, do."""
+MOST_WHOLE: Final = 20
+"""Largest number of distinct integers that count as classes by default."""
 EMPTY: Final = ("", "<NA>")
 MISSING: Final = ("nan", "NaN", "None", "NaT")
 """Texts that `astype(str)` makes from missing labels."""
@@ -124,7 +126,9 @@ def labeled_rows(
             )
         return LabeledRows(copy_rows(features), labels, np.empty(0), names)
     classes, codes = code_labels(labels)
-    if len(classes) > max(MOST_SINGLE, len(labels) // 2):
+    # Numbers are measurements more often than texts are.
+    fewest = 3 if labels.dtype.kind in "iuf" else 2
+    if len(classes) > max(MOST_SINGLE, len(labels) // fewest):
         raise ValueError(
             f"`y` must hold classes, got {len(classes):,} different labels in "
             f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; search "
@@ -153,6 +157,19 @@ def remark_on_order(X: Any, y: Any, name: str = "y") -> str:
         f"`X` and `{name}` have the same index in another order: the first {what} is "
         f"taken for the first row and so on, as scikit-learn does; "
         f"{name}.loc[X.index] sorts them"
+    )
+
+
+def remark_on_targets(labeled: LabeledRows, estimator: str) -> str:
+    """Return a remark where the numbers of a regression may be classes, or ""."""
+    if len(labeled.classes) or (labeled.y != np.rint(labeled.y)).any():
+        return ""
+    n_values = len(np.unique(labeled.y))
+    if n_values > MOST_WHOLE:
+        return ""
+    return (
+        f"`y` has {n_values} different whole numbers, and {estimator} predicts "
+        f"numbers: if they are classes, pass a classifier"
     )
 
 

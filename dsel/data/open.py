@@ -21,7 +21,7 @@ from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.arrays import fill_masked
-from dsel.checks import as_array, check_options, is_single, show
+from dsel.checks import as_array, check_options, explain_unknown, is_single, show
 from dsel.data.frames import (
     NUMERIC,
     FrameSchema,
@@ -50,6 +50,7 @@ from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
 _LOOK = 1000  # rows by which the kind of a column of Python objects is decided
 
 
+@explain_unknown()
 def open_pool(
     source: Any,
     *,

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dsel.checks import show
 from dsel.data.kinds import ColumnScan, Kind, convert
+from dsel.data.labeled import MOST_WHOLE
 
-MOST_WHOLE: Final = 20
-"""Largest number of distinct integers that count as classes by default."""
 CLASSIFICATION: Final = "classification"
 REGRESSION: Final = "regression"
 TASKS: Final = (CLASSIFICATION, REGRESSION)

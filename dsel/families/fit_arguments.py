@@ -1,15 +1,16 @@
 """Arguments of `fit` in addition to rows and labels: fit parameters and the pool."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Estimator, Integers, fill_masked
-from dsel.checks import show
+from dsel.checks import did_you_mean, show
 
 
 def cut_to_rows(
@@ -57,6 +58,24 @@ def check_fit_params(
                 f"{weights[row]}; give such a row the weight 0, or leave it out."
             )
     return params
+
+
+def check_fit_names(
+    fit_params: Iterable[str], fit: Callable[..., Any], estimator: Any
+) -> None:
+    """Raise TypeError where a fit parameter is a misspelled argument of `fit`.
+
+    Names that the `fit` of the estimator has, or may have, are its own.
+    """
+    own = inspect.signature(fit).parameters
+    theirs = {} if estimator is None else inspect.signature(estimator.fit).parameters
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in theirs.values())
+    for name in fit_params:
+        if "__" in name or name in theirs:
+            continue
+        end = did_you_mean(name, (n for n in own if n not in ("X", "y", "fit_params")))
+        if end != "." and not (takes_any and not isinstance(estimator, Pipeline)):
+            raise TypeError(f"`fit` has no argument `{name}`{end}")
 
 
 def takes_pool(estimator: Any) -> bool:

@@ -3,7 +3,9 @@
 from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator
 
@@ -37,6 +39,28 @@ def is_classifier(estimator: Estimator) -> bool:
     (False, True)
     """
     return _is_kind(estimator, "classifier", ClassifierMixin)
+
+
+def is_fitted(estimator: Estimator) -> bool:
+    """Return whether an estimator was fitted, and another fit would change it.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import Ridge
+    >>> fitted = Ridge().fit([[0], [1]], [0, 1])
+    >>> is_fitted(Ridge()), is_fitted(fitted), is_fitted(FrozenEstimator(fitted))
+    (False, True, False)
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return False
+    try:
+        if not get_tags(estimator).requires_fit:
+            return False
+        check_is_fitted(estimator)
+    except Exception:  # classes of other libraries may have errors of their own
+        return False
+    return True
 
 
 def search_name(estimator: Estimator) -> str:

@@ -7,7 +7,6 @@ delta. What a statistic counts is counted for each value in the same pass.
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import pairwise
 from math import nan, prod
 from numbers import Integral, Real
@@ -23,7 +22,7 @@ from dsel.arrays import Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 from dsel.bounds.tolerance import minimum_rows
-from dsel.checks import listed, show
+from dsel.checks import did_you_mean, listed, show
 from dsel.data.equal_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.losses.base import (
@@ -492,13 +491,12 @@ def _place(
             f"`report_by` {report_by!r} is the column of the labels; report=True has "
             f"recall and precision of each class."
         )
-    near = get_close_matches(str(report_by), columns, 1)
+    end = did_you_mean(report_by, columns)
     if is_number and 0 <= report_by < n_columns:
-        near = [columns[int(report_by)]]
+        end = f"; did you mean {columns[int(report_by)]!r}?"
     raise ValueError(
         f"`report_by` must name one of the {n_columns} columns of `X` "
-        f"({listed(list(columns), 5)}), got {show(report_by)}; write "
-        f"{near[0] if near else columns[0]!r}."
+        f"({listed(list(columns), 5)}), got {show(report_by)}{end}"
     )
 
 

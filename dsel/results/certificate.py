@@ -111,7 +111,9 @@ class Assumption:
         return str(replace(self, reason="")) if self.is_violated else str(self)
 
     def __str__(self) -> str:
-        because = f" ({self.reason})" if self.reason else ""
+        because = ""
+        if self.reason:
+            because = f". {self.reason[0].upper()}{self.reason[1:]}"
         return f"{self.name}, {self.state}: {self.statement}{because}"
 
 
@@ -305,6 +307,12 @@ class Certificate(Told):
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"
+        if self.n_unlabeled and self.equal_rows == self.n_unlabeled:
+            return (
+                f"all {self.n_unlabeled:,} pool rows equal labeled rows, so they do "
+                f"not show how often models differ on new rows; pass other rows as the "
+                f"pool"
+            )
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
             of_labels, of_pool = self._parts()
             why = (

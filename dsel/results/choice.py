@@ -38,6 +38,8 @@ from dsel.rounded_texts import about_percent
 
 Params = Mapping[str, Any]
 """Values of parameters by name; they may be anything."""
+MOST_CHOICES: Final = 5
+"""How many choices of a procedure a caveat lists."""
 BY_MODEL: Final[Mapping[str, str]] = {
     "certificates": "certificate",
     "candidates": "candidate",
@@ -371,14 +373,20 @@ class Choice(Told):
         lines += self._comparisons()
         lines += [each.headline(known) for each in self._ordered_baselines()]
         main = self.baseline
+        whys = [each.why_nothing for each in self._ordered_certificates()]
         compared = [] if main is None else main.details()
         return [
             *(("", line) for line in lines),
             *compared,
-            *(("Because", why) for why in [self.certificate.why_nothing] if why),
+            *(("Because", why) for why in dict.fromkeys(whys) if why),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]
+
+    def _ordered_certificates(self) -> list[Certificate]:
+        """Return the certificates of all models, that of the deployed one first."""
+        others = (c for name, c in self.certificates.items() if name != self.deploy)
+        return [self.certificate, *others]
 
     def _ordered_baselines(self) -> list[BaselineComparison]:
         """Return comparisons with the baseline, that of the deployed model first."""
@@ -445,8 +453,16 @@ class Choice(Told):
         counts = Counter(params_text(params) for params in self.fold_params)
         if len(counts) == 1:
             return []
-        texts = (f"{params} ({n}x)" for params, n in counts.most_common())
-        text = f"without a fold {self.procedure} chose {'; '.join(texts)}"
+        n = len(self.fold_params)
+        shown = "; ".join(
+            f"{params} ({n_times} of {n} times)"
+            for params, n_times in counts.most_common(MOST_CHOICES)
+        )
+        more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
+        text = (
+            f"the choice is not stable: without one of the folds {self.procedure} "
+            f"chose {shown}{more}"
+        )
         return [Caveat(Effect.INFO, text)]
 
 

@@ -43,9 +43,11 @@ class PrefitCertificate(Certificate):
 
     Examples
     --------
-    >>> print(PrefitCertificate(0.0417, 0.05, "holdout", "as_given", n_labeled=1000,
-    ...     estimate=0.031).headline())
-    Error at most 4.2% (95% confidence), model as given, 1,000 rows it has not seen
+    >>> made = PrefitCertificate(
+    ...     0.0417, 0.05, "holdout", "as_given", n_labeled=1000, estimate=0.031)
+    >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
+    Error at most 4.2% (95% confidence), model as given, 1,000 rows that it has
+    not seen, as you declare (A3)
     """
 
     report: CertifiedReport | None = None
@@ -95,6 +97,16 @@ class PrefitCertificate(Certificate):
         )
 
     @property
+    def certificate(self) -> Self:
+        """The certificate itself, as an `Outcome` has it."""
+        return self
+
+    @property
+    def certificates(self) -> Mapping[str, Self]:
+        """The certificate by its deployment, as an `Outcome` has them."""
+        return {self.deploy: self}
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What makes the number doubtful, though it breaks no assumption for sure."""
         return remarks_of(self.caveats)
@@ -107,8 +119,8 @@ class PrefitCertificate(Certificate):
     @property
     def model(self) -> str:
         """The model that it is about, in words."""
-        unit = "group" if self.n_groups else "row"
-        return f"model as given, {count_of(self.n_labeled, unit)} it has not seen"
+        unit = count_of(self.n_labeled, "group" if self.n_groups else "row")
+        return f"model as given, {unit} that it has not seen, as you declare (A3)"
 
     def headline(self) -> str:
         """Return the one line that says how wrong the model can be, rounded up."""

@@ -18,6 +18,7 @@ from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
+from dsel.families.fit_arguments import check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.families.routing import RoutedFit
 from dsel.results.by_value import ReportByValue
@@ -258,6 +259,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             raise TypeError(
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
+        check_fit_names(fit_params, self.fit, self.estimator)
         X, keys = take_groups(X, groups)
         self._groups_column = None if keys is groups else groups
         validate_data(self, X, y, skip_check_array=True)

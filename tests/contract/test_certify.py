@@ -1,5 +1,6 @@
 """One verb for whatever selects a model, and for a model that is fitted already."""
 
+import inspect
 import json
 
 import numpy as np
@@ -51,9 +52,8 @@ def test_certify__names_what_the_search_has_chosen():
     assert len(chosen) == 3
     assert set(chosen) <= set(GRID["max_depth"])
     # That each fold's run may choose its own is told where they do.
-    assert ("without a fold GridSearchCV chose" in str(outcome)) == (
-        len(set(chosen)) > 1
-    )
+    said = "the choice is not stable: without one of the folds GridSearchCV chose"
+    assert (said in str(outcome)) == (len(set(chosen)) > 1)
 
 
 def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
@@ -74,6 +74,41 @@ def test_certify__what_was_chosen_is_kept_with_the_results(tmp_path):
     assert Choice.from_json(first.choice.to_json()) == first.choice
 
 
+def test_certify__says_that_a_fitted_model_is_fitted_anew(tmp_path):
+    def certified(model):
+        return dsel.certify(model, X, Y, cv=3, random_state=0, out=tmp_path)
+
+    outcome = certified(SVC().fit(X, Y))
+    [note] = [line for line in str(outcome).splitlines() if line.startswith("Note")]
+    assert "SVC was fitted already" in note
+    assert "cv='prefit'" in note
+    assert certified(SVC().fit(X, Y)).choice == outcome.choice
+    for model in (SVC(), lambda X, y: SVC().fit(X, y)):
+        outcome = dsel.certify(model, X, Y, cv=3, random_state=0)
+        assert "fitted already" not in str(outcome)
+
+
+def test_certify__shows_all_options_and_explains_unknown_ones():
+    shown = inspect.signature(dsel.certify).parameters
+    assert shown["delta"].default == 0.05
+    assert shown["out"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
+    with pytest.raises(TypeError, match=r"no argument `pools`.*did you mean 'pool'\?"):
+        dsel.certify(SVC(), X, Y, pools=POOL)
+
+
+def test_certify__says_why_a_pool_of_the_labeled_rows_gives_no_bound():
+    text = str(dsel.certify(SVC(), X, Y, X, cv=3, random_state=0))
+    assert "No bound below 100%, model trained on all labels" in text
+    assert "Because  all 200 pool rows equal labeled rows" in text
+
+
+def test_certify_prefit__has_the_names_of_an_outcome():
+    made = prefit()
+    assert made.certificate is made
+    assert dict(made.certificates) == {"as_given": made}
+
+
 def test_certify_prefit__is_the_exact_binomial_limit():
     certificate = prefit(delta=0.1)
     n_errors, n_rows = int((FITTED.predict(NEW_X) != NEW_Y).sum()), len(NEW_Y)
@@ -86,7 +121,8 @@ def test_certify_prefit__is_the_exact_binomial_limit():
 def test_certify_prefit__says_what_it_is_about():
     lines = str(prefit()).splitlines()
     assert lines[0].endswith(
-        "% (95% confidence), model as given, 797 rows it has not seen"
+        "% (95% confidence), model as given, 797 rows that it has not seen, as you "
+        "declare (A3)"
     )
     assert lines[1].startswith("Error on these rows: ")
     assert [line.split()[1] for line in lines[2:]] == ["A1,", "A3,", "A5,", "A7,"]

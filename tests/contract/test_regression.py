@@ -316,7 +316,7 @@ def test_certify_prefit__bounds_a_fitted_regressor():
     assert made.bound == tolerance_limit(residuals, level=0.1, delta=0.05)
     assert re.fullmatch(
         r"90% of predictions are off by at most [\d.]+ \(95% confidence\), model as "
-        r"given, 200 rows it has not seen", made.headline()
+        r"given, 200 rows that it has not seen, as you declare \(A3\)", made.headline()
     )  # fmt: skip
     few = dsel.certify(model, X[200:220], Y[200:220], cv="prefit")
     assert "No finite bound" in few.headline()

@@ -398,8 +398,8 @@ def many(n):
 LISTS = X.assign(site=pd.Series([[1]] * 600, dtype=object))
 LABEL = pd.Series(Y, name="label")
 REFUSED = [
-    ({"report_by": "sight"}, ValueError, "`report_by` 'sight' 5 columns write 'site'"),
-    ({"report_by": 3}, ValueError, "`report_by` 3 write 'site'"),
+    ({"report_by": "sight"}, ValueError, "`report_by` 'sight' 5 columns mean 'site'?"),
+    ({"report_by": 3}, ValueError, "`report_by` 3 mean 'site'?"),
     ({"report_by": True}, TypeError, "`report_by` name True"),
     ({"report_by": ["site", "sex"]}, TypeError, "`report_by` one column several"),
     ({"report_by": "label", "y": LABEL}, ValueError, "'label' labels report=True"),

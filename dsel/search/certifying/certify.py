@@ -6,14 +6,16 @@ for. It is a nested search of a single candidate. A model that is fitted already
 tested on rows that it has not seen.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from numpy.typing import ArrayLike
 
-from dsel.checks import show
+from dsel.checks import explain_unknown, show
 from dsel.errors import warn
+from dsel.families.kinds import is_fitted
 from dsel.results.prefit import PrefitCertificate
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
@@ -25,29 +27,6 @@ if TYPE_CHECKING:
 
 
 PREFIT: Final = "prefit"
-OPTIONS: Final = (
-    "delta",
-    "max_pool_rows",
-    "random_state",
-    "fit_params",
-    "loss",
-    "report",
-    "report_by",
-    "n_queries",
-    "groups",
-    "baseline",
-)
-RUNNING: Final = (
-    "out",
-    "storage_options",
-    "on_failure",
-    "on_progress",
-    "verbose",
-    "n_jobs",
-)
-OF_PREFIT: Final = ("delta", "loss", "report", "report_by", "groups", "baseline")
-OF_PREFIT_GROUPS: Final = ("random_state",)
-"""Draws the row of each group, and nothing where there are none."""
 
 
 @overload
@@ -58,9 +37,13 @@ def certify(
     pool: None = None,
     *,
     cv: Literal["prefit"],
-    deploy: None = None,
-    client: None = None,
-    **options: Any,
+    delta: float = 0.05,
+    loss: Any = "error",
+    report: Any = False,
+    report_by: str | int | None = None,
+    groups: Any = None,
+    baseline: Any = None,
+    random_state: Any = None,
 ) -> PrefitCertificate: ...
 @overload
 def certify(
@@ -71,9 +54,25 @@ def certify(
     *,
     cv: int = 5,
     deploy: str | None = None,
+    delta: float = 0.05,
+    loss: Any = "error",
+    report: Any = False,
+    report_by: str | int | None = None,
+    groups: Any = None,
+    baseline: Any = None,
+    n_queries: int = 0,
+    max_pool_rows: int | None = None,
+    random_state: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
     client: "Client | None" = None,
-    **options: Any,
+    out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    on_failure: str = "record",
+    on_progress: Callable[[Any], None] | None = None,
+    verbose: bool | int | None = None,
+    n_jobs: int | None = None,
 ) -> Outcome: ...
+@explain_unknown()
 def certify(
     model: Any,
     X: Any,
@@ -82,8 +81,23 @@ def certify(
     *,
     cv: int | str = 5,
     deploy: str | None = None,
+    delta: float = 0.05,
+    loss: Any = "error",
+    report: Any = False,
+    report_by: str | int | None = None,
+    groups: Any = None,
+    baseline: Any = None,
+    n_queries: int = 0,
+    max_pool_rows: int | None = None,
+    random_state: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
     client: "Client | None" = None,
-    **options: Any,
+    out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    on_failure: str = "record",
+    on_progress: Callable[[Any], None] | None = None,
+    verbose: bool | int | None = None,
+    n_jobs: int | None = None,
 ) -> Outcome | PrefitCertificate:
     """Say how wrong the model of any search, pipeline or function can be.
 
@@ -110,31 +124,40 @@ def certify(
     deploy
         Which model is deployed: ``"one_fold"``, the default, that of the best fold, or
         ``"all_rows"``, which needs a pool. Both are certified at once.
+    delta, loss, report, report_by
+        As `plan_search` takes them.
+    groups
+        The group of each row, as `plan_search` takes it. The inner splitter of a
+        model, or a function with a parameter ``groups``, gets those of its rows. With
+        ``cv="prefit"`` one row of each group is drawn by `random_state`.
+    baseline
+        A fitted model to compare with, as `plan_search` takes it.
+    n_queries, max_pool_rows
+        As `plan_search` takes them; not with ``cv="prefit"``.
+    random_state
+        None, an integer or a numpy generator, the seed of the folds. With
+        ``cv="prefit"`` it draws the row of each group, and None is 0.
+    fit_params
+        Keyword arguments of the `fit` of an estimator, as `plan_search` takes them.
     client
         A `distributed.Client`; None means the current one, else local threads. Each fit
         is one task.
-    **options
-        ``delta``, ``max_pool_rows``, ``random_state``, ``fit_params`` (of an
-        estimator), ``loss``, ``report``, ``report_by``, ``groups``, ``baseline`` and
-        ``n_queries`` as `plan_search` takes them; ``out``, ``storage_options``,
-        ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as `Plan.run` does. The
-        inner splitter of a model, or a function with a parameter ``groups``, gets the
-        groups of its rows. With ``cv="prefit"`` ``delta``, ``loss``, ``report``,
-        ``report_by``, ``baseline`` (another fitted model) and ``groups`` only, of which
-        one row each is drawn by ``random_state``, 0 by default.
+    out, storage_options, on_failure, on_progress, verbose, n_jobs
+        As `Plan.run` takes them; not with ``cv="prefit"``.
 
     Returns
     -------
     Outcome or PrefitCertificate
         ``choice``, ``certificates`` and ``models`` by deployment; ``model`` is the one
-        that is deployed. With ``cv="prefit"`` the certificate of the model as it is;
-        its methods ``certified_report()`` and ``report_by_value()`` return reports.
+        that is deployed. With ``cv="prefit"`` the certificate of the model as it is,
+        which is its own ``certificate``; its methods ``certified_report()`` and
+        ``report_by_value()`` return reports.
 
     Raises
     ------
     TypeError
-        Where `model` is neither an estimator nor a function, or an option is none of
-        these.
+        Where `model` is neither an estimator nor a function, or an option has no
+        effect with ``cv="prefit"``.
     ValueError
         Where `deploy` is ``"all_rows"`` without a pool.
     AllFitsFailedError
@@ -175,27 +198,49 @@ def certify(
     A model that is fitted already, on rows that it has not seen:
 
     >>> fitted = SVC().fit(X[::2], y[::2])
-    >>> print(certify(fitted, X[1::2], y[1::2], cv="prefit").headline())
-    Error at most 13.6% (95% confidence), model as given, 75 rows it has not seen
+    >>> made = certify(fitted, X[1::2], y[1::2], cv="prefit")
+    >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
+    Error at most 13.6% (95% confidence), model as given, 75 rows that it has
+    not seen, as you declare (A3)
     """
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
-        given = {"pool": pool, "deploy": deploy, "client": client}
-        named = {name for name, value in given.items() if value is not None}
-        known = {*OF_PREFIT}
-        if options.get("groups") is not None:
-            known |= {*OF_PREFIT_GROUPS}
-        if unknown := sorted((named | {*options}) - known):
+        named = {
+            "pool": pool is not None,
+            "deploy": deploy is not None,
+            "n_queries": n_queries != 0,
+            "max_pool_rows": max_pool_rows is not None,
+            "fit_params": fit_params is not None,
+            "client": client is not None,
+            "out": out is not None,
+            "storage_options": storage_options is not None,
+            "on_failure": on_failure != "record",
+            "on_progress": on_progress is not None,
+            "verbose": verbose is not None,
+            "n_jobs": n_jobs is not None,
+            "random_state": random_state is not None and groups is None,
+        }
+        if unknown := sorted(name for name, is_given in named.items() if is_given):
             raise TypeError(
                 f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
                 f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "
                 f"the model anew without each fold."
             )
-        return certify_prefit(model, X, y, **options)
+        return certify_prefit(
+            model,
+            X,
+            y,
+            delta=delta,
+            loss=loss,
+            report=report,
+            report_by=report_by,
+            groups=groups,
+            baseline=baseline,
+            random_state=0 if random_state is None else random_state,
+        )
     if isinstance(cv, str):
         raise ValueError(
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
-            f"is for "
-            f"a model that is fitted already and rows that it has not seen."
+            f"is for a model that is fitted already and rows that it has not seen."
         )
     is_estimator = callable(getattr(model, "fit", None))
     if isinstance(model, type) or not (is_estimator or callable(model)):
@@ -203,37 +248,56 @@ def certify(
             f"`model` must be a classifier or a regressor with `fit`, or a function of "
             f"features and labels that returns a fitted one, got {show(model)}."
         )
-    if unknown := sorted(set(options) - {*OPTIONS, *RUNNING}):
+    if fit_params and not is_estimator:
         raise TypeError(
-            f"`certify` has no option `{unknown[0]}`: `model` selects by itself, and "
-            f"in addition to `cv`, `deploy` and `client` there are "
-            f"{', '.join((*OPTIONS, *RUNNING))}."
+            f"`fit_params` {sorted(fit_params)} cannot be passed to a function, which "
+            f"gets features and labels only; pass an estimator, or put them into "
+            f"columns of `X`."
         )
-    if options.get("fit_params") and not is_estimator:
-        raise TypeError(
-            f"`fit_params` {sorted(options['fit_params'])} cannot be passed to a "
-            f"function, which gets features and labels only; pass an estimator, or put "
-            f"them into columns of `X`."
-        )
-    candidate = model
-    if not is_estimator:
-        candidate = as_estimator(model, y, options.get("loss"))
-    running = {name: options.pop(name) for name in RUNNING if name in options}
     plan = plan_search(
         None,
-        [candidate],
+        [model if is_estimator else as_estimator(model, y, loss)],
         X,
         y,
         pool,
         certificate="nested",
         deploy=deploy,
         cv=cv,
-        **options,
+        delta=delta,
+        loss=loss,
+        report=report,
+        report_by=report_by,
+        groups=groups,
+        baseline=baseline,
+        n_queries=n_queries,
+        max_pool_rows=max_pool_rows,
+        random_state=random_state,
+        fit_params=fit_params,
     )
-    outcome = plan.run(client, **running)
+    if is_estimator and is_fitted(model):
+        notes = (*plan.notes_of_choice, _refitted(model))
+        plan = replace(plan, notes_of_choice=notes)
+    outcome = plan.run(
+        client,
+        out=out,
+        storage_options=storage_options,
+        on_failure=on_failure,
+        on_progress=on_progress,
+        verbose=verbose,
+        n_jobs=n_jobs,
+    )
     if is_estimator:
         return outcome
     return replace(outcome, make_models=partial(_return_models, outcome))
+
+
+def _refitted(model: Any) -> str:
+    """Return a note about a model that was fitted already, and is fitted anew."""
+    return (
+        f"{type(model).__name__} was fitted already, and the bounds are not about that "
+        f"model: it was fitted anew without each fold; cv='prefit' certifies the model "
+        f"as it is, on rows that it has not seen"
+    )
 
 
 def certify_selection(

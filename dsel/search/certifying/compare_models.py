@@ -9,7 +9,13 @@ from sklearn.base import BaseEstimator
 
 from dsel.arrays import Integers, RandomState
 from dsel.candidates import takes_nan
-from dsel.checks import as_array, check_delta, check_integer, show
+from dsel.checks import (
+    as_array,
+    check_delta,
+    check_integer,
+    explain_unknown,
+    show,
+)
 from dsel.data.equal_rows import duplicate_finder
 from dsel.data.frames import concatenate_rows
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
@@ -63,6 +69,7 @@ class _Tally:
         )
 
 
+@explain_unknown()
 def compare_models(
     old: Any,
     new: Any,

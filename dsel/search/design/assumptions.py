@@ -13,7 +13,8 @@ no code looks for it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from dsel.checks import listed, show
 from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
@@ -46,6 +48,14 @@ ALARM: Final = 0.001
 """The p-value below which rows are said to differ: one false alarm in 1000 searches."""
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold that a remark is worth."""
+MOST_NAMED: Final = 5
+"""Classes that a remark names."""
+RARE_ROWS: Final = 5
+"""A class of so few rows may be a slip of the pen ..."""
+LARGE_TIMES: Final = 20
+"""... of a class that has so many times its rows."""
+MOST_RARE: Final = 20
+"""Rare classes that are compared with large ones; of more there is a reason."""
 SMALL_POOL: Final = 1_000
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
@@ -227,13 +237,15 @@ def with_pool_facts(
     else:
         finding += (
             f"; a classifier {'tells' if shifted else 'does not tell'} labeled rows "
-            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}, the alarm "
-            f"is at {ALARM:g})"
+            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}; A1 is "
+            f"refuted at p = {ALARM:g})"
         )
         if shifted and facts.telling_column is not None:
             finding += f" by column {facts.telling_column} more than by others"
+    if not shifted:
+        finding = f"a test does not refute it: {finding}"
     return tuple(
-        Assumption("A1", VIOLATED if shifted else each.state, finding)
+        replace(each, state=VIOLATED if shifted else each.state, reason=finding)
         if each.name == "A1" and (shifted or not each.is_violated)
         else each
         for each in assumptions
@@ -244,18 +256,81 @@ def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
     """Return what makes a number doubtful, though it breaks no assumption for sure."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     texts = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
-    trained, n_classes = [], len(labeled.classes)
-    if n_classes:
-        trained = [
-            len(np.unique(labeled.y[each.train_rows]))
-            for each in scheme.splits or scheme.folds
-        ]
-    if n_lacking := sum(n < n_classes for n in trained):
-        texts.append(
-            f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
-            f"never predict"
-        )
+    if len(labeled.classes):
+        texts += [_lacking(labeled, scheme), *_misspelled(labeled)]
     return make_caveats(Effect.WEAKENS, filter(None, texts))
+
+
+def _lacking(labeled: LabeledRows, scheme: CVScheme) -> str:
+    """Return a remark where models are trained without any row of a class."""
+    everything = np.arange(len(labeled.classes))
+    lacking = [
+        np.setdiff1d(everything, labeled.y[each.train_rows])
+        for each in scheme.splits or scheme.folds
+    ]
+    n_lacking = sum(len(each) > 0 for each in lacking)
+    if not n_lacking:
+        return ""
+    classes = [
+        f"{show(labeled.classes[code].item())} ({_rows_text(labeled, code)})"
+        for code in np.unique(np.concatenate(lacking))
+    ]
+    return (
+        f"{n_lacking} of {len(lacking)} trainings lack a class, which their models "
+        f"never predict: {listed(classes, MOST_NAMED)}"
+    )
+
+
+def _misspelled(labeled: LabeledRows) -> list[str]:
+    """Return remarks on very rare classes that a large one is one letter away from."""
+    rows = np.bincount(labeled.y, minlength=len(labeled.classes))
+    names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]
+    rare = [code for code, n in enumerate(rows) if n <= RARE_ROWS and names[code]]
+    texts = []
+    for code in rare[:MOST_RARE]:
+        large = [
+            n
+            for n in np.flatnonzero(rows >= LARGE_TIMES * rows[code]).tolist()
+            if names[n]
+        ]
+        near = [n for n in large if is_one_letter_off(names[code], names[n])]
+        if near:
+            other = max(near, key=lambda n: rows[n])
+            texts.append(
+                f"class {show(names[code])} ({_rows_text(labeled, code)}) differs by "
+                f"one letter from {show(names[other])} ({_rows_text(labeled, other)}): "
+                f"rename it if it is a slip"
+            )
+    return texts[:MOST_NAMED]
+
+
+def is_one_letter_off(one: str, other: str) -> bool:
+    """Return whether two texts differ by one letter that is added or replaced.
+
+    Examples
+    --------
+    >>> is_one_letter_off("noo", "no"), is_one_letter_off("cat", "bat")
+    (True, True)
+    >>> is_one_letter_off("Q1", "Q2"), is_one_letter_off("no", "yes")
+    (False, False)
+    """
+    if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 2:
+        return False
+    edits = [
+        each
+        for each in SequenceMatcher(None, one, other).get_opcodes()
+        if each[0] != "equal"
+    ]
+    if len(edits) != 1:
+        return False
+    _, start, stop, other_start, other_stop = edits[0]
+    changed = one[start:stop], other[other_start:other_stop]
+    return max(map(len, changed)) == 1 and "".join(changed).isalpha()
+
+
+def _rows_text(labeled: LabeledRows, code: int) -> str:
+    n = int((labeled.y == code).sum())
+    return f"{n:,} row{'s' * (n != 1)}"
 
 
 def caveats_of_sizes(

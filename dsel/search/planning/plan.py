@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_shares
 from dsel.cards import Fact, as_card
-from dsel.checks import check_integer
+from dsel.checks import check_integer, explain_unknown
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
@@ -84,6 +84,8 @@ class Plan:
     """Pool rows on which both deployed models differ that are to be labeled."""
     source: Pool | None = None
     """The pool with all columns, from which queried rows are read; None without."""
+    notes_of_choice: tuple[str, ...] = ()
+    """What is good to know of what is chosen, and is said with it."""
     groups: RowGroups | None = None
     """Groups of the labeled rows, of which a bound counts one row each; None where
     rows are independent, or there is no bound."""
@@ -186,6 +188,7 @@ class Plan:
         warn_of_old_name("spans", "slices")
         return self.slices
 
+    @explain_unknown()
     def run(
         self,
         client: "Client | None" = None,

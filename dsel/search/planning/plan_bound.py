@@ -26,6 +26,7 @@ from dsel.checks import (
     check_delta,
     check_integer,
     check_probability,
+    explain_unknown,
     show,
 )
 from dsel.losses.base import Shares
@@ -49,6 +50,7 @@ standard deviation that grows like the square root of it; kernel machines had .5
 on nine data sets, measured before 0.2."""
 
 
+@explain_unknown()
 def plan_bound(
     n_labeled: int,
     n_unlabeled: int,

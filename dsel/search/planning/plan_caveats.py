@@ -75,7 +75,9 @@ def plan_caveats(
             ],
         ),
         caveats_of_rows(labeled, scheme),
-        make_caveats(Effect.INFO, [*inputs.notes, *parts.notes]),
+        make_caveats(
+            Effect.INFO, [*inputs.notes, *inputs.notes_of_choice, *parts.notes]
+        ),
         make_caveats(Effect.INFO, _of_prior(prior)),
         caveats_of_sizes(
             scheme,

@@ -26,6 +26,7 @@ from dsel.data.labeled import (
     labeled_rows,
     matching_pool,
     remark_on_order,
+    remark_on_targets,
 )
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -74,6 +75,8 @@ class SearchInputs:
     """What the order of the rows makes doubtful: sorted rows are no random draws."""
     notes: tuple[str, ...]
     """What is good to know of the candidates."""
+    notes_of_choice: tuple[str, ...]
+    """What is good to know of whatever is chosen."""
 
     @property
     def is_regression(self) -> bool:
@@ -140,6 +143,7 @@ def read_inputs(
     candidate_groups, notes = group_candidates(
         candidates, labeled, seed, params, of_rows
     )
+    kind = type(candidates[0].estimator).__name__
     order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
     inputs = SearchInputs(
         seed=seed,
@@ -155,6 +159,7 @@ def read_inputs(
         column=column,
         order_remarks=tuple(filter(None, order)),
         notes=tuple(notes),
+        notes_of_choice=tuple(filter(None, [remark_on_targets(labeled, kind)])),
     )
     if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
         return replace(inputs, labeled=replace(labeled, X=numbers(labeled.X)))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from dsel.arrays import RandomState
 from dsel.candidates import Grid
+from dsel.checks import explain_unknown
 from dsel.data.row_random import seed_from
 from dsel.search.design.baseline import add_baseline
 from dsel.search.engine.jobs import JobContext
@@ -27,6 +28,7 @@ from dsel.search.planning.plan_options import (
 )
 
 
+@explain_unknown()
 def plan_search(
     estimator: Any,
     param_grid: Grid,
@@ -252,6 +254,7 @@ def plan_search(
         identity={},
         prior=prior_shares,
         n_queries=options.n_queries,
+        notes_of_choice=inputs.notes_of_choice,
         # With all columns: a person who labels rows may need what no model reads.
         source=parts.source if options.n_queries else None,
         groups=design.groups,

@@ -151,7 +151,10 @@ def choose_models(
         deploy,
         # One that is a hold-out set already is compared with none.
         np.nan if plan.scheme.is_holdout else read.expected_holdout,
-        caveats_of(cube, make_caveats(Effect.INFO, fitted.messages)),
+        caveats_of(
+            cube,
+            make_caveats(Effect.INFO, [*plan.notes_of_choice, *fitted.messages]),
+        ),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **largest_class(cube),
     )
