@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dsel.search.certifying.certify import certify, certify_selection
     from dsel.search.certifying.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
+    from dsel.search.outcomes.open_outcome import open_outcome
     from dsel.search.planning.plan_bound import plan_bound
     from dsel.search.planning.plan_search import plan_search
     from dsel.search.running.select import select
@@ -47,6 +48,7 @@ _HOMES = {
     "certify_selection": "dsel.search.certifying.certify",
     "compare_models": "dsel.search.certifying.compare_models",
     "covalidate": "dsel.co_validation.covalidate",
+    "open_outcome": "dsel.search.outcomes.open_outcome",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.run_store",
     "plan_bound": "dsel.search.planning.plan_bound",
@@ -63,6 +65,7 @@ __all__ = [
     "certify_selection",
     "compare_models",
     "covalidate",
+    "open_outcome",
     "open_pool",
     "open_results",
     "plan_bound",

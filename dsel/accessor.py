@@ -117,7 +117,9 @@ class ResultsAccessor:
     def plot(self) -> "ResultsPlots":
         """Figures of the cube; called, it draws the surface. Needs the extra ``plots``.
 
-        ``plot()``, ``plot.certificates()``, ``plot.terms()``, ``plot.timing()``.
+        ``plot()``, ``plot.certificates()`` and ``plot.folds()`` draw any search,
+        ``plot.terms()`` and ``plot.timing()`` one by ``cv_bound`` or ``best_fold``. The
+        seconds of a nested search are in its `pair_results`; see `Outcome.plot`.
         """
         return ResultsPlots(self._results)
 
@@ -129,8 +131,16 @@ class ResultsPlots:
     `dsel.plots` that has its name, such as `dsel.plots.plot_surface`.
     """
 
-    def __init__(self, results: xr.Dataset) -> None:
+    def __init__(
+        self, results: xr.Dataset, pair_results: xr.Dataset | None = None
+    ) -> None:
         self._results = results
+        # What inner searches counted; None where only the cube is known.
+        self._pair_results = pair_results
+
+    def with_pairs(self, pair_results: xr.Dataset | None) -> "ResultsPlots":
+        """Return the figures of a search that has counts of inner searches, too."""
+        return ResultsPlots(self._results, pair_results)
 
     def __call__(self, *args: Any, **options: Any) -> "Axes":
         """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
@@ -153,7 +163,10 @@ class ResultsPlots:
                 f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}"
                 f"{did_you_mean(name, FIGURES)}"
             )
-        return partial(FIGURES[name], self._results)
+        is_of_pairs = name == "timing" and self._pair_results is not None
+        return partial(
+            FIGURES[name], self._pair_results if is_of_pairs else self._results
+        )
 
     def __dir__(self) -> list[str]:
         from dsel.plots import FIGURES

@@ -284,8 +284,10 @@ def plot_terms(
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
     if not best:
         raise ValueError(
-            f"`criterion` {rule.name!r} has no two terms to show for every candidate; "
-            f"`plot_certificates` draws those of a nested search."
+            f"`criterion` {rule.name!r} has no two terms to show for every candidate, "
+            f"as a search by 'cv_bound' or 'best_fold' with a pool has; of this one "
+            f"write plot.certificates() for its bounds, or plot.folds() for the errors "
+            f"of candidates."
         )
     counts = evidence(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
@@ -319,7 +321,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         raise ValueError(
             "`results` have no seconds to draw; those of a nested search are in the "
             "`pair_results` of its outcome (`pair_results_` of an estimator): write "
-            "outcome.pair_results.dsel.plot.timing()."
+            "outcome.plot.timing(), or outcome.pair_results.dsel.plot.timing()."
         )
     seconds = np.array([float(results[name].sum()) for name in there])
     total = seconds.sum()

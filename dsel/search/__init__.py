@@ -42,6 +42,7 @@ voids a number, weakens it, or is good to know.
 from dsel.results.rows import read_rows
 from dsel.search.certifying.certify import certify, certify_selection
 from dsel.search.facade import SemiSupervisedSearchCV
+from dsel.search.outcomes.open_outcome import open_outcome
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_pool import predict_pool
 from dsel.search.planning.plan import Plan
@@ -55,6 +56,7 @@ __all__ = [
     "SemiSupervisedSearchCV",
     "certify",
     "certify_selection",
+    "open_outcome",
     "plan_bound",
     "plan_search",
     "predict_pool",

@@ -334,6 +334,12 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "choice_")
         return self.choice_.report_by_value(deploy)
 
+    @property
+    def plot(self) -> Any:
+        """Figures of the search, as `Outcome.plot` has them."""
+        check_is_fitted(self, "choice_")
+        return self._outcome.plot
+
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to be labeled, as `Outcome.query_rows` does."""
         check_is_fitted(self, "choice_")

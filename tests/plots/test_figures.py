@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -298,6 +300,25 @@ def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(bounded):
         new = plot(bounded)
         assert own.get_title(loc="left") == new.get_title(loc="left") != ""
     whole.canvas.draw()
+
+
+def test_plot__of_an_outcome_draws_each_figure_that_its_search_has():
+    X, y = make_classification(300, 5, random_state=0)
+    search = dsel.SemiSupervisedSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3, 9]}, random_state=0
+    )
+    with pytest.raises(NotFittedError):
+        _ = search.plot
+    outcome = search.fit(X, y).plan_.run()
+    for plots in (outcome.plot, search.plot):
+        assert "n_neighbors" in plots().get_xlabel()
+        for name in ("certificates", "folds", "timing"):
+            assert getattr(plots, name)().get_title("left") != ""
+        # What it has not says what it has.
+        with pytest.raises(ValueError, match=r"plot.certificates\(\).* plot.folds\(\)"):
+            plots.terms()
+        with pytest.raises(AttributeError, match=r"did you mean 'timing'\?"):
+            plots.timings()
 
 
 REFUSED = [

@@ -309,7 +309,7 @@ def is_one_letter_off(one: str, other: str) -> bool:
 
     Examples
     --------
-    >>> is_one_letter_off("noo", "no"), is_one_letter_off("cat", "bat")
+    >>> is_one_letter_off("okk", "ok"), is_one_letter_off("cat", "bat")
     (True, True)
     >>> is_one_letter_off("Q1", "Q2"), is_one_letter_off("no", "yes")
     (False, False)

@@ -156,6 +156,26 @@ class Outcome:
         """The model that is handed over."""
         return self.models[self.choice.deploy]
 
+    @property
+    def plot(self) -> Any:
+        """Figures of the search, as ``results.dsel.plot`` has them.
+
+        Called, it draws the error over the grid; ``plot.certificates()`` the bounds,
+        ``plot.folds()`` the folds of the best candidates, ``plot.timing()`` the seconds
+        of each kind of task. Needs the extra ``plots``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import plan_search
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> outcome.plot.certificates().get_xlabel()
+        'Error, %'
+        """
+        return self.results.dsel.plot.with_pairs(self.pair_results)
+
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to be labeled, without any prediction.
 
@@ -494,8 +514,14 @@ class Outcome:
     def _rows(self, X: ArrayLike) -> Any:
         """Return rows as the models get them."""
         check_rows(X)
-        if self.labeled is None:
+        names = self.input_format.columns
+        if self.labeled is None and names is None:
             return X
+        if self.labeled is None:  # of an outcome that was opened
+            columns = LabeledColumns(len(names or ()), names)
+            if self.input_format.library is None:
+                return rows_for_models(columns, X, None)
+            return validate_data(columns, X, reset=False, skip_check_array=True)
         columns = LabeledColumns(self.labeled.n_columns, self.labeled.columns)
         return rows_for_models(columns, X, getattr(self.labeled.X, "schema", None))
 

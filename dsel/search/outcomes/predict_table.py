@@ -186,21 +186,38 @@ def open_deployed(
             if wanted == ALL_ROWS:
                 other = open_model(place, name=ONE_FOLD, trusted=trusted, **options)
             tolerance = Tolerance(choice.certificates[ONE_FOLD].bound, other)
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else tuple(map(str, names))
+    other = InputFormat(columns, None if names is None else "pandas")
+    return Deployed(
+        model, certificate, read_input_format(place, said, other, **options), tolerance
+    )
+
+
+def read_input_format(
+    place: str | os.PathLike[str],
+    said: Mapping[str, Any],
+    other: InputFormat,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> InputFormat:
+    """Return how the models of an outcome get their rows.
+
+    `said` is its record; `other` is the format where that does not say it, as of dsel
+    0.2 or of `save_model`.
+    """
+    input_format = other
     if "input_format" in said:
         input_format = InputFormat.from_record(said["input_format"])
-    else:  # of dsel 0.2, or of `save_model`
-        names = getattr(model, "feature_names_in_", None)
-        columns = None if names is None else tuple(map(str, names))
-        input_format = InputFormat(columns, None if names is None else "pandas")
     # That of a file knows its words for gaps, too.
-    schema = load_schema(place, **options)
+    schema = load_schema(place, storage_options=storage_options)
     if schema is not None:
         # But rows without a label may stand in the file, too.
         of_labeled, of_file = input_format.table_schema, TableSchema.from_json(schema)
         if of_labeled is not None:
             of_file = with_categories(of_file, of_labeled)
         input_format = replace(input_format, schema=of_file.to_json())
-    return Deployed(model, certificate, input_format, tolerance)
+    return input_format
 
 
 def predict_table(

@@ -1,0 +1,112 @@
+"""The outcome of a run that has ended, from its place alone: nothing is fitted."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from dsel.checks import check_strings, explain_unknown
+from dsel.results.choice import Choice
+from dsel.results.models import open_model
+from dsel.results.place import PAIRS, Place, check_kept, read_outcome
+from dsel.results.query_files import read_labeled_choice
+from dsel.results.run_store import open_results, read_dataset, read_query_rows
+from dsel.search.outcomes.outcome import Outcome
+from dsel.search.outcomes.predict_table import InputFormat, read_input_format
+
+
+@explain_unknown()
+def open_outcome(
+    place: str | os.PathLike[str],
+    *,
+    trusted: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Open the outcome of a run that was kept: counts, choice, certificates, models.
+
+    The estimators and the labeled rows are not needed, and nothing is unpickled. Models
+    are opened when they are asked for.
+
+    Parameters
+    ----------
+    place
+        The ``out`` of a search that has ended, a folder or URL.
+    trusted
+        Full names of types of your own that the models hold, as `open_model` takes
+        them.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Returns
+    -------
+    Outcome
+        As the run returned it. Where queried rows were labeled by ``dsel label``, its
+        choice has the bounds that these labels give. It has no labeled rows: `monitor`
+        tests what needs none.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there are no results, or a run that has not ended; from ``models``, where
+        no model was kept.
+    ValueError
+        Where something else is there, or it is damaged; from ``models``, where a model
+        holds types that are not trusted.
+
+    See Also
+    --------
+    dsel.results.open_model : One model alone.
+    dsel.open_results : The counts alone.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from dsel import certify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with TemporaryDirectory() as folder:
+    ...     made = certify(SVC(), X, y, random_state=0, out=folder)
+    ...     opened = open_outcome(folder)
+    ...     opened.choice == made.choice, opened.predict(X[:3]).tolist()
+    (True, [0, 0, 0])
+    """
+    trusted = check_strings(trusted, "trusted")
+    where = Place(place, storage_options=storage_options, name="place")
+    check_kept(where)
+    outcome = read_outcome(where)
+    if outcome is None or "choice" not in outcome["said"]:
+        raise FileNotFoundError(
+            f"`place` {where} holds no search that has ended; run the same command "
+            f"again to go on with it, or open what `save_results` kept by "
+            f"`open_results`."
+        )
+    said = outcome["said"]
+    choice = Choice.from_json(said["choice"])
+    labeled = read_labeled_choice(where)
+    results = open_results(place, storage_options=storage_options)
+    pairs = None
+    if PAIRS in outcome["datasets"]:
+        pairs = read_dataset(where, PAIRS, outcome["datasets"][PAIRS])
+    return Outcome(
+        results,
+        choice if labeled is None else labeled,
+        pairs,
+        partial(_open_models, place, tuple(choice.deployed), trusted, storage_options),
+        read_query_rows(where),
+        read_input_format(place, said, InputFormat(), storage_options=storage_options),
+    )
+
+
+def _open_models(
+    place: str | os.PathLike[str],
+    names: Sequence[str],
+    trusted: Sequence[str],
+    storage_options: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    return {
+        name: open_model(
+            place, name=name, trusted=trusted, storage_options=storage_options
+        )
+        for name in names
+    }
