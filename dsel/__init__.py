@@ -1,4 +1,4 @@
-"""dsel chooses a model and says how wrong it can be, from few labels and a pool.
+"""dsel chooses a model and bounds its error, from few labels and a pool.
 
 The whole method is five lines::
 
@@ -6,7 +6,7 @@ The whole method is five lines::
     plan = dsel.plan_search(SVC(), grid, X, y, pool, delta=0.05, random_state=7)
     print(plan)                                         # nothing has run yet
     outcome = plan.run(client)                          # the cube, certificates, models
-    print(outcome.choice)                               # what, and how wrong it can be
+    print(outcome.choice)                               # the choice and its error bound
 
 `SemiSupervisedSearchCV` is the same as a scikit-learn estimator.
 
@@ -77,7 +77,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Dependencies take seconds to import, and `dsel --help` needs none of them.
+    # Lazy, since dependencies take seconds to import and `dsel --help` needs none.
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 
@@ -102,20 +102,21 @@ def __dir__() -> list[str]:
 def _modules() -> set[str]:
     from pkgutil import iter_modules
 
-    return {each.name for each in iter_modules(__path__)} - {"__main__"}
+    return {module.name for module in iter_modules(__path__)} - {"__main__"}
 
 
 class _AccessorFinder(MetaPathFinder):
-    """Registers ``results.dsel`` when xarray is imported, by dsel or by anybody.
+    """Finder that registers ``results.dsel`` when xarray is imported.
 
-    xarray takes a while to import, and a Dataset may come from `xarray.open_zarr` with
-    no name of dsel asked for. xarray has no entry points for accessors.
+    Importing xarray here would make `import dsel` slow, and registering it with the
+    first name of dsel would be too late for a Dataset of `xarray.open_zarr`. xarray has
+    no entry points for accessors.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname != "xarray":
             return None
-        sys.meta_path.remove(self)  # the others shall find it
+        sys.meta_path.remove(self)  # so that the other finders find it
         try:
             spec = find_spec(fullname)
         finally:

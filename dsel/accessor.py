@@ -1,6 +1,6 @@
-"""``results.dsel``: what can be asked of a results cube.
+"""``results.dsel``: choices, tables and figures of a results cube.
 
-Methods import what they need: searches take a second, and drawing is an extra.
+Imports are inside methods: those of searches take a second, and figures need an extra.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,13 +57,13 @@ class ResultsAccessor:
 
         is_certified = "choice" in self._results.attrs
         if "regularization" in self._results.dims and (criterion or not is_certified):
-            # Estimates, which have no delta.
+            # Criteria of least squares are estimates, which have no delta.
             return select_least_squares(self._results, criterion)
         return select(self._results, criterion, delta=delta)
 
     @property
     def certificates(self) -> Mapping[str, "Certificate"]:
-        """What the run certifies of each of its models."""
+        """The certificate of each model of the run."""
         from dsel.search.running.select import select
 
         return select(self._results).certificates
@@ -73,8 +73,8 @@ class ResultsAccessor:
     ) -> xr.DataArray:
         """Return a criterion's number for every candidate, at any delta.
 
-        The arguments are those of `dsel.select`. Numbers are unclipped; NaN where a
-        candidate was pruned and inf where it failed.
+        The arguments are those of `dsel.select`. Numbers are unclipped; a pruned
+        candidate has NaN and one that failed has inf.
         """
         from dsel.results.cube import in_order
         from dsel.search.running.select import terms_of
@@ -91,8 +91,8 @@ class ResultsAccessor:
         """Return one row for each candidate.
 
         It has parameters, ``status``, ``cv_error`` (mean error on the held-out folds),
-        and for each criterion of the search its estimate, under its own name, with the
-        two terms that it is made up of. NaN where nothing was counted.
+        and for each criterion of the search its estimate, in a column with its name,
+        and its two terms, if it has two. NaN where nothing was counted.
         """
         from dsel.results.tables import candidate_table
 
@@ -100,9 +100,9 @@ class ResultsAccessor:
 
     @property
     def assumptions(self) -> pd.DataFrame:
-        """What the certificates assume, each with its state and reason.
+        """Assumptions of the certificates, each with its state and reason.
 
-        Empty where operations on the cube lost it: then nothing is certified.
+        Empty if operations on the cube lost its attributes: then nothing is certified.
         """
         from dsel.results.certificate import assumptions_of
 
@@ -115,7 +115,7 @@ class ResultsAccessor:
 
     @property
     def plot(self) -> "ResultsPlots":
-        """Figures of the cube; called, it draws the surface. Needs the extra ``plots``.
+        """Figures of the cube; a call draws the surface. Needs the extra ``plots``.
 
         ``plot()``, ``plot.certificates()`` and ``plot.folds()`` draw any search,
         ``plot.terms()`` and ``plot.timing()`` one by ``cv_bound`` or ``best_fold``. The
@@ -145,7 +145,7 @@ class ResultsPlots:
     def __call__(self, *args: Any, **options: Any) -> "Axes":
         """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
 
-        Of a least-squares search these are the curves of its estimates.
+        For a least-squares search it draws the curves of the estimates.
         """
         from dsel.plots import plot_loss_curves, plot_surface
 
@@ -154,7 +154,7 @@ class ResultsPlots:
         return plot(self._results, *args, **options)
 
     def __getattr__(self, name: str) -> Callable[..., "Axes"]:
-        if name.startswith("_"):  # others ask for those, without the extra too
+        if name.startswith("_"):  # copy and notebooks look these up, without the extra
             raise AttributeError(name)
         from dsel.plots import FIGURES
 

@@ -17,13 +17,13 @@ Integers = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 RandomState = int | np.random.RandomState | np.random.Generator | None
-"""What draws: None takes a seed from the system."""
+"""Seed or generator of random draws; None takes a seed from the system."""
 LONGEST = 300
-"""Characters of a message of another library that is passed on."""
+"""Most characters of another library's message that are shown."""
 
 
 class Estimator(Protocol):
-    """Whatever scikit-learn can clone: a classifier, a regressor, a pipeline."""
+    """An object that scikit-learn can clone: a classifier, a regressor, a pipeline."""
 
     def get_params(self, deep: bool = ...) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -35,14 +35,15 @@ class Estimator(Protocol):
 
 
 def as_plain(value: Any) -> Any:
-    """Return a number of numpy as Python's own, which texts and JSON show as it is."""
+    """Return a scalar of numpy as Python's own number; other values are unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_masked(values: Any) -> Any:
-    """Return values as a masked array where some may be masked, else None.
+    """Return values as a masked array if some may be masked, else None.
 
-    Numpy drops the masks of a list's members, and shows what lies under them.
+    For a list of masked arrays `numpy.array` ignores the masks, and returns the values
+    under them.
     """
     if isinstance(values, np.ma.MaskedArray):
         return values
@@ -58,7 +59,7 @@ def as_masked(values: Any) -> Any:
     mask = [value is np.ma.masked for value in values]
     if not any(mask):
         return None
-    # Something of the same type stands under the mask: numpy would make floats of all.
+    # A masked value is replaced by one of the same type: else numpy makes all floats.
     other = next((value for value in values if value is not np.ma.masked), 0)
     pairs = zip(values, mask, strict=True)
     return np.ma.array(
@@ -67,10 +68,10 @@ def as_masked(values: Any) -> Any:
 
 
 def fill_masked(rows: Any, name: str) -> Any:
-    """Return rows with NaN where numbers are masked; lazily of a Dask array.
+    """Return rows with NaN for masked numbers; a Dask array is filled lazily.
 
-    Raises ValueError where other values than floats are masked: none of them says that
-    it is missing. What is not masked at all is returned as it is.
+    Raises ValueError if values of another type than float are masked, since they have
+    no NaN. Rows without masks are returned unchanged.
     """
     if isinstance(getattr(rows, "_meta", None), np.ma.MaskedArray):
         fill = partial(fill_masked, name=name)
@@ -92,12 +93,12 @@ def fill_masked(rows: Any, name: str) -> Any:
 
 
 def check_rows(X: Any, what: str = "`X`") -> None:
-    """Raise where something is no rows at all: a dict, a lazy frame, an empty list."""
+    """Raise if `X` cannot be a table of rows, such as a dict or an empty list."""
     is_lazy = hasattr(X, "collect") and not hasattr(X, "shape")
-    # Things that have any attribute, as Dask's delayed ones, have no shape but say so.
+    # A delayed object of Dask has any attribute, so that its shape is no tuple.
     is_other = not isinstance(getattr(X, "shape", ()), tuple) or isinstance(X, str)
     is_other |= isinstance(X, np.matrix)
-    # A table of records has one dimension, and an index holds labels.
+    # Structured arrays have one dimension only, and an index holds labels.
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     is_other |= isinstance(X, pd.Index) or (isinstance(kind, str) and kind == "V")
     is_other |= isinstance(X, Mapping) and not sparse.issparse(X)
@@ -133,9 +134,10 @@ def check_rows(X: Any, what: str = "`X`") -> None:
 def validate_data(
     estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any
 ) -> Any:
-    """Return what scikit-learn's function does, of rows whose masks are NaN.
+    """Call scikit-learn's `validate_data` on rows whose masked numbers became NaN.
 
-    Masked labels and targets are refused before, as rows without one are.
+    Masked labels are refused before, like rows without a label. Messages name the
+    argument and have one line.
     """
     if not (X is None or np.isscalar(X)):
         check_rows(X)
@@ -143,7 +145,7 @@ def validate_data(
         return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
     except Exception as error:
         text = str(error)
-        # One text of scikit-learn's has several lines, and its contract asks for it.
+        # scikit-learn's estimator checks expect this message of several lines.
         if text.startswith(("The feature names should match", "`X`")):
             raise
         name = "y" if re.search(r"\by\b", text) and "X" not in text else "X"
@@ -154,7 +156,7 @@ def validate_data(
 
 
 def as_floats(rows: Any) -> Any:
-    """Return rows in float64, dense in C order or CSR, or raise if not finite."""
+    """Return rows in float64, dense in C order or CSR; raise if any is not finite."""
     if sparse.issparse(rows):
         rows = rows.tocsr().astype(np.float64)
         finite = np.isfinite(rows.data).all()

@@ -1,7 +1,7 @@
-"""From an estimator and a grid to numbered candidates and their keys.
+"""Numbered candidates of an estimator and a grid, and their keys.
 
-A key is a hash of all that a candidate's counts depend on besides rows and splits: by
-it a store finds a cell again, in another process.
+A key is a hash of everything on which a candidate's counts depend, except rows and
+splits. A store finds results by it in another process.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 `ParameterSampler`, or another iterable of dicts of parameters."""
 
 MOST_CANDIDATES: Final = 100_000
-"""More than any cluster fits; a grid that never ends is refused by it, too."""
+"""Most candidates of a search; the limit also refuses a grid that never ends."""
 
 _OF_NUMBERS: Final = tuple(
     f"sklearn.{room}"
@@ -51,15 +51,16 @@ _OF_NUMBERS: Final = tuple(
         "tree",
     )
 )
-"""Modules whose estimators take no texts; histograms of gradients take categories."""
+"""Modules whose estimators accept no texts. Gradient boosting with histograms is not
+among them: it accepts categories."""
 
 
 def read_grid(grid: Grid, seed: int) -> Any:
     """Return a grid whose candidates are known: an iterable is read, once.
 
-    Candidates that are given one by one become grids of one candidate each, so that
-    they stand along ``candidate`` in the cube. The seed draws for a `ParameterSampler`
-    that has no random state of its own.
+    An iterable of single candidates becomes a list of grids with one candidate each, so
+    that the cube has the dimension ``candidate``. The seed is that of a
+    `ParameterSampler` without a random state of its own.
 
     Examples
     --------
@@ -92,10 +93,10 @@ def read_grid(grid: Grid, seed: int) -> Any:
                 f"ParameterSampler(..., n_iter=20) and pass that."
             )
     if is_one:
-        # scikit-learn takes no other mapping.
+        # scikit-learn accepts no other mapping than a dict.
         return dict(grid) if isinstance(grid, Mapping) else grid
     values = [value for each in grids for value in each.values()]
-    # With lists of values they are grids, as scikit-learn reads a list.
+    # Dicts with lists of values are grids, as for scikit-learn.
     if len(grids) < len(entries) or (
         isinstance(grid, Sequence) and any(map(is_list, values))
     ):
@@ -115,11 +116,11 @@ def make_candidates(
 ) -> tuple[Candidate, ...]:
     """Return the candidates, numbered in ``ParameterGrid`` order, parameters set.
 
-    Where regressors are taken, all are classifiers or all are regressors.
+    With `takes_regressors` they may be regressors, but not of both kinds.
 
-    Raises TypeError where something is neither classifier nor regressor, or no grid, or
-    both kinds are there; ValueError where the grid is empty or names a parameter that
-    the estimator lacks.
+    Raises TypeError if an estimator is neither a classifier nor a regressor, `grid` is
+    no grid, or both kinds are there; ValueError if the grid is empty or names a
+    parameter that the estimator does not have.
     """
     if estimator is None:
         if isinstance(grid, Mapping) or not isinstance(grid, Sequence):
@@ -150,11 +151,11 @@ def make_candidates(
     settings, known = list(table), frozenset(estimator.get_params(deep=True))
     candidates = []
     for number, params in enumerate(settings):
-        # A copy of its own, since what the grid holds may be changed after this.
-        kept = _copy_value(params, "param_grid")
+        # A copy, since the caller may change objects of the grid later.
+        copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
         _check_learner(model, "estimator", takes_regressors)
-        candidates.append(Candidate(number, kept, model))
+        candidates.append(Candidate(number, copied, model))
     _check_one_kind([each.estimator for each in candidates], "param_grid")
     return tuple(candidates)
 
@@ -162,25 +163,24 @@ def make_candidates(
 def remarks_on_parameters(
     estimator: Estimator, candidates: Iterable[Candidate]
 ) -> list[str]:
-    """Return a remark for each parameter that only `set_params` knows.
+    """Return a note for each parameter that only `set_params` knows.
 
-    Learners of other libraries take aliases and options that `get_params` does not
-    list; some take any name, so that a misspelled one has no effect.
+    Learners of other libraries accept aliases and options that `get_params` does not
+    list; some accept any name, so that a misspelled one has no effect.
     """
     if estimator is None:
         return []
-    known, told = estimator.get_params(deep=True), dict[str, str]()
+    known, owners = estimator.get_params(deep=True), dict[str, str]()
     for candidate in candidates:
-        for name in candidate.params.keys() - known.keys() - told.keys():
-            # What it belongs to may come from the grid, too.
+        for name in candidate.params.keys() - known.keys() - owners.keys():
+            # The part to which it belongs may come from the grid, too.
             rest = {k: v for k, v in candidate.params.items() if k != name}
             owner, last = _owner(_with_params(estimator, rest, known), name, {})
             if last not in owner.get_params(deep=True):
-                told[name] = type(owner).__name__
+                owners[name] = type(owner).__name__
     return [
-        f"`{name}` is not listed by get_params of {owner}; it was set as set_params "
-        f"takes it"
-        for name, owner in sorted(told.items())
+        f"`{name}` is not listed by get_params of {owner}; it was passed to set_params"
+        for name, owner in sorted(owners.items())
     ]
 
 
@@ -189,19 +189,19 @@ def _with_params(
 ) -> Any:
     """Return a clone of an estimator with clones of these values set.
 
-    `known` are the names that its `get_params` lists.
-    This is the only place where parameters of the grid are set. An estimator among the
-    values is cloned for each candidate, at any depth, as scikit-learn does: else
-    candidates would share it, and change the caller's.
+    `known` are the names that its `get_params` lists. Parameters of the grid are set
+    only here. An estimator among the values is cloned for each candidate, at any depth,
+    as scikit-learn does: otherwise candidates would share it, and fits would change the
+    caller's.
     """
     model = _copy_value(estimator, "estimator")
     values = _copy_value(params, "param_grid")
     try:
         model.set_params(**values)
         unlisted = sorted(values.keys() - set(known))
-        # Every fit is of a clone, which gets what get_params lists.
+        # Every fit uses a clone, which has only the parameters of get_params.
         listed = clone(model).get_params(deep=True) if unlisted else {}
-    except Exception as error:  # learners of other libraries have errors of their own
+    except Exception as error:  # learners of other libraries raise any error
         for name in sorted(params):
             owner, last = _owner(estimator, name, params)
             has = owner.get_params(deep=True)
@@ -228,10 +228,10 @@ def _with_params(
 
 
 def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the object that a parameter belongs to, and its last name there.
+    """Return the object to which a parameter belongs, and the parameter's name there.
 
-    Estimators of `params` take the place of the estimator's own parts. Where a part
-    is lacking, it is the last name.
+    Estimators in `params` replace parts of the estimator. If a part is missing, its
+    name is returned.
     """
     *parts, last = name.split("__")
     for depth, part in enumerate(parts, start=1):
@@ -244,10 +244,10 @@ def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, s
 
 
 def _copy_value(value: object, name: str) -> Any:
-    """Return a clone: of estimators unfitted, of all else a copy, at any depth."""
+    """Return a copy, in which estimators at any depth are unfitted clones."""
     try:
         return clone(value, safe=False)
-    except Exception as error:  # whatever a class of the user's raises
+    except Exception as error:  # a user's class may raise any error
         raise TypeError(
             f"`{name}` must hold what can be copied for each candidate, as "
             f"sklearn.base.clone does, got {shorten(repr(value), 100)}: "
@@ -256,11 +256,12 @@ def _copy_value(value: object, name: str) -> Any:
 
 
 def takes_nan(estimators: Iterable[Estimator]) -> bool:
-    """Whether every estimator, fitted or not, says that it takes missing values.
+    """Return whether every estimator, fitted or not, declares to accept missing values.
 
-    A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
+    A ColumnTransformer may accept them in some columns, which its tags cannot declare:
+    it counts as accepting, and its fits raise if it does not.
     """
-    # A pipeline takes what its first step takes; its own tags do not say so.
+    # The first step of a pipeline decides; the pipeline's own tags do not show it.
     return all(
         hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
         for step in map(first_step, estimators)
@@ -268,9 +269,9 @@ def takes_nan(estimators: Iterable[Estimator]) -> bool:
 
 
 def check_text(estimators: Iterable[Estimator], X: Any) -> None:
-    """Raise TypeError where an estimator of numbers begins at a table with texts.
+    """Raise TypeError if a table with texts goes to an estimator of numbers.
 
-    Only scikit-learn's own are known to take none; of others their fits tell.
+    Only estimators of scikit-learn are checked; others raise in their fits.
     """
     if isinstance(X, Frame) and any(each.kind == TEXT for each in X.schema.columns):
         for step in map(first_step, estimators):
@@ -298,8 +299,8 @@ def _check_learner(estimator: Estimator, name: str, takes_regressors: bool) -> N
 
 
 def _check_one_kind(estimators: Sequence[Estimator], name: str) -> None:
-    """Raise TypeError where some are classifiers and others are regressors."""
-    kinds = [is_classifier(each) for each in estimators]
+    """Raise TypeError if some are classifiers and others are regressors."""
+    kinds = [is_classifier(estimator) for estimator in estimators]
     if any(kinds) and not all(kinds):
         labels, numbers = (
             type(estimators[kinds.index(kind)]).__name__ for kind in (True, False)
@@ -311,14 +312,14 @@ def _check_one_kind(estimators: Sequence[Estimator], name: str) -> None:
 
 
 def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
-    """Return the tags of a search with what its estimator takes."""
-    # Something that is not an estimator is refused by `fit`, with a clearer error.
+    """Return the tags of a search, with the input and target tags of its estimator."""
+    # `fit` refuses an object that is no estimator, with a clearer error.
     if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
         return tags
     inner = get_tags(estimator)
-    if tags.estimator_type is None:  # a search is what it searches
+    if tags.estimator_type is None:  # a search of regressors is a regressor
         tags.estimator_type = "regressor" if is_regressor(estimator) else "classifier"
-    # Whatever the learner takes, a search counts one label for each row.
+    # Even if the learner accepts several labels a row, a search counts one.
     if tags.estimator_type == "classifier":
         classifier_tags = inner.classifier_tags or ClassifierTags()
         tags.classifier_tags = replace(classifier_tags, multi_label=False)
@@ -333,7 +334,7 @@ def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
 
 
 def _check_parts(estimator: Estimator, name: str) -> None:
-    """Raise where a part can work in no fit, whatever the rows are."""
+    """Raise if a part of the estimator would fail in every fit."""
     params: Any = estimator.get_params(deep=True)
     if not isinstance(params, Mapping):  # Dask's delayed objects have any method
         raise TypeError(
@@ -362,8 +363,8 @@ def _check_parts(estimator: Estimator, name: str) -> None:
 
 
 def _check_steps(pipeline: Pipeline, name: str) -> None:
-    """Raise where a step before the last one is none that the pipeline can call."""
-    # That of imbalanced-learn, or a class made of it.
+    """Raise if a pipeline cannot call one of the steps before its last one."""
+    # The pipeline of imbalanced-learn, or a subclass of it.
     takes_samplers = any(
         base.__module__.startswith("imblearn.") for base in type(pipeline).__mro__
     )
@@ -386,20 +387,20 @@ def _check_steps(pipeline: Pipeline, name: str) -> None:
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
-    """Return a text for each candidate number that no other candidate has.
+    """Return a unique text for each candidate, by candidate number.
 
     Candidates with equal texts are numbered in their order.
     """
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     texts = {}
     for candidate in candidates:
         text = exact_text([candidate.params or candidate.estimator])
-        seen[text] += 1
-        texts[candidate.number] = f"{text}#{seen[text]}" if seen[text] > 1 else text
+        counts[text] += 1
+        texts[candidate.number] = f"{text}#{counts[text]}" if counts[text] > 1 else text
     return texts
 
 
 def candidate_key(family: str, candidate: Candidate, text: str) -> str:
-    """Return the path of a candidate that no other of its plan has the text of."""
+    """Return the key of a candidate, whose text is unique in its plan."""
     what = f"{type(candidate.estimator).__qualname__} {text}"
     return blake2b(f"{family} {what}".encode(), digest_size=12).hexdigest()

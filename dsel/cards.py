@@ -1,4 +1,4 @@
-"""Facts as a card: HTML for notebooks, which themes of either kind can show."""
+"""Cards: rows of texts as HTML for notebooks, in light and dark themes."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -8,8 +8,8 @@ from typing import Final
 Fact = tuple[str, ...]
 """A name, which may be empty, and a text; or a row of a table."""
 
-# Everything is made of the text's own color, so no theme has to be known. Notebooks
-# show several cards in one page: names of classes begin with dsel.
+# All colors derive from the text's own color, so that cards fit light and dark themes.
+# Class names begin with dsel, since a notebook is one page with other elements.
 _STYLE: Final = (
     ".dsel-card{border:1px solid rgba(128,128,128,.4);"
     "border-left:4px solid #3b6fa0;border-radius:4px;padding:10px 14px;margin:6px 0;"
@@ -28,14 +28,14 @@ _STYLE: Final = (
 )
 
 
-def as_card(facts: Iterable[Fact], *, n_heads: int = 1) -> str:
-    """Return facts as a card: lines, named facts as a list, rows as a table.
+def render_card(facts: Iterable[Fact], *, n_heads: int = 1) -> str:
+    """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
     The first `n_heads` lines without a name are in bold.
 
     Examples
     --------
-    >>> card = as_card([("", "Error at most 4.2%"), ("Note", "2 fits failed")])
+    >>> card = render_card([("", "Error at most 4.2%"), ("Note", "2 fits failed")])
     >>> card[card.index("<p"):]  # doctest: +NORMALIZE_WHITESPACE
     '<p class="dsel-head">Error at most 4.2%</p><dl><dt>Note</dt><dd>2 fits
     failed</dd></dl></article>'

@@ -1,4 +1,4 @@
-"""One input check per kind of quantity; messages name argument, value and way out.
+"""Input checks, one for each kind of quantity; messages name argument and value.
 
 Each raises TypeError for a value of the wrong kind, ValueError for one out of range.
 """
@@ -19,22 +19,22 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MOST_SHOWN: Final = 100
-"""Characters of a value that a message shows."""
+"""Most characters of a value in a message."""
 MOST_AXES: Final = 16
-"""Axes of an argument; numpy broadcasts 32, and results get some more."""
+"""Most axes of an argument; numpy broadcasts 32, and results have more axes."""
 MOST_LISTED: Final = 20
-"""Choices that a message lists."""
+"""Most choices in a message."""
 MOST_INTEGER: Final = 2**63 - 1
-"""Whole numbers above fit into no array."""
+"""Largest integer of int64."""
 LOCAL: Final = ("", "file", "local", "memory")
-"""Protocols of which nothing is sent anywhere; their paths may hold any sign."""
+"""Protocols of local files; their paths may contain any character."""
 
 
 def show(value: object) -> str:
-    """Return a value as messages show it: in one short line, whatever it is.
+    """Return any value as one short line for a message.
 
-    Arrays and frames print as many lines, objects of a user's class as anything, and
-    some cannot be printed at all: then the message would be another error.
+    Arrays and frames have many lines, and the `repr` of a user's class may raise: then
+    its error would replace the message.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def show(value: object) -> str:
     """
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # any class may have any fault
+    except Exception:  # a `repr` of a user's class may raise any error
         return f"an object of type {type(value).__name__}"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
@@ -51,11 +51,11 @@ def show(value: object) -> str:
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Return an argument as an array of numpy, or raise TypeError.
 
-    What is no array at all says so in many ways: frames of several kinds, lazy ones,
-    lists of rows of several lengths, values that do not fit into memory.
+    Lazy frames, rows of different lengths, values too large for memory and others raise
+    errors of many types: all become TypeError.
     """
     is_array = hasattr(values, "__array__") or isinstance(values, Sequence | Number)
-    is_text = isinstance(values, str | bytes)  # of which numpy would make a number
+    is_text = isinstance(values, str | bytes)  # numpy would convert it to a number
     if not is_array or (is_text and dtype is not None):
         raise TypeError(f"`{name}` must be an array or a list, got {show(values)}.")
     try:
@@ -63,7 +63,7 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         if array.ndim > MOST_AXES:
             raise ValueError(f"it has {array.ndim} axes")
         return array
-    except Exception as error:  # libraries have errors of their own
+    except Exception as error:  # of any library whose object it is
         why = " ".join(str(error).split())[:MOST_SHOWN] or type(error).__name__
         raise TypeError(
             f"`{name}` must be an array or a list, got {type(values).__name__} that "
@@ -76,7 +76,7 @@ def _number(value: object, name: str, kind: str) -> float:
         raise TypeError(f"`{name}` must be {kind}, got {show(value)}.")
     try:
         return float(value)
-    except OverflowError:  # whole numbers have any size
+    except OverflowError:  # of an int beyond the largest float
         raise ValueError(
             f"`{name}` must be {kind} below 1e308, got {show(value)}."
         ) from None
@@ -91,7 +91,8 @@ def check_probability(value: object, name: str) -> float:
 def check_delta(value: object) -> float:
     """Return `delta`, the probability that a bound fails, as a float, or raise.
 
-    Above 1/2 it is the confidence that was written; formulas of `dsel.bounds` take it.
+    A value above 1/2 is refused as a confused confidence; only formulas in
+    `dsel.bounds` accept it.
     """
     delta = check_probability(value, "delta")
     if delta > 0.5:
@@ -133,8 +134,8 @@ def check_integer(
 
 
 def check_count(value: Any, name: str, *, at_least: int) -> int:
-    """Return a single count as an int; whole floats, as cubes hold them, are counts."""
-    n_axes = getattr(value, "ndim", None)  # of any kind, where it is no array
+    """Return one count as an int; whole floats, as in cubes, are counts, too."""
+    n_axes = getattr(value, "ndim", None)  # may be any object if it is no array
     item = value.item() if isinstance(n_axes, int) and n_axes == 0 else value
     is_whole = isinstance(item, float) and item.is_integer()
     return check_integer(int(item) if is_whole else item, name, at_least=at_least)
@@ -159,7 +160,7 @@ def check_nonnegative(value: object, name: str) -> float:
 def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return integer counts as int64, or raise; rates are refused, never rounded.
 
-    Whole floats are counts: those of a results cube are, with NaN where none was made.
+    Whole floats are counts, too: a results cube has them, with NaN where it has none.
     """
     array = as_array(values, name)
     if array.dtype.kind == "f":
@@ -171,7 +172,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
             )
         if (array == np.rint(array)).all() and (np.abs(array) < 2.0**53).all():
             array = array.astype(np.int64)
-    # Nullable integers of pandas, unless one is missing, are integers.
+    # Nullable integers of pandas become an array of objects: integers if none is NA.
     if array.dtype == object and all(
         isinstance(each, Integral) and abs(int(each)) < 2**63 for each in array.flat
     ):
@@ -191,7 +192,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
 def check_counts_of(
     n_counted: ArrayLike, n_rows: ArrayLike, counted_name: str, rows_name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return counts and the rows they were counted in, broadcast, or raise."""
+    """Return counts and the numbers of their rows, broadcast, or raise."""
     counted = check_counts(n_counted, counted_name)
     rows = check_counts(n_rows, rows_name)
     counted, rows = broadcast(**{counted_name: counted, rows_name: rows})
@@ -205,11 +206,11 @@ def check_counts_of(
 
 
 def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return arrays in one shape, by the names of their arguments, or raise."""
+    """Return arrays, passed by the names of their arguments, in one shape; or raise."""
     try:
         return np.broadcast_arrays(*arrays.values())
     except ValueError:
-        shapes = " and ".join(f"{each.shape} (`{n}`)" for n, each in arrays.items())
+        shapes = " and ".join(f"{array.shape} (`{n}`)" for n, array in arrays.items())
         raise ValueError(
             f"`{next(iter(arrays))}` must fit the other counts, got the shapes "
             f"{shapes}."
@@ -272,7 +273,7 @@ def explain_unknown(
 
 
 def check_truth(value: object, name: str) -> bool:
-    """Return a truth value, or raise TypeError; 0 and 1 are taken, too."""
+    """Return a truth value, or raise TypeError; 0 and 1 are accepted, too."""
     is_one = isinstance(value, bool | np.bool_) or (
         isinstance(value, Integral) and int(value) in (0, 1)
     )
@@ -289,8 +290,8 @@ def check_string(value: object, name: str) -> str:
 
 
 def is_single(values: Any) -> bool:
-    """Return whether it is a text or has no axis, and is thus no list of anything."""
-    # Dask's delayed objects have any attribute; none of them is a shape.
+    """Return whether an argument is one value, such as a text, and not a list."""
+    # A delayed object of Dask has any attribute, but its `shape` is no tuple.
     shape = getattr(values, "shape", None)
     is_shape = shape is None or isinstance(shape, tuple)
     return isinstance(values, str) or not is_shape or shape == ()
@@ -304,7 +305,7 @@ def check_strings(values: Any, name: str) -> list[str]:
 
 
 def check_kind(value: object, kind: type, name: str, maker: str) -> None:
-    """Raise TypeError where an argument is not of the type that its maker returns."""
+    """Raise TypeError if an argument does not have the type that `maker` returns."""
     if not isinstance(value, kind):
         raise TypeError(
             f"`{name}` must be a {kind.__name__} from {maker}, got {show(value)}."
@@ -321,21 +322,21 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return names as a message shows them, at most so many."""
+    """Return the first names, separated by commas, and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
 def check_url(url: str, name: str) -> None:
-    """Raise where a URL may hold a secret, or fsspec lacks what its protocol needs.
+    """Raise if a URL may contain a secret, or its protocol needs a missing package.
 
-    A secret is not shown.
+    The message does not show the secret.
     """
-    from fsspec import get_filesystem_class  # not needed where nothing is at a URL
+    from fsspec import get_filesystem_class  # slow, and needed for URLs only
 
     try:
         urlsplit(url)
-    except ValueError as error:  # brackets are for addresses of IPv6
+    except ValueError as error:  # such as brackets that are no IPv6 address
         raise ValueError(
             f"`{name}` must be a path or a URL such as s3://..., got {show(url)}, "
             f"which is none: {error}."
@@ -347,15 +348,15 @@ def check_url(url: str, name: str) -> None:
         host = re.split("[/?]", rest, maxsplit=1)[0]
         _, colon, port = host.partition(":")
         user_is_key = protocol in ("http", "https") and "@" in host
-        # A password with a slash in it looks like a port that is no number.
+        # A password with a slash looks like a port that is no number.
         if user_is_key or (colon and not port.isdecimal()):
             raise ValueError(
                 f"`{name}` must not hold a password, since URLs are kept and logged; "
                 "pass it in `storage_options` or by the environment."
             )
-        if "?" in rest:  # behind it, names of chunks would be no part of the path
+        if "?" in rest:  # names of chunks would be appended to the query
             raise ValueError(
-                f"`{name}` must not hold a query (the ? and what stands behind it), "
+                f"`{name}` must not hold a query (the ? and what follows it), "
                 "since URLs are kept and logged; pass it in `storage_options`, for "
                 "http as {'params': {NAME: VALUE}}, or keys by the environment."
             )
@@ -377,15 +378,14 @@ def check_url(url: str, name: str) -> None:
 def check_path(place: Any, name: str) -> str:
     """Return a path or URL to write to as text, or raise.
 
-    One of the paths that are refused was meant as a URL, as in ``Path("s3://...")``.
+    ``Path("s3://...")`` is refused, since it has lost a slash of the URL.
     """
     if not isinstance(place, (str, os.PathLike)):
         raise TypeError(f"`{name}` must be a path or a URL, got {show(place)}.")
     path = str(os.fspath(place))
     if not path:
         raise ValueError(f"`{name}` must name a place, got ''; '.' is this folder.")
-    # Surrogates are no characters, and no file system takes them or NUL; a line break
-    # is a slip.
+    # File systems refuse high surrogates and NUL; a line break is a mistake.
     if any(sign < " " or "\ud800" <= sign <= "\udbff" for sign in path):
         raise ValueError(
             f"`{name}` must name a place, got {path[:80]!r} with a character that no "

@@ -5,8 +5,8 @@ or starts any cluster class of another package. It compares the versions of the 
 that decide a result on all workers, and closes at its end what it has started. Any
 other `distributed.Client` does as well: a run takes the current one.
 
-To add a kind of cluster: nothing but the name of its class. The pages of `deploy/` say
-which options matter: one thread for each worker, BLAS with one thread, HTTP ports on
+To use another kind of cluster, pass the name of its class. The pages of `deploy/` list
+the options that matter: one thread for each worker, BLAS with one thread, HTTP ports on
 loopback.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["connect"]
 
 LOOPBACK_HTTP: Final = "127.0.0.1:0"
-"""Where dashboards listen. `None` and `":0"` would open them to everyone."""
+"""Address of dashboards. `None` and `":0"` would open them to everyone."""
 ONE_THREAD: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"),
     "1",
@@ -82,9 +82,9 @@ def connect(
     """Open a client, for a ``with`` block.
 
     The client is the current one inside of the block, so that `plan.run()` and `fit`
-    find it. What was started for it ends with the block, and the environment and Dask's
-    settings are as before. A script that starts workers on its own machine needs
-    ``if __name__ == "__main__":``, since they are processes that import it.
+    find it. Processes that were started for it end with the block, and the environment
+    and Dask's settings are restored. A script that starts workers on its own machine
+    needs ``if __name__ == "__main__":``, since they are processes that import it.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def connect(
         Address of a running scheduler, ``tcp://host:8786`` or ``tls://host:8786``; path
         of the file that it has written (``.json``); path of a YAML file or a mapping
         with ``address`` and perhaps ``tls``, or with ``class``, the name of a cluster
-        class such as ``dask_jobqueue.SLURMCluster``, and its arguments. Four keys
-        beside ``class`` are no arguments: ``workers`` for `scale`, or ``adapt``, a
+        class such as ``dask_jobqueue.SLURMCluster``, and its arguments. Four more keys
+        are no arguments of the class: ``workers`` for `scale`, or ``adapt``, a
         mapping, for `adapt`; ``patience``, seconds until the first worker must have
         joined, 600 by default; ``tls``. None starts workers on this machine.
     workers
@@ -104,27 +104,27 @@ def connect(
         Limit of each of these processes, such as "4 GiB"; "auto" divides the machine's.
     tls
         Folder with ``ca.pem``, ``cert.pem`` and ``key.pem``, for a ``tls://`` address.
-        Without it the certificates of Dask's own configuration count.
+        Without it those of Dask's configuration are used.
     timeout
         Seconds within which a running scheduler must answer.
 
     Yields
     ------
     distributed.Client
-        Connected; the versions of its workers were compared with ours.
+        A connected client; the versions of its workers were compared with ours.
 
     Raises
     ------
     ConnectionError
-        Where no scheduler answers.
+        If no scheduler answers.
     FileNotFoundError
-        Where a file does not exist.
+        If a file does not exist.
     ModuleNotFoundError
-        Where a cluster class needs a package that is not installed.
+        If a cluster class needs a package that is not installed.
     ValueError
-        Where an argument is none of these, or two exclude each other.
+        If an argument is none of these, or two exclude each other.
     VersionMismatchError
-        Where a worker has another version of a package that decides results.
+        If a worker has another version of a package that affects results.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def connect(
     ...     client.submit(sum, [1, 2]).result()
     3
     """
-    # Its defaults must stand in Dask's configuration before `set` remembers them.
+    # Its import adds defaults to Dask's configuration, which `set` must not remove.
     import distributed  # noqa: F401
 
     if scheduler is not None and workers is not None:
@@ -234,7 +234,7 @@ def _start_here(workers: int | None, memory: Any, stack: ExitStack) -> Any:
 
 
 def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]:
-    """Start a cluster class; return it, and how long its first worker may take."""
+    """Start a cluster; return it, and the seconds to wait for its first worker."""
     name = options.pop("class")
     if not isinstance(name, str) or not name.strip(".") or name.startswith("."):
         raise ValueError(
@@ -243,14 +243,14 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
         )
     module, _, last = name.rpartition(".")
     try:
-        # Whoever writes its name decides which code runs: importing it already does.
+        # Importing a module runs its code: the author of the file is trusted.
         found: Any = getattr(import_module(module or "builtins"), last, None)
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
             f"`class` {name!r} needs the package {missing.name!r}; install it, for "
             f"example with: pip install {module.partition('.')[0]}"
         ) from missing
-    # Not every one is a `distributed.deploy.Cluster`: that of dask-gateway is not.
+    # No `isinstance`: the cluster of dask-gateway is no `distributed.deploy.Cluster`.
     is_class, methods = isinstance(found, type), ("scale", "adapt")
     if not (is_class and all(hasattr(found, each) for each in methods)):
         raise ValueError(
@@ -274,24 +274,24 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     checks.check_positive(patience, "patience")
     if tls is not None:
         options |= {"protocol": "tls://", "security": _security(tls)}
-    with _starting(name, options):
+    with _explain_arguments(name, options):
         cluster = stack.enter_context(found(**options))
     if workers is not None:
         cluster.scale(workers)
     if adapt is not None:
-        with _starting(f"adapt of {name}", adapt):
+        with _explain_arguments(f"adapt of {name}", adapt):
             cluster.adapt(**adapt)
     return cluster, patience
 
 
 @contextmanager
-def _starting(name: str, options: Mapping[str, object]) -> Iterator[None]:
-    """Say in one line which arguments a cluster class does not take."""
+def _explain_arguments(name: str, options: Mapping[str, object]) -> Iterator[None]:
+    """Turn errors of starting a cluster into one ValueError with the arguments."""
     try:
         yield
     except (AttributeError, RuntimeError, TypeError, ValueError) as error:
         cause: BaseException = error
-        while cause.__cause__ is not None:  # a nanny says only that it did not start
+        while cause.__cause__ is not None:  # a nanny's own error has no reason
             cause = cause.__cause__
         raise ValueError(
             f"`scheduler` names {name}, which does not take the arguments "
@@ -337,19 +337,19 @@ def _reach(
             f"{', '.join(CERTIFICATES)}."
         )
 
-    async def answers() -> None:  # a short request, for which a client waits for ever
+    async def answer() -> None:  # a short request; a client would wait forever
         async with rpc(address, connection_args=arguments, timeout=timeout) as there:
             await asyncio.wait_for(there.identity(), timeout)
 
     try:
         # In a thread of its own, since an event loop may be running in this one.
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, answers()).result()
-    except Exception as error:  # another protocol there raises many kinds of errors
+            thread.submit(asyncio.run, answer()).result()
+    except Exception as error:  # a server of another protocol causes any error
         raise ConnectionError(
             f"no scheduler answered at {address} (`scheduler`) within {timeout:g} s; "
             f"check that it "
-            "runs, that the address and port are right, and whether it asks for TLS "
+            "runs, that the address and port are right, and whether it requires TLS "
             "certificates."
         ) from error
     client: Client = stack.enter_context(
@@ -378,7 +378,7 @@ def _security(folder: str | Path) -> "Security":
         require_encryption=True,
     )
     try:
-        security.get_connection_args("client")  # which takes reading them
+        security.get_connection_args("client")  # reads the files
     except SSLError as error:
         raise ValueError(
             f"{needs} that fit together: the authority's certificate, yours, and the "
@@ -389,7 +389,7 @@ def _security(folder: str | Path) -> "Security":
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables that processes started here inherit, and put them back."""
+    """Set environment variables for processes that are started here; restore them."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -4,8 +4,8 @@ A set is a file ``<name>.npz`` in the folder of the benchmark sets, with arrays 
 (rows, as they come: nothing is scaled, missing values are NaN, categories are codes),
 ``y`` (codes of the classes, from 0), ``classes`` (their labels) and, where there are
 any, ``split`` (0 for the official training rows, 1 for test rows), ``feature_names``
-and ``categorical`` (0 or 1 for each column). Documents are ``<name>.jsonl.gz``, a line
-each: ``{"text": ..., "label": ...}``. `PUBLIC_NAMES` says where they can be had.
+and ``categorical`` (0 or 1 for each column). Documents are ``<name>.jsonl.gz``, one
+line each: ``{"text": ..., "label": ...}``. `PUBLIC_NAMES` lists their sources.
 """
 
 import os
@@ -74,7 +74,7 @@ PUBLIC_NAMES: Final[Mapping[str, str]] = {
     "usps": "LIBSVM data, multi-class: usps",
     "votes": "UCI: Congressional Voting Records",
 }
-"""Sets by the names of their files, and as which they are published."""
+"""Published names of the sets, by the names of their files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class BenchmarkSet:
     """A public classification data set."""
 
     name: str
-    """As in the file's name."""
+    """Name of the file, without its ending."""
     X: NDArray[Any]
     """Features, shape (n_rows, n_columns); missing values are NaN."""
     y: NDArray[np.int64]
@@ -90,16 +90,16 @@ class BenchmarkSet:
     classes: NDArray[Any]
     """Label of each code."""
     split: NDArray[np.int64] | None
-    """Official division (0 train, 1 test), where there is one."""
+    """Official division (0 train, 1 test); None if there is none."""
     columns: tuple[str, ...] | None
-    """Names of the features, where they are known."""
+    """Names of the features; None if they are not known."""
     categorical: NDArray[np.bool_] | None
-    """Which columns hold integer codes of categories, where that is told."""
+    """Whether each column has integer codes of categories; None if not known."""
 
 
 @dataclass(frozen=True, eq=False)
 class PoolProblem:
-    """Labeled rows and a pool whose labels are known, to check a certificate with."""
+    """Labeled rows and a pool whose labels are known, so that bounds can be checked."""
 
     X: NDArray[np.float64]
     """Labeled rows."""
@@ -108,13 +108,13 @@ class PoolProblem:
     pool: NDArray[np.float64]
     """Unlabeled rows."""
     pool_labels: NDArray[Any]
-    """Labels of the pool that no search may see."""
+    """Labels of the pool, for checks only: no search may use them."""
     columns: tuple[str, ...]
     """Names of the features."""
 
 
 def _find_folder(folder: str | Path | None) -> str | None:
-    """Return the folder that the argument or the environment names."""
+    """Return the folder of the argument or the environment variable."""
     if folder is None:
         return os.environ.get(FOLDER_VARIABLE) or None
     return check_path(folder, "folder")
@@ -126,44 +126,44 @@ def data_folder(folder: str | Path | None = None) -> Path:
     Parameters
     ----------
     folder
-        The folder, or None for the one that ``DSEL_DATA`` names.
+        The folder; None takes the one in ``DSEL_DATA``.
 
     Raises
     ------
     FileNotFoundError
-        Where there is none.
+        If there is none.
     """
-    named = _find_folder(folder)
-    if not named or not Path(named).is_dir():
+    path = _find_folder(folder)
+    if not path or not Path(path).is_dir():
         raise FileNotFoundError(
             "`folder` must hold the benchmark sets, got "
-            f"{named!r}; pass it, or set "
+            f"{path!r}; pass it, or set "
             f"{FOLDER_VARIABLE}."
         )
-    return Path(named)
+    return Path(path)
 
 
 def check_files(wanted: Collection[str], *, folder: str | Path | None = None) -> None:
-    """Raise FileNotFoundError with the public names of sets that a folder lacks.
+    """Raise FileNotFoundError if sets are missing; it has their published names.
 
     Parameters
     ----------
     wanted
         Names of files, without their endings.
     folder
-        Where they should be; None takes ``DSEL_DATA``.
+        Folder of the files; None takes the one in ``DSEL_DATA``.
     """
-    named = _find_folder(folder)
-    there = {path.name.split(".")[0] for path in Path(named).glob("*")} if named else ()
+    place = _find_folder(folder)
+    found = {path.name.split(".")[0] for path in Path(place).glob("*")} if place else ()
     names = check_strings(wanted, "wanted")
     for name in names:
         check_choice(name, "wanted", [*PUBLIC_NAMES])
-    missing = [f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in there]
+    missing = [f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in found]
     if missing:
         raise FileNotFoundError(
             f"{len(missing)} of {len(names)} benchmark sets are missing: "
-            f"{'; '.join(missing)}. Put them into one folder, as the docstring of "
-            f"dsel.datasets says, and name it by --data or {FOLDER_VARIABLE}."
+            f"{'; '.join(missing)}. Put them into one folder, as described in the "
+            f"docstring of dsel.datasets, and name it by --data or {FOLDER_VARIABLE}."
         )
 
 
@@ -175,14 +175,14 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
     name
         Such as ``"satimage"``; the file is ``<name>.npz``.
     folder
-        Where it is; None takes ``DSEL_DATA``.
+        Folder of the file; None takes the one in ``DSEL_DATA``.
 
     Raises
     ------
     FileNotFoundError
-        Where there is no folder.
+        If there is no folder.
     ValueError
-        Where it has no such set; the message lists those there are.
+        If the folder has no such set; the message lists its sets.
     """
     place = data_folder(folder)
     check_string(name, "name")
@@ -192,17 +192,17 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
         raise ValueError(
             f"`name` must be a set in {place}, got {show(name)} of {listed}."
         )
-    with np.load(place / f"{name}.npz", allow_pickle=False) as arrays:
-        found = dict(arrays)
-    names, types = found.get("feature_names"), {"split": np.int64, "categorical": bool}
+    with np.load(place / f"{name}.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    names, types = arrays.get("feature_names"), {"split": np.int64, "categorical": bool}
     return BenchmarkSet(
         name=name,
-        X=found["X"],
-        y=found["y"].astype(np.int64),
-        classes=found["classes"],
+        X=arrays["X"],
+        y=arrays["y"].astype(np.int64),
+        classes=arrays["classes"],
         columns=None if names is None else tuple(map(str, names)),
         **{
-            key: found[key].astype(dtype) if key in found else None
+            key: arrays[key].astype(dtype) if key in arrays else None
             for key, dtype in types.items()
         },
     )
@@ -216,7 +216,7 @@ def load_digits_problem(*, n_labeled: int = 600) -> PoolProblem:
     Parameters
     ----------
     n_labeled
-        Rows drawn at random to be labeled; the others are the pool.
+        Number of labeled rows, drawn at random; the others are the pool.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The exceptions and warnings that a caller may want to catch, and how to warn."""
+"""Exceptions and warnings that a caller may want to catch, and functions to warn."""
 
 import errno
 import os
@@ -21,44 +21,45 @@ STORAGE_LIBRARIES: Final = (
     "gcsfs",
     "google",
 )
-"""Packages that reach object stores, each with exceptions of its own."""
+"""Packages for object stores, each of which has its own exceptions."""
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Numbers of errors of a place that has no room."""
+"""Error numbers of a full disk or quota."""
 ONLY_WRITING: Final = (*FULL, errno.EROFS)
-"""Numbers of errors that only writing has."""
+"""Error numbers that only writing can cause."""
 
 
 class DselError(Exception):
     """Base of the errors of dsel that a caller may want to catch.
 
-    Each is one of Python's own kinds, too. An argument that is not as it must be is a
-    plain ``TypeError`` or ``ValueError`` whose message names it.
+    Each is also one of Python's own kinds. A wrong argument raises a plain
+    ``TypeError`` or ``ValueError`` whose message names it.
     """
 
 
 class StoreMismatchError(DselError, ValueError):
-    """A results store holds another run: other data, folds, estimator or versions."""
+    """A results folder belongs to another run: other data, folds, or estimator."""
 
 
 class PoolChangedError(DselError, ValueError):
-    """A pool's files were written after it was opened, or its graph gives other rows.
+    """A pool's files changed after it was opened, or its graph returns other rows.
 
-    Some rows may have been read before, others after: no number is about either.
+    Some rows may have been read before and others after the change, so that no number
+    is valid for either version.
     """
 
 
 class ClusterLostError(DselError, RuntimeError):
-    """The scheduler or every worker is gone; what was finished is in the store."""
+    """The scheduler or every worker is gone; finished work is in the store."""
 
 
 class VersionMismatchError(DselError, RuntimeError):
-    """A worker has another version of a package that decides results."""
+    """A worker has another version of a package that affects results."""
 
 
 class AllFitsFailedError(DselError, ValueError, RuntimeError):
-    """No candidate could be fitted; the message holds the first failure.
+    """No candidate could be fitted; the message has the first failure.
 
-    A ValueError, as what scikit-learn raises then.
+    It is a ValueError, too, as in scikit-learn.
     """
 
 
@@ -67,9 +68,10 @@ class NewerRecordError(DselError, ValueError):
 
 
 class UserCodeError(DselError, RuntimeError):
-    """Code of the user's that a command was told to run has raised.
+    """Code of the user, which a command was asked to run, raised an error.
 
-    It is the cause of this error, and commands show the user's part of its traceback.
+    That error is the cause of this one; commands print the part of its traceback that
+    is in the user's code.
     """
 
 
@@ -78,7 +80,7 @@ class DselWarning(UserWarning):
 
 
 class GuaranteeWarning(DselWarning):
-    """Something that the number rests on deserves a look."""
+    """An assumption of a bound may not hold, and should be checked."""
 
 
 class FitFailedWarning(DselWarning):
@@ -87,35 +89,38 @@ class FitFailedWarning(DselWarning):
 
 @contextmanager
 def reaching(place: object) -> Iterator[None]:
-    """Say in one line that a place at a URL cannot be reached, by a ConnectionError."""
+    """Turn errors of object stores into a ConnectionError of one line."""
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in STORAGE_LIBRARIES:
             raise
-        told = without_queries(str(error))
-        shown = error if told == str(error) else None  # else no traceback tells it
-        raise ConnectionError(f"{place} cannot be reached: {told}") from shown
+        text = without_queries(str(error))
+        # A cause would show the URL's query, which may be a key, in the traceback.
+        cause = error if text == str(error) else None
+        raise ConnectionError(f"{place} cannot be reached: {text}") from cause
 
 
 def reach_and_read(place: object, read: Callable[[], T]) -> T:
     """Return what `read` returns; like `reaching`, for tasks on other machines.
 
-    Errors of libraries may not survive the way from a worker, not even as a cause.
+    Errors of libraries may fail to unpickle at the client, even as the cause of another
+    error. Therefore the new error has no cause.
     """
     try:
         with reaching(place):
             return read()
     except ConnectionError as error:
-        told = str(error)
-    raise ConnectionError(told)
+        text = str(error)
+    raise ConnectionError(text)
 
 
 @contextmanager
 def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[None]:
-    """Say in one line, by an OSError, that the place of an argument takes nothing.
+    """Turn errors of writing to the argument `name` into an OSError of one line.
 
-    Where other places are read, too, only errors that are about this one are told so.
+    With `also_reads` the block reads other files, too: then only errors that name a
+    file of this place, or that only writing can cause, are changed.
     """
     try:
         yield
@@ -123,7 +128,7 @@ def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[N
         number = getattr(error, "errno", None)
         if also_reads and not (number in ONLY_WRITING or _is_in(error, str(place))):
             raise
-        told = getattr(error, "strerror", None) or without_queries(str(error))
+        reason = getattr(error, "strerror", None) or without_queries(str(error))
         if number in FULL:
             way = "make room there"
         elif number in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -131,14 +136,14 @@ def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[N
         else:
             way = "make room there or let it be written to"
         text = (
-            f"cannot write to `{name}` {place}: {told}; {way}, then run the same "
+            f"cannot write to `{name}` {place}: {reason}; {way}, then run the same "
             f"command again, or choose another place."
         )
         raise (OSError(number, text) if number else OSError(text)) from error
 
 
 def _is_in(error: Exception, place: str) -> bool:
-    """Whether an error of the system names a file of a place."""
+    """Return whether an error of the system names a file in a folder."""
     file = getattr(error, "filename", None)
     if not isinstance(error, OSError) or not isinstance(file, (str, bytes)):
         return False
@@ -146,7 +151,7 @@ def _is_in(error: Exception, place: str) -> bool:
 
 
 def without_queries(text: str) -> str:
-    """Return a text with what stands behind the ? of URLs left out: it may be a key.
+    """Return a text without the queries of its URLs, which may contain keys.
 
     Examples
     --------
@@ -157,13 +162,13 @@ def without_queries(text: str) -> str:
 
 
 def warn_of_old_name(old: str, new: str) -> None:
-    """Warn from where the user called dsel by a name of 0.2."""
+    """Warn, at the user's call of dsel, that it used a name of 0.2."""
     text = f"`{old}` is now called `{new}`; the old name goes with dsel 0.4."
     warn(text, FutureWarning)
 
 
 def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:
-    """Warn from where the user called dsel."""
+    """Warn at the line where the user called dsel."""
     frame: FrameType | None = sys._getframe()
     level = 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("dsel"):

@@ -1,8 +1,8 @@
-"""Writing files of this machine: whole or not at all, and never through a link.
+"""Writing of local files: whole or not at all, and never through a symbolic link.
 
-A file is written under a temporary name, brought to the disk, and renamed. So a disk
-that fills, or a process that is killed, leaves the old file or none, never a torn one.
-What is a symbolic link is refused, since what it points to is not ours.
+A file is written under a temporary name, synced to the disk, and renamed. Therefore a
+full disk or a killed process leaves the old file or none, never a partial one. Symbolic
+links are refused, since their targets may not be dsel's.
 """
 
 import errno
@@ -26,19 +26,19 @@ NO_HARD_LINKS: Final = (
     errno.ENOTSUP,
     errno.EOPNOTSUPP,
 )
-"""What file systems say that have no hard links."""
+"""Error numbers of file systems without hard links."""
 TRIES: Final = 5
-"""How often a file is written whose temporary file another run has removed."""
+"""Attempts to write a file, if another run removes the temporary one."""
 
 
 def check_no_link(
     path: str | os.PathLike[str], name: str, *, below: str | os.PathLike[str] = ""
 ) -> None:
-    """Raise ValueError where a path is a symbolic link, or passes through one.
+    """Raise ValueError if a path is a symbolic link, or passes through one.
 
-    Only folders inside of `below` are looked at: those above a destination may be links
-    (as ``/tmp`` on macOS), and so may all parents where `below` is not given. Errors
-    call the argument `name`.
+    Only folders inside of `below` are checked: those above a destination may be links
+    (such as ``/tmp`` on macOS), and without `below` all parents may be. Errors name the
+    argument `name`.
     """
     parts = Path(os.path.relpath(path, below)).parts if below else ()
     # The destination itself, then every step from it to what is written.
@@ -54,10 +54,9 @@ def check_no_link(
 
 
 def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
-    """Raise FileExistsError where something is at a path that is not dsel's own.
+    """Raise FileExistsError if a path exists and is not a file of dsel.
 
-    A file is its own if it begins with the bytes `begins`, by which dsel knows the
-    files that it writes again; by default nothing is.
+    A file of dsel begins with the bytes `begins`; by default every file is foreign.
     """
     if not os.path.lexists(path) or (begins is not None and _begins(path, begins)):
         return
@@ -69,14 +68,14 @@ def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
 
 
 def _begins(path: Path, content: bytes) -> bool:
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would wait
         return False
     with path.open("rb") as file:
         return file.read(len(content)) == content
 
 
 def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
-    """Raise ValueError where a folder, or anything in it, is a symbolic link."""
+    """Raise ValueError if a folder, or anything in it, is a symbolic link."""
     check_no_link(folder, name)
     for parent, folders, files in os.walk(folder):
         for member in (*folders, *files):
@@ -84,9 +83,9 @@ def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
 
 
 def check_folder(path: str | os.PathLike[str], name: str) -> None:
-    """Raise where a path is a file, or a symbolic link, or has a link in it.
+    """Raise if a path is a file or a symbolic link, or a folder with a link in it.
 
-    What is written there may be removed again, with all that lies below it.
+    The check is needed since dsel may remove the folder again, with its contents.
     """
     check_no_links_inside(path, name)
     if os.path.exists(path) and not os.path.isdir(path):
@@ -99,11 +98,11 @@ def check_folder(path: str | os.PathLike[str], name: str) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], name: str) -> Iterator[Path]:
-    """Give a temporary path; what was written there becomes the file at the end.
+    """Yield a temporary path, whose file is renamed to `path` after the block.
 
-    Where anything fails the temporary file is removed, and an earlier file stays as it
-    was. Raises OSError where the disk is full or takes nothing, ValueError where the
-    path is a link or no file; both name the argument `name`.
+    If anything fails the temporary file is removed, and an earlier file is unchanged.
+    Raises OSError if the disk is full or cannot be written to, ValueError if the path
+    is a link or no regular file; both name the argument `name`.
     """
     target = Path(path)
     check_no_link(target, name)
@@ -129,9 +128,9 @@ def whole_file(path: str | os.PathLike[str], name: str) -> Iterator[Path]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole, in the place of an earlier one; raises OSError as it comes.
+    """Write a whole file, which replaces an earlier one; OSErrors are not changed.
 
-    Its folder is not brought to the disk: `sync_folders` does that for many files.
+    Its folder is not synced to the disk: `sync_folders` does that for many files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for last in range(1 - TRIES, 1):
@@ -139,7 +138,7 @@ def write_file(path: Path, content: bytes) -> None:
             try:
                 os.replace(partial, path)
                 return
-            except FileNotFoundError:  # another run took it for a leftover
+            except FileNotFoundError:  # another run removed it as a leftover
                 if not last:
                     raise
 
@@ -150,7 +149,7 @@ def create_file(path: Path, content: bytes) -> bool:
     for last in range(1 - TRIES, 1):
         with _partial(path, content) as partial:
             try:
-                os.link(partial, path)  # unlike a renamed file, it replaces none
+                os.link(partial, path)  # unlike `rename` it fails if the file exists
             except FileExistsError:
                 return False
             except FileNotFoundError:
@@ -167,14 +166,14 @@ def create_file(path: Path, content: bytes) -> bool:
 
 
 def _create_here(path: Path, content: bytes) -> bool:
-    """Create a file in its place, for file systems without hard links."""
+    """Create a file under its final name, for file systems without hard links."""
     try:
         with path.open("xb") as file:
             try:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            except BaseException:  # nobody may take it for a file that was damaged
+            except BaseException:  # a partial file would look like a damaged one
                 path.unlink(missing_ok=True)
                 raise
     except FileExistsError:
@@ -184,7 +183,7 @@ def _create_here(path: Path, content: bytes) -> bool:
 
 @contextmanager
 def _partial(path: Path, content: bytes) -> Iterator[Path]:
-    """Give a temporary file that holds the content, on the disk."""
+    """Yield a temporary file with the content, synced to the disk."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with partial.open("wb") as file:
@@ -198,7 +197,7 @@ def _partial(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def sync_folders(folders: list[Path]) -> None:
-    """Bring the names of new files to the disk, where the system can."""
+    """Sync folders, with the names of their new files, to the disk if possible."""
     for folder in dict.fromkeys(folders):
         _sync(folder)
 
@@ -214,19 +213,19 @@ def _sync(path: Path) -> None:
 
 
 def remove(path: str | os.PathLike[str], name: str) -> None:
-    """Remove a file, or a folder with all that is in it; links are refused."""
+    """Remove a file, or a folder with its contents; links are refused."""
     check_no_links_inside(path, name)
     try:
         if os.path.isdir(path):
-            shutil.rmtree(path)  # which would remove a link, and follow none
+            shutil.rmtree(path)  # never follows links
         else:
             os.unlink(path)
-    except FileNotFoundError:  # another run removes it, too
+    except FileNotFoundError:  # another run is removing it, too
         shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
-    """Remove temporary files of killed writers; one at work writes its file again."""
+    """Remove temporary files of killed writers; an active one writes its file again."""
     for parent, _, files in os.walk(folder):
         for file in filter(PARTIAL.match, files):
             with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Dimensions and variables of the results cube: each name stands here and nowhere else.
+"""Dimensions and variables of the results cube: each name is written here only.
 
-To add a variable: its line, below those that a cube has before it.
+To add a variable, write its line below the variables that precede it in a cube.
 """
 
 from functools import partial
@@ -14,9 +14,9 @@ class Variable(NamedTuple):
     """``count``, ``number``, ``seconds``, ``text`` or ``flag``."""
     name: str
     dims: tuple[str, ...]
-    """Dimensions, `CANDIDATES` and its like standing for several."""
+    """Dimensions, among which `CANDIDATES` and others stand for several."""
     long_name: str
-    """One line that plots and people read."""
+    """Description in one line, for plots and readers."""
 
 
 BY_NAME: Final[dict[str, Variable]] = {}
@@ -144,7 +144,7 @@ ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"
 N_SPLITS: Final = "n_splits"
 INTEGERS: Final = "integers"
-"""Attribute of a parameter's coordinate of floats: those that were given as int."""
+"""Attribute of a parameter's coordinate of floats: the values that were integers."""
 
 # Criteria of a nonconformity classifier's cube; a percentage follows the second name.
 VALIDATION_ERROR: Final = "validation_error"
@@ -156,14 +156,14 @@ N_FOLDS: Final = "n_folds"
 BOUND: Final = "bound"
 
 UNCOUNTED: Final = -1
-"""Integer for what was not counted, for the mathematics and in files."""
+"""Integer in place of a count that was not made, in computations and in files."""
 
 STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2
 STATUS_MISSING: Final = 3
 STATES: Final = ("done", "pruned", "failed", "missing")
-"""What these mean."""
+"""Names of the states, by their number."""
 
 RESERVED: Final = frozenset(
     {
@@ -189,4 +189,4 @@ RESERVED: Final = frozenset(
         *BY_NAME,
     }
 )
-"""Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""
+"""Names of the cube: a grid parameter with one has the dimension ``param_<name>``."""

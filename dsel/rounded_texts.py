@@ -1,4 +1,4 @@
-"""Numbers as text, rounded so that what is shown holds, too: limits up, others down."""
+"""Numbers as text, rounded so that they hold: upper limits up, lower ones down."""
 
 import shutil
 import sys
@@ -8,9 +8,9 @@ from textwrap import fill, shorten
 from typing import Final, TextIO
 
 PLAIN_WIDTH: Final = 80
-"""Columns of lines that no terminal shows."""
+"""Width of wrapped lines outside a terminal."""
 EXACT: Final = Context(prec=800)
-"""Holds every float and its percentage."""
+"""Precision that represents every float, and its percentage, exactly."""
 
 
 def at_most(
@@ -33,7 +33,7 @@ def at_most(
 
 
 def in_percent(rate: float) -> str:
-    """Return an upper limit in percent with one digit, as every text of dsel has it.
+    """Return an upper limit in percent with one decimal, rounded up.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def in_percent(rate: float) -> str:
 
 
 def about_percent(rate: float) -> str:
-    """Return what is no limit in percent, with as many digits as a limit."""
+    """Return an estimate in percent with one decimal."""
     return f"{100 * rate:.1f}%"
 
 
 def floor_percent(rate: float) -> str:
-    """Return a lower limit in percent with one digit."""
+    """Return a lower limit in percent with one decimal, rounded down."""
     return f"{at_most(rate, decimals=1, shift=2, rounding=ROUND_FLOOR)}%"
 
 
@@ -70,9 +70,9 @@ def points_at_least(difference: float) -> str:
 
 
 def count_of(n: int, noun: str, *verb: str) -> str:
-    """Return a number of things in words, and what one of them does or all do.
+    """Return a number with its noun and, if there is one, the matching verb.
 
-    The plural of `noun` ends with ``s``; `verb` is its form of one, then of several.
+    The plural of `noun` ends with ``s``; `verb` has its singular, then its plural.
 
     Examples
     --------
@@ -91,24 +91,24 @@ def confidence(delta: float) -> str:
     >>> confidence(0.05), confidence(1e-9)
     ('95', '99.9999')
     """
-    # What 1 - delta is rounded down by, delta is rounded up by.
+    # Rounding 1 - delta down means rounding delta up.
     missing = Decimal(at_most(delta, decimals=4, shift=2))
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Return the columns of the terminal that a stream is; None if it is none.
+    """Return the width of the terminal of a stream; None if it is no terminal.
 
     By default the stream is standard output.
 
-    What a file or a pipe gets has one line for each statement, which tools can search.
+    Files and pipes get one line for each statement, which tools can search.
     """
     is_terminal = getattr(stream or sys.stdout, "isatty", bool)()
     return shutil.get_terminal_size().columns if is_terminal else None
 
 
 def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:
-    """Return a line wrapped at words: at a width, the terminal's, or 80 columns."""
+    """Return a line wrapped between words, by default at the terminal's width or 80."""
     return fill(
         line,
         width or terminal_width() or PLAIN_WIDTH,
@@ -119,5 +119,5 @@ def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:
 
 
 def shorten_text(text: str, width: int = 60) -> str:
-    """Return a text of many costs as one that can be read."""
+    """Return a long text, such as one of many costs, cut after a word."""
     return shorten(text, width, placeholder=" ...)")

@@ -1,11 +1,11 @@
-"""What dsel asks of zarr stores before it reads or writes them.
+"""Checks of zarr stores before dsel reads or writes them.
 
-Zarr takes a missing chunk for one that holds the fill value only. What dsel writes has
-all of its chunks, so one that is missing was lost, and must not be read as zeros.
+Zarr reads a missing chunk as one that has the fill value only. Stores of dsel have all
+of their chunks, so that a missing one was lost, and must not be read as zeros.
 
-Zarr decodes a chunk with whatever codec the array's header names, and one of those
-unpickles, which runs code. Arrays may come from anywhere, so dsel decodes chunks with
-codecs that only move and compress bytes.
+Zarr decodes a chunk with any codec that the array's header names, and one of those
+unpickles, which runs code. Since arrays may come from strangers, dsel only decodes
+chunks with codecs that move and compress bytes.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 POOL: Final = "dsel_pool"
 """Attribute of pools that dsel wrote: ``dense`` or ``csr``."""
 HEAD: Final = "zarr.json"
-"""What describes a group, and holds its attributes."""
+"""File that describes a group, and has its attributes."""
 
 BAD_HEADER: Final = (
     ArithmeticError,
@@ -37,7 +37,7 @@ BAD_HEADER: Final = (
     TypeError,
     ValueError,
 )
-"""What zarr raises at a header that is not as its format asks."""
+"""Errors that zarr raises if a header violates its format."""
 
 # fmt: off
 CODECS: Final = frozenset({
@@ -52,13 +52,13 @@ CODECS: Final = frozenset({
 # fmt: on
 
 MOST_SECONDS: Final = 10.0
-"""How long writes of zarr that go on may take."""
+"""Longest wait for writes that zarr has begun."""
 HEADERS: Final = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-"""How the keys end that hold no chunk."""
+"""Endings of keys that are no chunks."""
 
 
 class WholeStore(WrapperStore[Store]):
-    """Another store of format 3, of which no chunk may be missing."""
+    """Wrapper of a store of format 3 that raises if a chunk is missing."""
 
     async def get(
         self,
@@ -66,14 +66,14 @@ class WholeStore(WrapperStore[Store]):
         prototype: "BufferPrototype",
         byte_range: ByteRequest | None = None,
     ) -> "Buffer | None":
-        """Return what is stored under a key; None for a header that is not there."""
-        found = await super().get(key, prototype, byte_range)
-        if found is None and not key.endswith(HEADERS):
+        """Return the bytes of a key; None for a missing header."""
+        content = await super().get(key, prototype, byte_range)
+        if content is None and not key.endswith(HEADERS):
             raise ValueError(f"the chunk {key} is missing")
-        return found
+        return content
 
     def with_read_only(self, read_only: bool = False) -> Self:
-        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
+        """Return the same store as read-only or writable: zarr 3.1.3 raises here."""
         return type(self)(self._store.with_read_only(read_only))
 
     def __str__(self) -> str:
@@ -81,9 +81,9 @@ class WholeStore(WrapperStore[Store]):
 
 
 def finish_writes() -> None:
-    """Wait for what zarr still writes: of several files one fails, the others go on.
+    """Wait for the files that zarr is still writing after one of them failed.
 
-    Removed before, they would be there again.
+    If they were removed before, zarr would write them again.
     """
 
     async def finish() -> None:
@@ -95,7 +95,7 @@ def finish_writes() -> None:
 
 
 def check_array(array: Any) -> None:
-    """Raise ValueError where a zarr array could run code when it is read."""
+    """Raise ValueError if reading a zarr array could run code."""
     stored = array.metadata.to_dict()
     where = f"the array {array.path or array.name!r} of {array.store}"
     codecs = stored.get("codecs", ())
@@ -105,13 +105,13 @@ def check_array(array: Any) -> None:
                 f"{where} holds Python objects, which dsel never decodes; write it as "
                 f"numbers, or in zarr format 3."
             )
-        found = filter(None, [*(stored["filters"] or ()), stored["compressor"]])
-        codecs = [{"name": f"numcodecs.{each['id']}"} for each in found]
+        used = filter(None, [*(stored["filters"] or ()), stored["compressor"]])
+        codecs = [{"name": f"numcodecs.{codec['id']}"} for codec in used]
     check_codecs(codecs, where)
 
 
 def check_codecs(codecs: Iterable[Mapping[str, Any]], where: str) -> None:
-    """Raise ValueError where a codec is not known, or one that a shard has inside."""
+    """Raise ValueError if a codec, or one inside of a shard, is not in `CODECS`."""
     for codec in codecs:
         if codec["name"] not in CODECS:
             raise ValueError(
@@ -124,7 +124,7 @@ def check_codecs(codecs: Iterable[Mapping[str, Any]], where: str) -> None:
 
 
 def check_empty(names: Sequence[str], place: object, argument: str) -> None:
-    """Raise where anything is in a place: what dsel did not write it leaves alone."""
+    """Raise if a place has files of others, which dsel must not change."""
     if names:
         raise ValueError(
             f"`{argument}` {place} must be an empty place or hold dsel's own, but "
@@ -133,18 +133,18 @@ def check_empty(names: Sequence[str], place: object, argument: str) -> None:
 
 
 def names_in(store: Store) -> list[str]:
-    """Return what a store holds; a head that zarr was killed at is nothing."""
+    """Return the names in a store, without the partial files of a killed writer."""
 
-    async def found() -> list[str]:
+    async def list_names() -> list[str]:
         return [name async for name in store.list_dir("")]
 
-    return sorted(name for name in sync(found()) if not PARTIAL.match(name))
+    return sorted(name for name in sync(list_names()) if not PARTIAL.match(name))
 
 
 def check_not_in_pool(path: str | Path, name: str) -> None:
-    """Raise ValueError where a path is inside a zarr array, such as a pool.
+    """Raise ValueError if a path is inside a zarr array, such as a pool.
 
-    Errors call the argument `name`.
+    Errors name the argument `name`.
     """
     try:
         parents = Path(path).resolve().parents

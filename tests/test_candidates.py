@@ -276,10 +276,10 @@ def test_parameter__that_only_set_params_knows_is_taken_with_a_remark(prefix):
     grid = {f"{prefix}depth": [1, 8]}
     search = searched(outer[prefix], grid)
     assert errors_of(search) == errors_by_scikit_learn(outer[prefix], grid)
-    told = f"`{prefix}depth` is not listed by get_params of Hidden; it was set as"
-    assert sum(told in remark for remark in search.choice_.remarks) == 1
-    assert told in " ".join(str(search.plan_).split())
-    assert told not in " ".join(
+    note = f"`{prefix}depth` is not listed by get_params of Hidden; it was passed"
+    assert sum(note in remark for remark in search.choice_.remarks) == 1
+    assert note in " ".join(str(search.plan_).split())
+    assert note not in " ".join(
         searched(Hidden(depth=3), {"depth": [1]}).choice_.remarks
     )
 

@@ -1,4 +1,4 @@
-"""``dsel audit``: how often certificates fail where the truth is known."""
+"""``dsel audit``: count failures of certificates on data whose truth is known."""
 
 import click
 
@@ -37,7 +37,7 @@ def command(
     """Run searches on simulated data and count how often their bounds fail.
 
     SETTINGS are names from the printed table; by default all are audited, which takes
-    an hour or more at 500 draws. The exit status is 3 where a bound fails too often.
+    an hour or more at 500 draws. The exit status is 3 if a bound fails too often.
     """
     report = audit(
         settings or None,

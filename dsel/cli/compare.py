@@ -1,4 +1,4 @@
-"""``dsel compare``: is a new model better than an old one, and which rows tell."""
+"""``dsel compare``: compare two models on a pool, and draw rows to label."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,8 +50,8 @@ from dsel.search.outcomes.predict_table import Deployed, open_deployed
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Rows to be labeled, drawn where the models differ. With 0 the pool alone "
-    "answers.",
+    help="Number of rows to label, drawn where the models differ. With 0 only the pool "
+    "is used.",
 )
 @click.option("--out", required=True, help="Folder for the comparison and its rows.")
 @click.option(
@@ -90,9 +90,9 @@ def command(
 ) -> None:
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
 
-    OLD and NEW are folders or URLs that --out of `dsel select` named, or in which
-    `save_model` has kept a model. The rows to be labeled are written to the folder
-    --out; fill their last column, and `dsel label` says which model is better.
+    OLD and NEW are folders or URLs of --out of `dsel select`, or of models that
+    `save_model` stored. The rows to label are written to the folder --out; fill in
+    their last column, and `dsel label` prints which model is better.
     """
     check_new_place(out, "--out")
     import_from_here(trust)
@@ -129,12 +129,12 @@ def command(
 
 
 def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
-    """Open the pool with all of its columns, in the kinds that the models learned."""
+    """Open the pool with all of its columns, converted as the models' training rows."""
     if "://" in location or not is_text(location):
         return _in_kinds(open_pool(location), location, deployed)
     schema = joint_schema(deployed, location)
     names = text_source(location, **text).names
-    # What no model uses is for whoever labels; the target would tell the answer.
+    # Columns that no model uses help people to label; the target would reveal labels.
     others = [n for n in names if n not in (*schema.names, schema.target)]
     table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
     notes(table.caveats)
@@ -142,7 +142,7 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
 
 
 def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
-    """Return a pool in the kinds that the models learned, where these are known."""
+    """Return a pool converted as the models' training rows, if these had names."""
     schemas = [each.input_format.table_schema for each in deployed]
     if pool.frames is None or any(schema is None for schema in schemas):
         return pool
@@ -153,7 +153,7 @@ def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
             f"{location!r} lacks the column {lacking[0]!r}, which a model was trained "
             f"on; it has {', '.join(columns[:20])}."
         )
-    # The target would tell the answer; what no model uses is for whoever labels.
+    # As above: other columns help people to label; the target would reveal labels.
     others = tuple(n for n in columns if n not in (*schema.names, schema.target))
     pool = pool.with_columns((*schema.names, *others))
     like = replace(schema, ids=others)
@@ -161,14 +161,13 @@ def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
 
 
 def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
-    """Return the columns of both models; raise where a text file cannot be read so."""
+    """Return the columns of both models; raise if they cannot be read from one file."""
     schemas = [each.input_format.table_schema for each in deployed]
     for name, schema in zip(("OLD", "NEW"), schemas, strict=True):
         if schema is None:
             raise ValueError(
-                f"{location!r} is a text file, but {name} does not say how its columns "
-                f"are read: its labeled rows had no names; give the pool as Parquet or "
-                f"npy."
+                f"{location!r} is a text file, but {name} has no types of columns: its "
+                f"labeled rows had no names; give the pool as Parquet or npy."
             )
     old, new = (schema for schema in schemas if schema is not None)
     columns = {each.name: each for each in new.columns}
@@ -183,7 +182,7 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
 
 
 def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
-    """Return rows that a model was trained on, in the columns that models use."""
+    """Return rows on which a model was trained, with the columns that models use."""
     has_names = is_text(location) or location.lower().endswith(
         (*PARQUET, *FEATHER, *JSON_LINES)
     )

@@ -1,4 +1,4 @@
-"""Scikit-learn's encoders that the columns of a table need before a built-in model."""
+"""Encoders of scikit-learn that turn the columns of a table into numbers."""
 
 import shlex
 from collections.abc import Sequence
@@ -22,25 +22,25 @@ from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
-"""Different values of a column that are made one column each."""
+"""Most different values of a column that is one-hot encoded."""
 MOST_NAMES: Final = 8
-"""Columns that are named in a line."""
+"""Most names of columns in a line."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
     X: Any, *, is_scaled: bool, caveats: Sequence[str] = ()
 ) -> tuple[Steps, list[tuple[str, str]]]:
-    """Return the steps that make numbers of a table, and what they do in words.
+    """Return the steps that turn a table into numbers, and descriptions of them.
 
-    Raises TypeError that names all columns of which no step makes numbers, with what
-    the caveats say that they look like.
+    Raises TypeError if no step can encode a column. It names all such columns, with
+    the `caveats` about them.
     """
     if sparse.issparse(X):
         steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
         return ([steps], [fact]) if is_scaled else ([], [])
-    # A column without values in a part of the rows must not be another number of
-    # columns there.
+    # `keep_empty_features`: a column that is empty in the training rows of a fold must
+    # not be dropped there, as models of all folds need the same columns.
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
     numbers: Steps = [("impute", imputer)]
     if is_scaled:
@@ -66,16 +66,16 @@ def encoders(
             _describe_undecided(each, X[each.name], caveats) for each in undecided[:10]
         )
         names = ",".join(each.name for each in undecided)
-        # An identifier is of use beside predictions.
-        texts = (each.name for each in undecided if each.kind == TEXT)
-        kept = next((name for name in texts if X[name].is_unique), None)
-        carried = ""
-        if kept is not None:
-            carried = f" (or --id {shlex.quote(kept)} to carry it into predictions)"
+        # A text column with unique values may identify rows in the predictions.
+        texts = (column.name for column in undecided if column.kind == TEXT)
+        id_name = next((name for name in texts if X[name].is_unique), None)
+        advice = ""
+        if id_name is not None:
+            advice = f" (or --id {shlex.quote(id_name)} to copy it to predictions)"
         raise TypeError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
             f"Leave {'it' if len(undecided) == 1 else 'them'} out by --drop "
-            f"{shlex.quote(names)}{carried}, or name a pipeline that encodes them by "
+            f"{shlex.quote(names)}{advice}, or name a pipeline that encodes them by "
             f"--model MODULE:OBJECT."
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
@@ -93,7 +93,7 @@ def encoders(
 
 
 def leave_out(column: str) -> ColumnTransformer:
-    """Return a step that takes a column out of a data frame, and keeps the others."""
+    """Return a step that removes a column from a data frame."""
     step = ColumnTransformer(
         [("left out", "drop", [column])],
         remainder="passthrough",
@@ -103,14 +103,14 @@ def leave_out(column: str) -> ColumnTransformer:
 
 
 def _list_columns(names: list[str]) -> str:
-    """Return the names of columns, or of many their number and the first ones."""
+    """Return the names of columns; if there are many, their number and the first."""
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{len(names):,} columns ({', '.join(names[:3])}, ...)"
 
 
 def _kind(column: Column, values: pd.Series) -> str | None:
-    """Return what is done with a column; None where none of it can be done."""
+    """Return how a column is encoded; None if no encoder accepts it."""
     known = values.dropna()
     if column.kind == NOTHING or known.empty:
         return "left out"
@@ -128,15 +128,15 @@ def _kind(column: Column, values: pd.Series) -> str | None:
 def _describe_undecided(
     column: Column, values: pd.Series, caveats: Sequence[str]
 ) -> str:
-    """Return what a column holds that no encoder takes."""
+    """Return a description of a column that no encoder accepts."""
     known, name = values.dropna(), f"column {column.name!r} "
     prefixes = f"{name}is read as text", f"{name}looks like"
     if lines := [line for line in caveats if line.startswith(prefixes)]:
         return lines[0]
-    held = f"{column.kind}, which no encoder of `dsel select` takes"
+    content = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
-        held = f"{known.nunique():,} different texts in {len(known):,} rows"
-    return f"column {column.name!r} holds {held}, such as {str(known.iloc[0])[:40]!r}"
+        content = f"{known.nunique():,} different texts in {len(known):,} rows"
+    return f"{name}holds {content}, such as {str(known.iloc[0])[:40]!r}"
 
 
 def _is_date(column: Column) -> bool:
@@ -151,7 +151,7 @@ def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:
 def _days(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    elif column.dtype.kind != "M":  # dates of Python, which nanoseconds do not hold
+    elif column.dtype.kind != "M":  # dates of Python, outside the range of nanoseconds
         known = [
             None if missing else value
             for value, missing in zip(column, column.isna(), strict=True)

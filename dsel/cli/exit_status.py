@@ -1,10 +1,10 @@
-"""With which status a command ends: one meaning for each number."""
+"""Exit status of commands: one meaning for each number."""
 
 from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Exit status of every command, and what it says.
+    """Exit status of every command, with its meaning.
 
     Examples
     --------
@@ -13,15 +13,15 @@ class ExitStatus(IntEnum):
     """
 
     DONE = 0, "done"
-    FAILED = 1, "failed: the line that begins with Error says why"
+    FAILED = 1, "failed: the line that begins with Error has the reason"
     NOT_UNDERSTOOD = 2, "an option or a value was not understood"
     REFUTED = (
         3,
         "a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)",
     )
-    CLUSTER_LOST = 4, "the cluster was lost: dsel select goes on if it has --out"
-    # What shells give a process that Ctrl-C has ended.
-    INTERRUPTED = 130, "interrupted by Ctrl-C: dsel select goes on if it has --out"
+    CLUSTER_LOST = 4, "the cluster was lost: repeat dsel select --out to continue"
+    # 128 + SIGINT, as shells report it.
+    INTERRUPTED = 130, "interrupted by Ctrl-C: repeat dsel select --out to continue"
 
     meaning: str
 

@@ -1,4 +1,4 @@
-"""The group of commands, and how each of them ends."""
+"""The group of commands, with their errors, warnings and exit status."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
-    "compare": "Tell whether a new model is better than an old one.",
+    "compare": "Find out whether a new model is better than an old one.",
     "demo": "Select an SVM for scikit-learn's digits, and bound its error.",
     "label": "Read labels of queried rows: a smaller bound, or the better model.",
     "monitor": "Test whether a bound is still about rows like those of a new table.",
@@ -28,7 +28,7 @@ COMMANDS: Final = {
 }
 """Commands and their one-line help; each has a module of its own name."""
 
-# ImportError: of an extra that is not installed.
+# ImportError: an extra is not installed.
 FORESEEN: Final = (
     ImportError,
     MemoryError,
@@ -42,7 +42,7 @@ SHOWS: Final = "Print the full traceback of an error before its message."
 
 
 class LazyGroup(click.Group):
-    """Imports a command when it is called: `dsel --help` takes no second."""
+    """Group that imports a command when it is called, so that `dsel --help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -64,16 +64,16 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List what each exit status says."""
+        """List the meaning of each exit status."""
         with formatter.section("Exit status"):
             formatter.write_dl([(str(int(s)), s.meaning) for s in ExitStatus])
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command; every foreseen error is one line and an exit code."""
+        """Run a command; an expected error becomes one line and an exit code."""
         options["standalone_mode"] = False
         words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
         shows = TRACEBACK in words
-        # It tells of what zarr no longer waits for when one of its reads has failed.
+        # When a read fails, asyncio logs the other reads, for which zarr does not wait.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -87,8 +87,8 @@ class LazyGroup(click.Group):
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
                 say(
-                    "Interrupted. With --out all that was finished is kept: run the "
-                    "same command again to go on.",
+                    "Interrupted. With --out all finished work is stored: run the same "
+                    "command again to continue.",
                     err=True,
                 )
                 code = ExitStatus.INTERRUPTED
@@ -101,7 +101,7 @@ class LazyGroup(click.Group):
 
 
 def _with_traceback(command: click.Command) -> click.Command:
-    """Add the option to a command and those below it, so that it may stand anywhere."""
+    """Add the option --traceback to a command and to its subcommands."""
     if not any(TRACEBACK in parameter.opts for parameter in command.params):
         command.params.append(
             click.Option([TRACEBACK], is_flag=True, expose_value=False, help=SHOWS)
@@ -112,13 +112,13 @@ def _with_traceback(command: click.Command) -> click.Command:
 
 
 def _show_traceback(error: BaseException, is_whole: bool) -> None:
-    """Print where an error comes from: all of it, or the part that is the user's."""
+    """Print the traceback of an error: all of it, or the part in the user's code."""
     if is_whole:
         click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
     elif isinstance(error, UserCodeError) and error.__cause__ is not None:
         cause = error.__cause__
         lines = traceback.format_list(user_frames(cause))
-        if isinstance(cause, SyntaxError):  # whose place is no frame
+        if isinstance(cause, SyntaxError):  # its line is in no frame
             lines += traceback.format_exception_only(cause)[:-1]
         click.echo("Traceback (most recent call last):", err=True)
         click.echo("".join(lines).rstrip(), err=True)
@@ -135,7 +135,7 @@ def _show_usage(error: click.ClickException) -> None:
 def _show_warning(
     message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
-    """Show a warning in one line, with the place of one that is not dsel's own."""
+    """Print a warning in one line, with file and line unless it is dsel's own."""
     text = " ".join(str(message).split())
     if not issubclass(category, DselWarning):
         text += f" ({category.__name__} of {filename}:{lineno})"

@@ -1,4 +1,4 @@
-"""``dsel label``: what the labels of queried rows prove."""
+"""``dsel label``: compute bounds from the labels of queried rows."""
 
 from typing import Any
 
@@ -42,22 +42,23 @@ def command(
 ) -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove.
 
-    PLACE is what --out of `dsel select --queries` named: then the bound of the model of
-    all labels becomes smaller. Or it is the folder of `dsel compare`: then they say
-    which of two models is better. LABELS is its file of rows with labels, or a copy of
-    it in any order. Rows are found by their `pool_row`. Rows that are missing, or have
-    no label, count against whatever is proved. The answer is kept, and is final.
+    PLACE is the --out of `dsel select --queries`: then the labels make the bound of the
+    model trained on all labels smaller. Or it is the --out of `dsel compare`: then they
+    show which of two models is better. LABELS is its file of rows with labels, or a
+    copy of it in any order. Rows are found by their `pool_row`. Rows that are missing,
+    or have no label, count against what is to be proved. The result is stored, and is
+    final.
     """
     text: dict[str, Any] = {"separator": sep, "encoding": encoding}
     if is_comparison(place):
         question, column = read_comparison(place)
         if not question.rows:
-            question.query_rows()  # says why there are none
+            question.query_rows()  # raises with the reason
         known = known_labels(question)
-        given = read_labels(
+        row_labels = read_labels(
             labels, question.rows, known, target=target or column, **text
         )
-        answer = keep_answer(place, question.certify_with_labels(given))
+        answer = keep_answer(place, question.certify_with_labels(row_labels))
         if as_json:
             print_json("label", comparison=answer)
             return
@@ -68,14 +69,14 @@ def command(
         raise ValueError(NO_QUERIES)
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
-    given = read_labels(
+    row_labels = read_labels(
         labels,
         choice.queries.rows,
         choice.queries.classes,
         target=target or column,
         **text,
     )
-    labeled = keep_choice(place, choice.certify_with_labels(given))
+    labeled = keep_choice(place, choice.certify_with_labels(row_labels))
     if as_json:
         print_json("label", **choice_content(labeled))
         return

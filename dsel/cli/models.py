@@ -1,4 +1,4 @@
-"""Models by name, and grids written on the command line."""
+"""Models of `dsel select` by name, and grids from the command line."""
 
 import importlib
 import math
@@ -39,10 +39,9 @@ MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
         False,
     ),
 }
-"""Models that a command can name, their grids where none is given, and whether numbers
-are scaled before them."""
+"""Classifiers by name, their default grids, and whether numbers are scaled first."""
 REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
-    # The error that costs nothing, and C, are in units of the target.
+    # The target is scaled, too: epsilon and C of an SVR are in units of the target.
     "svm": (
         TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
         ("regressor__C=2^-2..2^8:4", "regressor__gamma=2^-10..2^2:4"),
@@ -56,18 +55,18 @@ REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
         False,
     ),
 }
-"""Models of numbers."""
+"""Regressors by name, as in `MODELS`."""
 DEFAULTS: Final = "forest", "boosting"
-"""The models of classes and of numbers that are taken where none is named.
+"""The default classifier and the default regressor.
 
 With some hundred labels of mixed columns forests err less than boosting on average, and
 no more than SVMs; unlike these they have probabilities, and scale to many labels.
 """
 WITH_GRID: Final = "svm"
-"""The model of classes where only a grid is given, which named C and gamma in 0.2."""
+"""The classifier if only a grid is given, which was one for SVMs in 0.2."""
 
 MOST_VALUES: Final = 10_000
-"""How many values of one parameter a range may stand for."""
+"""Most values of one parameter that a range may have."""
 NAMED: Final = {"true": True, "false": False, "none": None}
 
 
@@ -85,9 +84,10 @@ def build(
     *,
     is_regression: bool = False,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
-    """Return estimator and grid for rows `X`, and how their columns are encoded.
+    """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
-    `caveats` say what columns look like; `unused` is one that the model must not see.
+    `caveats` are the reader's notes about columns; the model must not use the column
+    `unused`.
     """
     values = parse_grid(grid)
     models = REGRESSORS if is_regression else MODELS
@@ -131,34 +131,34 @@ def build(
 
 
 def _is_of_step(parameter: str) -> bool:
-    """Return whether a parameter says which step of the pipeline it belongs to."""
+    """Return whether a parameter's name includes the step of the pipeline."""
     return "__" in parameter and not parameter.startswith("regressor__")
 
 
 def import_name(name: str) -> Any:
-    """Return the estimator that ``module:object`` names, here or as installed.
+    """Return the estimator ``module:object``, from this folder or an installed package.
 
-    The object is an estimator, or a function or class that makes one when it is called.
-    Processes that are started here import what lies in this folder. Workers of a
-    cluster that runs get the module by value, but nothing that it imports from here.
+    The object is an estimator, or a function or class that returns one. Processes that
+    are started here can import modules of this folder. Workers of a running cluster get
+    the module by value, but not other modules of this folder that it imports.
     """
     module_name, _, object_name = name.partition(":")
     try:
         with users_code(name):
             module = _import(module_name)
-        found = getattr(module, object_name)
+        named_object = getattr(module, object_name)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise click.BadParameter(
             f"{name!r} cannot be imported: {error}.", param_hint="--model"
         ) from error
     if _is_of_this_folder(module):
         del sys.modules[module_name]
-    if not callable(found):
-        return found
+    if not callable(named_object):
+        return named_object
     try:
         with users_code(name):
-            return found()
-    except TypeError as error:  # nothing of it has begun: it wants arguments
+            return named_object()
+    except TypeError as error:  # not raised in the user's code: it needs arguments
         raise click.BadParameter(
             f"{name!r} must be an estimator, or make one without arguments: {error}.",
             param_hint="--model",
@@ -168,10 +168,10 @@ def import_name(name: str) -> Any:
 def show_failure(
     name: str, estimator: Estimator, grid: Any, X: ArrayLike, y: ArrayLike
 ) -> None:
-    """Fit the first candidate here, so that its error has a traceback.
+    """Fit the first candidate in this process, so that its error has a traceback.
 
-    Messages come back from tasks, tracebacks do not. Raises UserCodeError where the fit
-    raises, too.
+    Tasks return messages of errors, but no tracebacks. Raises UserCodeError if the fit
+    raises here, too.
     """
     if estimator is None:
         [estimator], grid = grid, {}
@@ -181,7 +181,7 @@ def show_failure(
 
 
 def import_from_here(types: Sequence[str]) -> None:
-    """Import the modules of types, of this folder too, and send those by value."""
+    """Import the modules of types; those of this folder go to workers by value."""
     for name in types:
         try:
             _import(name.rpartition(".")[0] or name)
@@ -194,13 +194,13 @@ def import_from_here(types: Sequence[str]) -> None:
 
 
 def _import(name: str) -> ModuleType:
-    """Import a module, of this folder too; that one is sent to workers by value."""
+    """Import a module; one of this folder is sent to workers by value."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     module = importlib.import_module(name)
     if _is_of_this_folder(module):
-        # Distributed asks cloudpickle only for what pickle cannot find by its name.
+        # distributed uses cloudpickle only for objects that pickle cannot import.
         cloudpickle.register_pickle_by_value(module)
     return module
 
@@ -258,7 +258,7 @@ def _range(text: str, *words: str) -> list[float]:
 
 
 def _value(word: str) -> Any:
-    """Return a number, True, False or None where the word is one, else the word."""
+    """Return the number, True, False or None that a word means, else the word."""
     if word.lower() in NAMED:
         return NAMED[word.lower()]
     base, caret, exponent = word.partition("^")

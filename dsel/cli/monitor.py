@@ -1,4 +1,4 @@
-"""``dsel monitor``: test whether promises are still about the rows of a table."""
+"""``dsel monitor``: test on the rows of a new table whether promises still hold."""
 
 import os
 from dataclasses import replace
@@ -18,7 +18,7 @@ from dsel.cli.running import (
     trust_option,
 )
 from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
-from dsel.results.told import as_lines
+from dsel.results.renderings import render_lines
 from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import (
@@ -35,7 +35,7 @@ from dsel.search.outcomes.monitor import (
 @click.argument("next_month")
 @click.option(
     "--labeled",
-    help="Table of the labeled rows; by default the one that `dsel select` was given.",
+    help="Table of the labeled rows; by default the one of `dsel select`.",
 )
 @click.option(
     "--target",
@@ -72,13 +72,13 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Test whether what RESULTS promise is still about the rows of NEXT_MONTH.
+    """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
 
-    RESULTS is the folder or URL that --out of `dsel select` named. NEXT_MONTH is a
-    table of any size that `dsel predict` reads. Three tests compare its rows with the
-    labeled ones, the disagreement of both models with its limit and, with --target,
-    their errors with the bounds. The exit status is 3 where a promise is refuted. A
-    promise that is not refuted is not proved.
+    RESULTS is the folder or URL of --out of `dsel select`. NEXT_MONTH is a table of any
+    size that `dsel predict` reads. Three tests compare its rows with the labeled ones,
+    the disagreement of both models with its limit and, with --target, their errors with
+    the bounds. The exit status is 3 if a promise is refuted. A promise that is not
+    refuted is not proved.
     """
     import_from_here(trust)
     text: dict[str, Any] = {"separator": sep, "encoding": encoding}
@@ -106,14 +106,14 @@ def command(
     elif quiet:
         click.echo(wrap_line(report.headline()))
     else:
-        for line in as_lines(report.facts()).splitlines():
+        for line in render_lines(report.facts()).splitlines():
             click.echo(wrap_line(line, 9 if line.startswith("Note ") else 2))
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)
 
 
 def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]:
-    """Return a table, or its rows where its labels are an array, and its labels."""
+    """Return a table, or its rows if its labels are an array, and its labels."""
     is_arrays = location.lower().endswith((*NPZ, *NPY, *SVMLIGHT))
     if target is None or not is_arrays or not os.path.exists(location):
         return location, NewLabels(target, option="--target")

@@ -20,7 +20,7 @@ ROWS: Final = {
 }
 """Meaning of each row of the table."""
 ASSUMED_ERROR: Final = 0.1
-"""Of a model of which nothing is said."""
+"""Default of the option --error."""
 
 
 @click.command
@@ -110,11 +110,11 @@ def command(
 
 
 def _show_tolerances(plan: Any, share: float, n_unlabeled: int) -> None:
-    """Print what a tolerance needs, and which quantile of residuals it is."""
-    sure, n = confidence(float(plan[names.DELTA])), int(plan[names.N_LABELED])
+    """Print the rows that a finite tolerance needs, and its quantile of residuals."""
+    level, n = confidence(float(plan[names.DELTA])), int(plan[names.N_LABELED])
     head = (
         f"Labeled rows from which on there is a finite bound of how far "
-        f"{100 * share:.6g}% of predictions are off ({sure}% confidence), with "
+        f"{100 * share:.6g}% of predictions are off ({level}% confidence), with "
         f"{int(plan[names.N_CANDIDATES]):,} candidates and {n_unlabeled:,} pool rows:"
     )
     click.echo(wrap_line(head))
@@ -136,7 +136,7 @@ def _explain_rows(plan: Any) -> None:
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:
-    """Return certificates in rows, numbers of folds in columns."""
+    """Return a table as text: certificates in rows, numbers of folds in columns."""
     table = values.transpose(names.CERTIFICATE, names.N_FOLDS).to_pandas()
     text: str = table.map(show).rename_axis(index=None, columns="folds").to_string()
     return text

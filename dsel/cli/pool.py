@@ -59,11 +59,12 @@ def build(
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
-    SOURCE is a text table (CSV and kin) or a folder of them, a Parquet, Feather, JSON
-    lines, npz or npy file, or a zarr array; PATH may be a URL. Stopped anywhere, the
-    same command starts anew. A text file with columns of text goes to a PATH that ends
-    in .parquet. Text files are read here, twice; what else there is is written by
-    tasks, on local threads unless --scheduler or --workers say otherwise.
+    SOURCE is a text table such as CSV, or a folder of them, a Parquet, Feather, JSON
+    lines, npz or npy file, or a zarr array; PATH may be a URL. If the command is
+    interrupted, run it again: it starts from the beginning. A text file with columns of
+    text needs a PATH that ends in .parquet. Text files are read twice, by this process;
+    other files are converted by tasks, on local threads unless --scheduler or --workers
+    is given.
     """
     opened: Any = source
     if os.path.exists(source) and is_text(source):
@@ -95,7 +96,7 @@ def build(
 def _schema_of(
     like: str, target: str | None, sep: str | None, encoding: str | None
 ) -> TableSchema:
-    """Return the schema of a labeled table, or of that of which results are kept."""
+    """Return the schema of a labeled table, or of the one whose results are stored."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
         text = load_schema(like)
         if text is None:
@@ -117,7 +118,7 @@ def _schema_of(
 @command.command()
 @click.argument("path")
 def info(path: str) -> None:
-    """Say what the pool at PATH holds, without reading its rows."""
+    """Describe the pool at PATH, without reading its rows."""
     pool = open_pool(path)
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())

@@ -1,4 +1,4 @@
-"""``dsel predict``: apply a model that a search has kept to a table."""
+"""``dsel predict``: apply the stored model of a search to a table."""
 
 from dataclasses import asdict
 from typing import Any
@@ -61,13 +61,13 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Predict every row of NEW by the model that RESULTS holds.
+    """Predict every row of NEW with the model in RESULTS.
 
-    RESULTS is the folder or URL that --out of `dsel select` named. NEW is a table of
-    any format and size that `dsel select` reads; its columns are found by their names,
-    and columns that the model does not use are left out. Labels, and probabilities
-    where the model has them, stand in the order of NEW; numbers with the ends between
-    which a certified share of the targets lies.
+    RESULTS is the folder or URL of --out of `dsel select`. NEW is a table of any format
+    and size that `dsel select` reads; its columns are found by their names, and columns
+    that the model does not use are left out. The file has labels, and probabilities if
+    the model has them, in the order of NEW. Numbers come with the ends of an interval
+    that contains a certified share of the targets.
     """
     import_from_here(trust)
     id = None if ids is None else names_in(ids)
@@ -85,7 +85,7 @@ def command(
                 separator=sep,
                 encoding=encoding,
             )
-    except KeyboardInterrupt:  # unlike a search it does not go on from what is there
+    except KeyboardInterrupt:  # unlike a search it does not continue
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(each.line for each in made.unknown)
@@ -120,9 +120,9 @@ def command(
 
 
 def _bound_line(deployed: Deployed) -> str:
-    """Return the line that says how wrong the predictions can be."""
+    """Return the line with the error bound of the predictions."""
     certificate: Any = deployed.certificate
     if certificate is None:
-        return "No error bound: the model was kept by `save_model`, not by a search"
+        return "No error bound: the model was stored by `save_model`, not by a search"
     headline: str = certificate.headline()
     return headline

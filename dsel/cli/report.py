@@ -1,4 +1,4 @@
-"""``dsel report``: a page about a finished run."""
+"""``dsel report``: write a page about a finished run."""
 
 import os
 
@@ -17,9 +17,9 @@ from dsel.cli.running import choice_content, json_option, print_json
 )
 @json_option
 def command(place: str, out: str | None, as_json: bool) -> None:
-    """Write a page about the run at PLACE, a folder or URL that --out named.
+    """Write a page about the run at PLACE, the folder or URL of its --out.
 
-    The page needs no net to read. Nothing is fitted.
+    The page needs no network to read. Nothing is fitted.
     """
     from dsel.report.page import write_report
     from dsel.results import open_results

@@ -1,4 +1,4 @@
-"""Options that commands share, and how they run a plan and print its outcome."""
+"""Options that commands share, and functions that run a plan and print its outcome."""
 
 import csv
 import json
@@ -16,8 +16,8 @@ import click
 from dsel.cli.printing import say
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
+from dsel.results.renderings import Renderable, render_lines
 from dsel.results.run_store import save_schema
-from dsel.results.told import Told, as_lines
 from dsel.rounded_texts import terminal_width, wrap_line
 from dsel.search.running.keep_models import trusted_types
 
@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 VERSION: Final = 1
-"""Of what `print_json` prints; raised whenever a reader could misread it."""
+"""Version of the output of `print_json`; raised whenever a reader could misread it."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
 
-def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def join_options(
+    *options: Callable[[Command], Command],
+) -> Callable[[Command], Command]:
     """Return a decorator that adds options, the last one first in the help."""
-    return lambda command: reduce(lambda found, add: add(found), options, command)
+    return lambda command: reduce(lambda made, add: add(made), options, command)
 
 
-cluster_options = adding(
+cluster_options = join_options(
     click.option(
         "--workers",
         type=click.IntRange(min=1),
@@ -52,9 +54,9 @@ cluster_options = adding(
         "describes a cluster; by default the run uses threads of this machine.",
     ),
 )
-"""Adds the options that say where tasks run."""
+"""Adds the options for the workers of tasks."""
 
-text_options = adding(
+text_options = join_options(
     click.option(
         "--encoding",
         help="Encoding of text files, such as latin-1; UTF-8 by default.",
@@ -64,7 +66,7 @@ text_options = adding(
         help="Separator of text files, where the header does not show it.",
     ),
 )
-"""Adds the options that say how text files are read."""
+"""Adds the options for reading text files."""
 
 trust_option = click.option(
     "--trust",
@@ -72,9 +74,9 @@ trust_option = click.option(
     help="Full name of a type of your own that a model holds, such as mine.Encoder. "
     "May be given several times.",
 )
-"""Adds the option that names types which may be built when a model is opened."""
+"""Adds the option for types that may be built when a model is opened."""
 
-draw_options = adding(
+draw_options = join_options(
     click.option(
         "--seed",
         type=click.IntRange(0),
@@ -97,12 +99,12 @@ json_option = click.option(
     is_flag=True,
     help="Print one JSON object, and nothing else, on standard output.",
 )
-output_options = adding(
+output_options = join_options(
     click.option("--quiet", is_flag=True, help="Print the result only."), json_option
 )
-"""Adds the options that say how much is printed, and in which form."""
+"""Adds the options for the amount and the form of the output."""
 
-run_options = adding(
+run_options = join_options(
     output_options,
     draw_options,
     cluster_options,
@@ -115,7 +117,7 @@ run_options = adding(
 
 
 def print_json(kind: str, **content: Any) -> None:
-    """Print an object with its kind and version, and records as `to_json` has them.
+    """Print one JSON object with its kind and version; records are as in `to_json`.
 
     Numbers that are not finite become null, since JSON cannot write them.
     """
@@ -125,7 +127,7 @@ def print_json(kind: str, **content: Any) -> None:
 
 
 def _plain(value: object) -> Any:
-    if isinstance(value, Told):
+    if isinstance(value, Renderable):
         value = json.loads(value.to_json())
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
@@ -137,7 +139,7 @@ def _plain(value: object) -> Any:
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
-    """Return what `print_json` shows of a choice: bounds in short, then all of it."""
+    """Return the content of a choice for `print_json`: bounds in short, then all."""
     bounds = {
         name: {
             "bound": each.bound,
@@ -167,14 +169,14 @@ def choice_content(choice: Choice) -> dict[str, Any]:
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
-    """Return the names of columns that an option lists; quotes hold a comma."""
+    """Return the names of columns in an option; a name with a comma has quotes."""
     if text is None:
         return ()
     return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
 
 
 def notes(lines: Iterable[str]) -> None:
-    """Print notes on standard error, with --quiet, too: numbers depend on them."""
+    """Print notes on standard error, also with --quiet: numbers depend on them."""
     lines = list(lines)
     for line in lines[:MOST_NOTES]:
         say(f"Note: {line}.", err=True)
@@ -198,7 +200,7 @@ def open_client(
         raise click.UsageError(
             "--scheduler brings its own workers; leave --workers out."
         )
-    # What distributed logs of a lost scheduler is left to our own line about it.
+    # If the scheduler is lost, dsel's own line replaces what distributed logs.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with connect(scheduler, workers=workers) as client:
         yield client
@@ -217,11 +219,11 @@ def run_plan(
     inputs: RunInputs | None = None,
     after: "Callable[[Outcome], str]" = lambda outcome: "",
 ) -> None:
-    """Run a plan where the options say, with progress where a terminal shows it.
+    """Run a plan on the workers of the options, with progress in a terminal.
 
-    Prints the plan and further facts before it runs, then the choice, to which the
-    line of `after` belongs, and what its numbers come from and assume. Schema and
-    names of the tables are kept with the results.
+    Prints the plan and further facts before the run. Afterwards it prints the choice
+    with the line that `after` returns, the origin of its numbers, and the assumptions.
+    Schema and names of the tables are stored with the results.
     """
     is_short = quiet or as_json
     if out is not None:
@@ -236,7 +238,7 @@ def run_plan(
             click.echo("\n".join([str(plan), *(wrap_line(line, 17) for line in lines)]))
             click.echo()
         outcome = plan.run(client, out=out, verbose=False if quiet else None)
-        outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
+        outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
     if out is not None and inputs is not None:
@@ -259,14 +261,14 @@ def run_plan(
     reports = [f"\n{choice.report()}"] if has_report else []
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")
-    shown = as_lines([("", line)], terminal_width())
+    shown = render_lines([("", line)], terminal_width())
     click.echo("\n".join(filter(None, [str(choice), shown, *reports])))
     if quiet:
         return
-    # Caveats, and why a number says nothing, stand with the choice.
+    # Caveats, and the reasons of a vacuous bound, were printed with the choice.
     assumed = [("Assumes", each.text) for each in choice.certificate.assumptions]
     click.echo()
-    for text in as_lines([*choice.origins(), *assumed]).splitlines():
+    for text in render_lines([*choice.origins(), *assumed]).splitlines():
         click.echo(wrap_line(text, 9))
 
 

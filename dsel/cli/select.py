@@ -192,7 +192,7 @@ def command(
         )
     if queries and not options["out"]:
         raise click.UsageError(
-            f"--queries {queries} writes rows to be labeled; name a folder by --out."
+            f"--queries {queries} writes rows to label; name a folder by --out."
         )
     dropped, kept = names_in(drop), names_in(ids)
     if report_by is not None and report_by in (*kept, target, groups):
@@ -269,12 +269,12 @@ def command(
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
         source = shown or plan.source
-        if column in (source.columns or ()):  # it would tell the answer
+        if column in (source.columns or ()):  # it would reveal the labels
             names = [name for name in source.columns or () if name != column]
             source = source.with_columns(names)
         plan = replace(plan, source=source)
-    # Not before: what is refused ends with one line. What a value lacks is told before
-    # a run that may take hours.
+    # Notes come after all checks, so that a refusal is a single line, and before a run
+    # that may take hours.
     notes([*lines, *plan.few_rows])
     try:
         run_plan(
@@ -321,21 +321,21 @@ def open_baseline(
 def check_kind_of_model(
     estimator: Any, model: str, target: str | None, table: Table
 ) -> None:
-    """Raise where a model of one's own predicts what the target does not hold."""
+    """Raise if a user's model predicts classes of a numeric target, or conversely."""
     of_numbers = is_regressor(estimator)
     if of_numbers == table.is_regression or not (
         of_numbers or is_classifier(estimator)
     ):
-        return  # what is neither is refused by the plan
+        return  # the plan refuses an estimator that is neither
     kinds = ("classes", "a regressor") if of_numbers else ("numbers", "a classifier")
     raise click.UsageError(
-        f"{target or 'y'!r} holds {kinds[0]}, and --model {model} is {kinds[1]}; say "
-        f"by --task what it holds, or name another model."
+        f"{target or 'y'!r} holds {kinds[0]}, and --model {model} is {kinds[1]}; set "
+        f"--task to what it holds, or name another model."
     )
 
 
 def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int | None:
-    """Return a column as `plan_search` takes it: of arrays its number."""
+    """Return a column for `plan_search`: its name, or its number in an array."""
     if report_by is None or columns is not None or not report_by.isdecimal():
         return report_by
     return int(report_by)
@@ -349,7 +349,7 @@ def _inputs(
     sep: str | None,
     encoding: str | None,
 ) -> RunInputs:
-    """Return what is kept of the options, for `dsel monitor` and the report."""
+    """Return the options to store with results, for `dsel monitor` and the report."""
     where = pool if pool is None or "://" in pool else os.path.abspath(pool)
     today = date.today().isoformat()
     return RunInputs(
@@ -360,9 +360,9 @@ def _inputs(
 def open_for_queries(
     location: str, schema: TableSchema, text: Mapping[str, Any], n_queries: int
 ) -> tuple[Pool, Pool | None, tuple[str, ...]]:
-    """Return the pool as models read it, as people read it, and caveats.
+    """Return the pool for models, the pool for people who label, and caveats.
 
-    People get columns that no model uses, too.
+    The one for people also has the columns that no model uses.
     """
     is_file = "://" not in location and is_text(location)
     if n_queries and is_file:
@@ -378,7 +378,7 @@ def open_for_queries(
 
 
 def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
-    """Write the rows that are to be labeled; return what to do with them."""
+    """Write the rows to label; return a line of advice."""
     if out is None or outcome.pool_rows is None:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
@@ -394,7 +394,7 @@ def _labeled_rows(
 ) -> tuple[Any, NDArray[Any], Any, list[str]]:
     """Return rows with a label, their labels, the other rows, and notes about these.
 
-    Rows whose target is empty are the pool where no other is given.
+    Rows with an empty target are the pool if there is no other one.
     """
     missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
     if not missing.any():
@@ -425,7 +425,7 @@ def _is_report(text: str) -> bool:
 def parse_report(
     texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
 ) -> Any:
-    """Return the report that ``--loss`` asks for: all of it, classes, or shares."""
+    """Return the ``report`` that ``--loss`` requests: True, classes, or shares."""
     reports = [text for text in texts if _is_report(text)]
     if len(reports) > 1:
         raise click.UsageError(
@@ -445,7 +445,7 @@ def parse_report(
 def parse_loss(
     texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
 ) -> Any:
-    """Return what ``--loss`` means for labels `y`, beside the report."""
+    """Return the loss that ``--loss`` requests for labels `y`, without the report."""
     named = [text for text in texts if not _is_report(text)] or ["error"]
     kind, equals, rest = named[0].partition("=")
     if len(named) == 1 and equals and kind in OF_NUMBERS:
@@ -467,7 +467,7 @@ def parse_loss(
         return getattr(losses, kind)(_label(rest, y))
     if len(named) > 1 or not rest or kind != "cost":
         raise click.UsageError(
-            f"--loss must be {FORMS}, and perhaps report beside it, got "
+            f"--loss must be {FORMS}, optionally with another --loss report, got "
             f"{' and '.join(map(repr, named))}."
         )
     costs = {}
@@ -488,7 +488,7 @@ def parse_loss(
 
 
 def _label(text: str, y: NDArray[Any]) -> Any:
-    """Return the class that is written so."""
+    """Return the class whose text is `text`."""
     classes = np.unique(check_labels(y)).tolist()
     for label in classes:
         if str(label) == text:

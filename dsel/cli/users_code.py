@@ -1,4 +1,4 @@
-"""Errors of code that a user names on the command line: whose they are, and where."""
+"""Errors in modules that a user names on the command line, with their file and line."""
 
 import traceback
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from dsel.errors import UserCodeError
 
 PACKAGE = Path(__file__).parents[1]
 IMPORTING = ("<frozen importlib", str(Path("importlib") / "__init__.py"))
-"""Of Python's import system: what stands between a command and a user's module."""
+"""Files of Python's import system: in tracebacks they precede a user's module."""
 
 
 def user_frames(error: BaseException) -> list[FrameSummary]:
-    """Return the part of a traceback that begins in code of the user's."""
+    """Return the part of a traceback that begins in the user's code."""
     frames = list(traceback.extract_tb(error.__traceback__))
     while frames and not _is_users(frames[0]):
         del frames[0]
@@ -23,12 +23,15 @@ def user_frames(error: BaseException) -> list[FrameSummary]:
 
 def _is_users(frame: FrameSummary) -> bool:
     is_ours = PACKAGE in Path(frame.filename).parents
-    return not is_ours and not any(each in frame.filename for each in IMPORTING)
+    return not is_ours and not any(path in frame.filename for path in IMPORTING)
 
 
 @contextmanager
 def users_code(name: str) -> Iterator[None]:
-    """Tell errors that code of the user's raises from those of reaching it."""
+    """Turn an error that the user's code raises into a UserCodeError.
+
+    Errors of finding or calling that code are not changed.
+    """
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -39,7 +42,7 @@ def users_code(name: str) -> Iterator[None]:
             where = f" in {last.filename}, line {last.lineno}"
         else:
             raise
-        told = " ".join(str(error).split())
+        text = " ".join(str(error).split())
         raise UserCodeError(
-            f"`--model` {name} raised {type(error).__name__}{where}: {told}"
+            f"`--model` {name} raised {type(error).__name__}{where}: {text}"
         ) from error

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from dsel.arrays import fill_masked
-from dsel.cards import as_card
+from dsel.cards import render_card
 from dsel.checks import listed
 from dsel.data.cache import process_cache
 from dsel.data.frames import (
@@ -312,7 +312,7 @@ class Pool:
         ]
         if self.columns:
             facts.append(("columns", listed(list(self.columns), 10)))
-        return as_card(facts)
+        return render_card(facts)
 
     @property
     def _size(self) -> str:

@@ -4,9 +4,9 @@ Each function draws one panel on an `Axes` from a Dataset, and returns it. Nothi
 computes a bound: numbers come from the cube and `dsel.select`.
 
 Conventions: a darker cell is a larger error; the chosen candidate is orange; a title
-never calls a number a bound where it is none. `INK` is the color of all text, and
-pages replace it by theirs. To add a figure: a function in the file of its kind, and its
-line in `FIGURES` if it draws the cube of a search. Needs the extra ``plots``.
+calls only a guarantee a bound. `INK` is the color of all text; pages replace it with
+their own color. To add a figure, write a function in the file of its kind, and a line
+in `FIGURES` if it draws the cube of a search. Needs the extra ``plots``.
 """
 
 from collections.abc import Callable

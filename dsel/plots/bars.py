@@ -1,4 +1,4 @@
-"""Bars: both bounds and that of a 20% hold-out set, terms of bounds, and times."""
+"""Bar charts: bounds of both models and of a 20% hold-out set, terms, and times."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,12 +43,12 @@ PHASES = {
 
 
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the bound of each model, and that of a 20% hold-out set.
+    """Draw the bound of each model, and the one expected of a 20% hold-out set.
 
     Parameters
     ----------
     results, ax
-        As `plot_surface` takes them.
+        As for `plot_surface`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
         numbers = (first, each.bound, each.estimate if is_tested else np.nan)
-        # Of a tolerance that is not there no bar is drawn.
+        # An infinite tolerance has no bar.
         rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.holdout_text} on average"
@@ -100,7 +100,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
 
 
 def estimate_name(certificate: Certificate) -> str:
-    """Return what stands beside a bound without a guarantee, in words."""
+    """Return the name of the estimate that is drawn with a bound."""
     if certificate.loss == "error":
         return "error on held-out folds"
     return "estimate from held-out folds"
@@ -112,10 +112,10 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     Parameters
     ----------
     comparison
-        What `dsel.compare_models` returns, or its `certify_with_labels`. With labels
-        the limits of the pool alone, which hold jointly, are drawn below.
+        Result of `dsel.compare_models`, or of its `certify_with_labels`. With labels
+        the limits from the pool alone, which hold at the same time, are drawn below.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Examples
     --------
@@ -154,9 +154,9 @@ def plot_certified_report(
     Parameters
     ----------
     report
-        A certified report, as `SemiSupervisedSearchCV.certified_report` returns it.
+        Result of `SemiSupervisedSearchCV.certified_report`.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Examples
     --------
@@ -200,9 +200,9 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     Parameters
     ----------
     report
-        What `SemiSupervisedSearchCV.report_by_value` returns.
+        Result of `SemiSupervisedSearchCV.report_by_value`.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Examples
     --------
@@ -251,14 +251,14 @@ def plot_terms(
     criterion
         A criterion that has two terms; by default the search's certificate.
     n_best
-        How many candidates to show.
+        Number of candidates to draw.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Raises
     ------
     ValueError
-        Where the criterion has no two terms.
+        If the criterion does not have two terms.
 
     Examples
     --------
@@ -313,8 +313,8 @@ def plot_terms(
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the time that a search spent on each kind of task.
 
-    Arguments are those of `plot_surface`; seconds are summed over tasks. Those of a
-    nested search are in its `pair_results`, which takes the place of `results`.
+    Arguments are those of `plot_surface`; seconds are summed over tasks. For a nested
+    search pass its `pair_results` as `results`: they have the seconds.
     """
     there = [name for name in PHASES if name in results]
     if not there:
@@ -341,9 +341,9 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def _draw_bars(
     ax: "Axes", texts: Sequence[str], bars: NDArray[np.float64], color: Any
 ) -> Sequence[Any]:
-    """Draw bars of two parts with marks, and their texts above, for narrow pages.
+    """Draw bars of two parts with marks, and the text of each above it.
 
-    Return the first parts.
+    Texts above, and not next to the axis, fit on narrow pages. Return the first parts.
     """
     firsts, ends, marks = bars
     places = np.arange(len(texts))[::-1]

@@ -38,7 +38,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     plan
         Dataset of `dsel.plan_bound`.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Examples
     --------
@@ -55,22 +55,22 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     bounds = bounds.isel({names.CERTIFICATE: order})
     ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])
-    # Labels stand near the ends of their lines, far enough apart to be read.
+    # Labels are near the ends of their lines, and moved apart until none overlap.
     ends = bounds.isel({names.N_FOLDS: -1}).values
     shown = np.nan_to_num(ends)
     apart, least = shown.copy(), 0.045 * (shown.max() - min(shown.min(), 0.0))
     for below, above in pairwise(np.argsort(shown, kind="stable")):
         apart[above] = max(apart[above], apart[below] + least)
     apart -= (apart - shown).mean()
-    for number, (certificate, end, beside) in enumerate(
+    for number, (certificate, end, height) in enumerate(
         zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
     ):
         is_plain = certificate == PLAIN_HOLDOUT
         color = INK if is_plain else ACCENT if not number else BLUE
         ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
-        ax.plot(places[-1] + np.array([0, 0.2]), [end, beside], color=color, lw=0.6)
+        ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
         ax.annotate(
-            certificate, (places[-1] + 0.23, beside), color=INK, fontsize=8, va="center"
+            certificate, (places[-1] + 0.23, height), color=INK, fontsize=8, va="center"
         )
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
     ax.set_xlim(-0.2, places[-1] + (1.5 if len(places) > 1 else 0.9))
@@ -85,21 +85,21 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def plot_loss_curves(
     results: xr.Dataset, *, criterion: str | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the estimates of a least-squares search at the chosen width, and its choice.
+    """Draw a least-squares search at the chosen width: its estimates, and its choice.
 
     Parameters
     ----------
     results
         Cube of a `LeastSquaresSearch`.
     criterion
-        What chooses the width; None means the criterion of the search.
+        Criterion that chooses the width; None means the criterion of the search.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
 
     Raises
     ------
     ValueError
-        Where the cube is of another kind of search.
+        If the cube is of another kind of search.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def plot_loss_curves(
     >>> ax.get_xlabel()
     'regularization'
     """
-    evidence(results)  # raises where it is no cube
+    evidence(results)  # raises if it is no cube
     if names.REGULARIZATION not in results.dims:
         raise ValueError(
             "`results` must be those of a LeastSquaresSearch; `plot_surface` draws a "
@@ -145,7 +145,7 @@ def plot_loss_curves(
 
 
 def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how often each bound of an audit failed, and how often delta allows it to.
+    """Draw the failure rate of each bound in an audit, and the rate that delta allows.
 
     There is one line for each setting and delta, with a 95% interval.
 
@@ -154,7 +154,7 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     report
         Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
     ax
-        As `plot_surface` takes it.
+        As for `plot_surface`.
     """
     of = ("failures", "n_draws", "setting", names.DELTA)
     check_dataset(report, "report", "`dsel.audit`", *of)

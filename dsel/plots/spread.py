@@ -1,4 +1,4 @@
-"""How far folds are from each other, and what more labels would give."""
+"""Figures of the spread over folds, and of bounds by the number of labels."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_SHOWN: Final = 8
-"""Candidates of a figure of folds."""
+"""Most candidates in a figure of folds."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Numbers of labels, as parts of those of the run, at which bounds are expected."""
+"""Numbers of labels, relative to the run, for which bounds are predicted."""
 COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
-"""Colors of the models whose bounds are drawn, and of a hold-out set."""
+"""Colors of both models, and of a hold-out set."""
 
 
 def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
-    """Return the loss of each candidate on each fold, and what it is.
+    """Return the loss of each candidate on each fold, and its name.
 
     (n_candidates, n_folds); NaN where it was not counted.
     """
@@ -43,7 +43,7 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
         what, loss = "loss", declared_loss(results)
         if first_criterion(results) == "mean_squared_error":
-            what = "mean squared error"  # which ranks, whatever is bounded
+            what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:
             what = loss.what[:1].lower() + loss.what[1:]
         return np.asarray(means, float), f"{what} on the fold"
@@ -56,17 +56,17 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
 
 
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the error on each fold of the best candidates, and their means.
+    """Draw the errors of the best candidates on each fold, and their means.
 
     Parameters
     ----------
     results, ax
-        As `plot_surface` takes them.
+        As for `plot_surface`.
 
     Raises
     ------
     ValueError
-        Where no candidate was counted on all folds.
+        If no candidate was counted on all folds.
 
     Examples
     --------
@@ -93,8 +93,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
         color = ACCENT if number == chosen else BLUE
-        # Dots of the same value lie above each other: that of a fold has a place.
-        # Below the label, which begins at .25.
+        # Each fold has its own height, so that dots of equal values do not overlap,
+        # below the label, which begins at 0.25.
         spread = np.linspace(-0.2, 0.08, losses.shape[1])
         ax.scatter(
             losses[number], place + spread, s=16, color=color, alpha=0.9, linewidths=0
@@ -110,20 +110,20 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the bounds that more labels would give on average, and those of the run.
+    """Draw the bounds to expect with more labels, and the bounds of the run.
 
-    Expected are bounds of models that err, and differ, as often as those of the run:
-    more labels make better models, too, so that the bounds may become smaller yet.
+    The prediction assumes models that err, and differ, as often as those of the run.
+    More labels usually make better models, too, and then the bounds are still smaller.
 
     Parameters
     ----------
     results, ax
-        As `plot_surface` takes them; of a nested search for the error.
+        As for `plot_surface`; the search must be a nested one for the error.
 
     Raises
     ------
     ValueError
-        Where the search has bounded something else.
+        If the search bounds another loss, or by another certificate.
 
     Examples
     --------
@@ -196,5 +196,5 @@ def choice_size(results: xr.Dataset) -> int:
 
 
 def _clip_rate(rate: float) -> float:
-    """Return a rate that a plan can assume: neither 0 nor 1."""
+    """Return a rate inside (0, 1), which a plan needs."""
     return float(np.clip(rate, 1e-4, 0.99))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK: Final = "#22303c"
-"""Color of texts and axes; pages replace it by the color of their own text."""
+"""Color of texts and axes; pages replace it with the color of their own text."""
 ON_PALE: Final = "#1d2a36"
 """Color of texts on pale cells, on light and dark pages."""
 ACCENT: Final = "#d95f02"
@@ -49,10 +49,10 @@ def new_axes(ax: Any = None, width: float = 6.4, height: float = 4.4) -> "Axes":
 
 
 def show_as_written(ax: "Axes") -> None:
-    """Make texts of axes plain: matplotlib reads mathematics between two dollars.
+    """Switch off mathematics in texts of axes, which matplotlib reads between dollars.
 
-    Names of parameters, columns and classes may hold any sign. The numbers along a
-    logarithmic axis are matplotlib's own, and stay what they are.
+    Names of parameters, columns and classes may contain any character. The numbers
+    along a logarithmic axis, which matplotlib writes as mathematics, are unchanged.
     """
     from matplotlib.text import Text
 
@@ -69,15 +69,15 @@ def show_as_written(ax: "Axes") -> None:
 
 
 def wrap(text: str, inches: float, fontsize: float) -> str:
-    r"""Return text whose lines are no longer than a length on paper, about.
+    r"""Return text wrapped at about a width in inches.
 
     Examples
     --------
     >>> wrap("Fold by fold", 0.6, 10)
     'Fold by\nfold'
     """
-    # The average letter of DejaVu Sans is half as wide as the font's size, and more
-    # where pixels round it.
+    # The average letter of DejaVu Sans is half as wide as the font's size; rounding to
+    # pixels makes it wider.
     width = max(8, int(72 * inches / (0.54 * fontsize)))
     lines = (
         fill(line, width, break_long_words=False, break_on_hyphens=False)
@@ -87,11 +87,11 @@ def wrap(text: str, inches: float, fontsize: float) -> str:
 
 
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes like those of all figures; call it after all texts are set.
+    """Style axes in the same way for all figures; call it after all texts are set.
 
-    Titles and labels are wrapped: what leaves a narrow page would be cut.
+    Titles and labels are wrapped, since a narrow page cuts long lines.
     """
-    # Axes are about this part of the figure once their own labels have found room.
+    # An estimate: the layout that makes room for labels is computed later.
     inches = ax.get_window_extent().width / ax.figure.dpi
     title = wrap(title, 1.15 * inches, 10)
     ax.set_title(title, loc="left", fontsize=10, color=INK)
@@ -110,7 +110,7 @@ def tidy(ax: "Axes", *, title: str) -> None:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names without the step of a pipeline that all of them begin with.
+    """Return names by full name, without the pipeline step that all of them share.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a label of each candidate: parameters in which they differ, short names.
+    """Return a label for each candidate: the parameters in which candidates differ.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:
 def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each row of a figure, the first row at the top.
 
-    Beside the axis they would take the room of the data on narrow pages.
+    Left of the axis they would leave no space for the data on narrow pages.
     """
     inches = ax.get_window_extent().width / ax.figure.dpi
     texts = [wrap(text, 1.1 * inches, 8) for text in texts]
@@ -168,7 +168,7 @@ def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
     n_lines = 1 + texts[0].count("\n") if texts else 1
-    # Up to the title; a row that stands alone does not fill the figure.
+    # The space for the text of the first row; a single row does not fill the figure.
     ax.set_ylim(-0.3 - 0.7 * (len(texts) == 1), len(texts) - 0.5 + 0.2 * n_lines)
 
 

@@ -1,4 +1,4 @@
-"""A criterion over the grid, with the chosen candidate and the pruned ones."""
+"""Figure of a criterion over the grid, with the chosen and the pruned candidates."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,24 +43,24 @@ def plot_surface(
     x: str | None = None,
     y: str | None = None,
 ) -> "Axes":
-    """Draw a criterion over the grid: a heat map, or points where one dimension varies.
+    """Draw a criterion over the grid: a heat map, or points if one dimension varies.
 
     Parameters
     ----------
     results
         Cube of a search.
     criterion
-        What to show; by default the search's own criterion.
+        The criterion to draw; by default that of the search.
     ax
-        Where to draw, and what is returned; None makes a new figure.
+        Axes to draw on, which are returned; None makes a new figure.
     x, y
-        Dimensions for columns and rows; by default the last two that vary. Over every
-        other dimension the smallest number is shown.
+        Dimensions for columns and rows; by default the last two that vary. The smallest
+        number over all other dimensions is drawn.
 
     Raises
     ------
     ValueError
-        Where the cube has no such dimension, or no counts for the criterion.
+        If the cube has no such dimension, or no counts for the criterion.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def plot_surface(
     shown = np.asarray(terms.estimate)
     by_loss = names.FOLD_LOSS_MEAN in rule.needs
     if names.FOLD_ANSWERS in results and (by_loss or rule.name == "cv_error"):
-        # What was counted of dropped candidates stands for their estimates.
+        # A dropped candidate has no estimate: the mean of its counted folds is drawn.
         if by_loss:
             rates = results[names.FOLD_LOSS_MEAN]
         else:
@@ -128,7 +128,7 @@ def plot_surface(
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
     ax.set_xlabel(short[columns] + note)
     labels = value_labels(results[columns])
-    # Of 8 points a digit is 5 points wide.
+    # A digit is 5 points wide at a font size of 8.
     most = int(72 * ax.get_window_extent().width / ax.figure.dpi / 5)
     step = -(-len(labels) // max(2, most // (max(map(len, labels)) + 2)))
     style: dict[str, Any] = {}
@@ -148,15 +148,15 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
-    said = certificate.headline().partition(", model")[0]
+    verdict = certificate.headline().partition(", model")[0]
     if not certificate.certified:
-        number = choice.estimate  # not there of a candidate that was dropped
+        number = choice.estimate  # NaN if the candidate was dropped
         number = number if np.isfinite(number) else certificate.estimate
-        said = f"{certificate.about(number)}, an estimate"
+        verdict = f"{certificate.about(number)}, an estimate"
     place = dict(zip(dims, map(int, places), strict=True))
     short = short_names(list(choice.params))
     params = {short[name]: value for name, value in choice.params.items()}
-    return place, f"{params_text(params)}\n{said}"
+    return place, f"{params_text(params)}\n{verdict}"
 
 
 def _draw_map(
@@ -175,7 +175,7 @@ def _draw_map(
     known = values[np.isfinite(values)]
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
     norm = Normalize(low, high) if low < high else Normalize(0.0, max(high, 1e-9))
-    if 0.0 < 3.0 * low < high:  # errors that differ by much are told apart by ratio
+    if 0.0 < 3.0 * low < high:  # a linear scale would hide ratios of small errors
         norm = LogNorm(low, high)
     shades = colormaps[COLORMAP].with_extremes(bad=GREY)
     image = ax.imshow(finite, origin="lower", aspect="auto", cmap=shades, norm=norm)
@@ -201,7 +201,7 @@ def _draw_map(
             ax.text(
                 column,
                 row,
-                text.removesuffix("%"),  # the unit stands at the bar
+                text.removesuffix("%"),  # the unit is at the color bar
                 ha="center",
                 va="center",
                 fontsize=7,
@@ -230,7 +230,7 @@ def _draw_points(
     ax: "Axes",
 ) -> None:
     places, known = np.arange(len(values)), np.isfinite(values)
-    for shown, mark, style, said in (
+    for shown, mark, style, legend in (
         (known & ~dropped, "o", "full", label),
         (known & dropped, "^", "none", "dropped early"),
     ):
@@ -241,7 +241,7 @@ def _draw_points(
                 mark,
                 color=BLUE,
                 fillstyle=style,
-                label=said,
+                label=legend,
             )
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")

@@ -1,4 +1,4 @@
-"""The page: values from the cube, put into one template that loads nothing."""
+"""The HTML page about a search: values of the cube in a self-contained template."""
 
 import io
 import os
@@ -37,15 +37,15 @@ from dsel.search.running.select import first_criterion, select, terms_of
 
 FOLDER: Final = Path(__file__).parent
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
-"""How pages begin: those that do so are replaced, and no others."""
+"""First lines of a page: only a file that begins with them is replaced."""
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
 """Classes, or values of a column, up to which a report is a figure, too."""
 MOST_CLASSES: Final = 50
 """Classes of a table."""
-TOLD: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice", "class_rows")
-"""Attributes that the page tells in words."""
+SHOWN_ELSEWHERE: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice", "class_rows")
+"""Attributes that are left out of the provenance: other sections show them."""
 
 
 def write_report(
@@ -61,26 +61,26 @@ def write_report(
     results
         The cube of a search, as `Outcome.results` or `open_results` has it.
     path
-        The file. A page that dsel has written there is replaced, nothing else.
+        Path of the file. Only a page that dsel wrote is replaced.
     inputs
-        Names of tables, target and model, which `dsel select` keeps with results; the
+        Names of tables, target and model, which `dsel select` stores with results; the
         page begins with them.
 
     Returns
     -------
     Path
-        Where the page is.
+        Path of the page.
 
     Raises
     ------
     ModuleNotFoundError
-        Where matplotlib is not installed.
+        If matplotlib is not installed.
     ValueError
-        Where the cube cannot answer.
+        If the cube lacks what its criterion needs.
     FileExistsError
-        Where something else is there than a page of dsel.
+        If `path` is another file than a page of dsel.
     OSError
-        Where nothing can be written there.
+        If the file cannot be written.
 
     Examples
     --------
@@ -102,15 +102,15 @@ def write_report(
     page = report_html(results, inputs)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8", newline="\n")
-        check_free(target, "path", begins)  # somebody may have been faster
+        check_free(target, "path", begins)  # another process may have written it
     return target
 
 
 def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
-    """Return a page about a search as HTML that loads nothing from elsewhere.
+    """Return the page about a search as one self-contained HTML text.
 
-    It is the same each time for the same cube. Raises ModuleNotFoundError where
-    matplotlib is not installed, ValueError where the cube cannot answer.
+    It is the same each time for the same cube. Raises ModuleNotFoundError if matplotlib
+    is not installed, ValueError if the cube lacks what its criterion needs.
     """
     counts, choice = evidence(results), select(results)
     status, params = counts[names.STATUS], all_params(results)
@@ -122,14 +122,14 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         "certificates": _svg(plot_certificates, results, height=2.4),
         "surface": _svg(plot_surface, results, height=3.4),
     }
-    with suppress(ValueError):  # of a criterion without two terms
+    with suppress(ValueError):  # a criterion without two terms
         height = 1.4 + 0.5 * n_drawn
         figures["terms"] = _svg(plot_terms, results, height=height)
     for name, plot, height in (
         ("folds", plot_folds, 1.2 + 0.36 * n_drawn),
         ("labels", plot_bound_by_labels, 3.2),
     ):
-        with suppress(ValueError):  # of a search that has no such numbers
+        with suppress(ValueError):  # a search without these numbers
             figures[name] = _svg(plot, results, height=height)
     report = choice.reports.get(choice.deploy)
     if report is not None and len(report.classes) <= MOST_DRAWN:
@@ -177,13 +177,13 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         provenance=sorted(
             (str(name), str(value))
             for name, value in results.attrs.items()
-            if name not in TOLD
+            if name not in SHOWN_ELSEWHERE
         ),
     )
 
 
 def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
-    """Return names and texts of what was searched, by what, and when."""
+    """Return names and texts of the tables, the model, the date and the version."""
     version = str(results.attrs.get("version_dsel", ""))
     facts = (
         []
@@ -205,14 +205,14 @@ def class_table(results: xr.Dataset) -> list[list[str]]:
     if not rows or len(rows) > MOST_CLASSES:
         return []
     total = sum(rows.values())
-    ordered = sorted(rows.items(), key=lambda each: -each[1])
+    ordered = sorted(rows.items(), key=lambda item: -item[1])
     return [["class", "labeled rows", "share"]] + [
         [name, f"{n:,}", about_percent(n / total)] for name, n in ordered
     ]
 
 
 def why_chosen(results: xr.Dataset, choice: Choice) -> str:
-    """Return why the candidate was chosen, and how far folds are from each other."""
+    """Return a sentence that compares the choice with the next best candidate."""
     losses, label = fold_losses(results)
     is_whole = np.isfinite(losses).all(axis=1)
     if is_whole.sum() < 2 or not is_whole[choice.candidate]:
@@ -224,7 +224,8 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
     other = f"{params_text(all_params(results)[second])} has {about(means[second])}"
     if means[second] < means[choice.candidate]:
-        # Each search of a nested one chooses by the folds that it may see.
+        # The chosen one may have a larger mean: the search without the fold of its
+        # bound chose it by the other folds alone.
         other += (
             ", which is less; the chosen one was the best for the search that has not "
             "seen the fold of its bound"
@@ -239,21 +240,21 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
 
 
 def confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
-    """Return the rows of a fold by true class and prediction of its deployed model."""
+    """Return the confusion matrix of the deployed fold's model, as texts with heads."""
     certificate = choice.certificates.get(ONE_FOLD)
     is_there = names.OUTER_CONFUSION in results and certificate is not None
     if not is_there or certificate is None or certificate.fold is None:
         return []
     counts = results[names.OUTER_CONFUSION].isel({names.FOLD: certificate.fold})
     table = counts.transpose(names.TRUE_CLASS, names.PREDICTED_CLASS)
-    labels = [str(each) for each in table[names.TRUE_CLASS].values]
+    labels = [str(label) for label in table[names.TRUE_CLASS].values]
     cells = table.values.astype(int)
-    # Others are none where all classes are named.
-    kept = np.flatnonzero(cells.sum(axis=0) + cells.sum(axis=1))
-    if len(kept) > MOST_DRAWN:
+    # The last entry, for other classes, has no counts if every class has a name.
+    used = np.flatnonzero(cells.sum(axis=0) + cells.sum(axis=1))
+    if len(used) > MOST_DRAWN:
         return []
-    return [["true class", *(f"predicted {labels[n]}" for n in kept)]] + [
-        [labels[n], *(f"{cells[n, other]:,}" for other in kept)] for n in kept
+    return [["true class", *(f"predicted {labels[n]}" for n in used)]] + [
+        [labels[n], *(f"{cells[n, other]:,}" for other in used)] for n in used
     ]
 
 

@@ -1,20 +1,21 @@
 """Results: the cube of evidence, the choice made from it, and its certificate.
 
-The room promises one Dataset schema (`dsel.names`), exact round trips through zarr, and
-a store from which a killed run goes on. It is the only room that knows how results are
-kept.
+The package promises one Dataset schema (`dsel.names`), exact round trips through zarr,
+and a store from which an interrupted run continues. No other package knows how results
+are stored.
 
 Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria. A
 *candidate* is numbered in the C order of the grid's dimensions. Counts are NaN where
 nothing was counted; `evidence` turns them into integers for the mathematics, -1 there.
-A *record* is what one task found; a *store* keeps the records of one plan, and its
+A *record* is the result of one task; a *store* keeps the records of one plan, and its
 outcome. An *assumption* is by design, checked, declared or violated. A *caveat* voids a
-number, weakens it, or is good to know; a certificate is certified if no caveat voids
-it, and each violated assumption is one that does.
+number, weakens it, or is only information. A certificate is certified if no caveat
+voids it; each violated assumption is a caveat that does.
 
-`caveats` has their list, `told` has how facts are shown, `certificate`, `choice` and
-`prefit` what is told, `cube` and `tables` what was counted, `place`, `models` and
-`store` how it is kept, `rows` results for every row of a pool.
+`caveats` defines caveats, `renderings` shows results as lines, HTML and JSON.
+`certificate`, `choice` and `prefit` have the results themselves, `cube` and `tables`
+the counts, `place`, `models` and `run_store` the files, `rows` results for every row of
+a pool.
 """
 
 from dsel.results.baseline import BaselineComparison

@@ -1,4 +1,4 @@
-"""Whether a model is proved to err less than a baseline, from labeled rows alone."""
+"""Comparison of a model with a baseline, from labeled rows alone."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     confidence,
     count_of,
@@ -18,16 +18,16 @@ from dsel.rounded_texts import (
 FIXED: Final = (
     "the baseline was trained on none of these labels, and was not chosen by them"
 )
-"""What is assumed of a baseline that is a model."""
+"""Assumption about a baseline that is a model."""
 BY_DESIGN: Final = (
     "the largest class is that of the labels that a model was trained on: no label by "
     "which both are compared decides it"
 )
-"""Why of the largest class nothing need be assumed."""
+"""Reason why the largest class as a baseline needs no assumption."""
 
 
 @dataclass(frozen=True, eq=False)
-class BaselineComparison(LimitsWithCaveats, Told):
+class BaselineComparison(LimitsWithCaveats, Renderable):
     """An upper limit of the error of one model less that of a baseline.
 
     Notes
@@ -53,33 +53,33 @@ class BaselineComparison(LimitsWithCaveats, Told):
     """
 
     delta: float
-    """Probability with which the limit may fail; that of the bounds is another one."""
+    """Probability that the limit fails, in addition to that of the bounds."""
     model: str
-    """The model that is compared, in words."""
+    """Description of the model that is compared."""
     baseline: str
-    """What it is compared with, in words."""
+    """Description of the baseline."""
     upper: float
     """Upper limit of the error of the model less that of the baseline."""
     n_rows: int
-    """Labeled rows of the fold, which neither has seen."""
+    """Labeled rows of the fold, on which neither was trained."""
     model_right: int
-    """Those of them that only the model of the fold predicts rightly."""
+    """Rows of the fold that only its model predicts correctly."""
     baseline_right: int
-    """Those that only the baseline predicts rightly."""
+    """Rows of the fold that only the baseline predicts correctly."""
     estimate: float = nan
-    """The difference on the rows of all folds together: no guarantee."""
+    """Difference of both errors on the rows of all folds: an estimate, no guarantee."""
     label_term: float = nan
-    """Part of ``upper`` from the rows of the fold, of the model of all labels, whose
-    other part is from the pool; NaN of the model of a fold."""
+    """Part of ``upper`` from the rows of the fold, for the model trained on all labels;
+    its other part is from the pool. NaN for the model of a fold."""
     largest_class: str = ""
     """The class that the baseline always predicts, the largest one of the rows that the
-    model was trained on; empty of another baseline."""
+    model was trained on; empty for another baseline."""
     caveats: tuple[Caveat, ...] = ()
-    """Those of the certificate of the model; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `remarks` are those that void limits."""
 
     @property
     def certified(self) -> bool:
-        """Whether the limit is a guarantee: nothing speaks against it."""
+        """Whether the limit is a guarantee: no caveat voids it."""
         return not self.remarks
 
     @property
@@ -88,9 +88,9 @@ class BaselineComparison(LimitsWithCaveats, Told):
         return self.certified and self.upper < 0
 
     def headline(self, known: Container[str] = ()) -> str:
-        """Return the verdict in one line, rounded so that it holds.
+        """Return the verdict in one line, rounded so that it still holds.
 
-        Of the `known` reasons why it may be no guarantee a reader was told before.
+        `known` are reasons against the guarantee that were printed above.
         """
         if self.remarks:
             reason = self.remarks[0]
@@ -99,22 +99,22 @@ class BaselineComparison(LimitsWithCaveats, Told):
                 f"No guarantee, {why}: whether it errs less than {self.baseline}, "
                 f"{self.model}"
             )
-        sure = f"{confidence(self.delta)}% confidence"
+        level = f"{confidence(self.delta)}% confidence"
         if self.upper < 0:
             return (
                 f"Better than {self.baseline}: errs at least "
-                f"{points_at_least(-self.upper)} percentage points less ({sure}), "
+                f"{points_at_least(-self.upper)} percentage points less ({level}), "
                 f"{self.model}"
             )
         return (
             f"Not proved better than {self.baseline}: errs at most "
-            f"{points_at_most(self.upper)} percentage points more ({sure}), "
+            f"{points_at_most(self.upper)} percentage points more ({level}), "
             f"{self.model}"
         )
 
     @property
     def counts(self) -> str:
-        """What the limit rests on, in words."""
+        """Sentence with the counts behind the limit."""
         rows, is_of_fold = count_of(self.n_rows, "row"), isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
         text = (
@@ -131,7 +131,7 @@ class BaselineComparison(LimitsWithCaveats, Told):
 
     @property
     def joint(self) -> str:
-        """With which confidence it holds together with the bounds, in words."""
+        """Sentence with the confidence of bounds and comparison together."""
         both = confidence(min(1.0, 2 * self.delta))
         return (
             f"the comparison with the baseline has a delta of its own; bounds and "
@@ -139,12 +139,12 @@ class BaselineComparison(LimitsWithCaveats, Told):
         )
 
     def facts(self) -> list[Fact]:
-        """Return the verdict, what it rests on, and what it assumes."""
+        """Return the verdict, the counts behind it, and its assumptions."""
         others = [("But", why) for why in self.remarks[1:]]
         return [("", self.headline()), *others, *self.details()]
 
     def details(self) -> list[Fact]:
-        """Return what the verdict rests on, and what it assumes of the baseline."""
+        """Return the counts behind the verdict, and its assumption."""
         return [
             ("Baseline", self.counts),
             ("Note", self.joint),

@@ -1,4 +1,4 @@
-"""Limits by the values of a column: what was seen of each value, and what is sure."""
+"""Error, or tolerance, of a model for each value of a column, with limits."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import pandas as pd
 from dsel.cards import Fact
 from dsel.losses.by_value import GAP
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import about_percent, confidence, in_percent
 
@@ -22,7 +22,7 @@ LARGEST: Final = sys.float_info.max
 
 
 @dataclass(frozen=True, eq=False)
-class ReportByValue(LimitsWithCaveats, Told):
+class ReportByValue(LimitsWithCaveats, Renderable):
     """The error, or tolerance, of one model for each value of a column, with limits.
 
     Notes
@@ -30,7 +30,7 @@ class ReportByValue(LimitsWithCaveats, Told):
     Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
     with those of the other deployment and with the bounds of the search.
     Assumes: what the certificate of the search lists; a column that is a function of a
-    row's features, fixed before the labeled rows were looked at.
+    row's features, chosen before the labeled rows were inspected.
     Source: :class:`dsel.losses.by_value.LossByValue`.
 
     Examples
@@ -50,18 +50,18 @@ class ReportByValue(LimitsWithCaveats, Told):
     """
 
     delta: float
-    """Probability with which any of the limits, or a bound of the search, may fail."""
+    """Probability that any of the limits, or a bound of the search, fails."""
     model: str
-    """The model that it is about, in words."""
+    """Description of the model."""
     column: str
     values: tuple[Any, ...]
-    """Those that labeled rows have; None stands for a gap."""
+    """Values that labeled rows have; None stands for a missing one."""
     rows: tuple[int, ...]
     """Labeled rows of each value."""
     estimates: tuple[float, ...]
-    """Of the models of all folds; NaN where no row was counted."""
+    """Estimates from the models of all folds; NaN where no row was counted."""
     limits: tuple[float, ...]
-    """Limits that say nothing are 1, or infinite where they are tolerances."""
+    """Upper limits; one without information is 1, an infinite one of a tolerance."""
     pool_rows: tuple[int, ...] = ()
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
@@ -70,16 +70,16 @@ class ReportByValue(LimitsWithCaveats, Told):
     """`ERROR` of a classifier; of a regressor `OFF_BY`, a tolerance in units of the
     target, or `SHARE` of the predictions that are off by more than a fixed one."""
     what: str = "Error"
-    """What has limits, in words."""
+    """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
-    """Those of the certificate of the model; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
 
-        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows. Of a
-        regressor they are ``off_by`` and ``off_by_at_most``, in units of the target; or
-        ``share`` and ``share_at_most``.
+        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows. For a
+        regressor the columns are ``off_by`` and ``off_by_at_most``, in units of the
+        target, or ``share`` and ``share_at_most``.
         """
         columns = (self.estimates, self.limits, self.rows)
         index = pd.Index(self.values, name=self.column)
@@ -97,7 +97,7 @@ class ReportByValue(LimitsWithCaveats, Told):
 
     @property
     def title(self) -> str:
-        """What has limits, and the column."""
+        """Title of the table: the quantity and the column."""
         comma = "" if self.quantity == ERROR else ","
         return f"{self.what}{comma} by {self.column}"
 
@@ -105,8 +105,8 @@ class ReportByValue(LimitsWithCaveats, Told):
         """Return the line above the table."""
         if self.remarks:
             return f"No guarantee, since {self.remarks[0]}, {self.model}"
-        sure = f"{confidence(self.delta)}% confidence, all limits jointly"
-        return f"{self.title} ({sure}), {self.model}"
+        level = f"{confidence(self.delta)}% confidence, all limits jointly"
+        return f"{self.title} ({level}), {self.model}"
 
     @property
     def heads(self) -> Fact:
@@ -121,7 +121,7 @@ class ReportByValue(LimitsWithCaveats, Told):
             about, at_most = amount_about, amount_at_most
         columns = (
             (GAP if value is None else str(value) for value in self.values),
-            ("" if isnan(each) else about(each) for each in self.estimates),
+            ("" if isnan(rate) else about(rate) for rate in self.estimates),
             (at_most(limit) for limit in self.limits),
             (f"{n:,}" for n in self.rows),
         )

@@ -1,4 +1,4 @@
-"""What a reader should know about a number: one list, the gravest first, each once."""
+"""Caveats, which void, weaken or explain a number: in one list, the gravest first."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from dsel.cards import Fact
 
 
 class Effect(Enum):
-    """What a caveat does to the number that it is about, the gravest first."""
+    """Effect of a caveat on its number, the gravest first."""
 
     VOIDS = 0
     """The number is no guarantee."""
     WEAKENS = 1
     """The number is doubtful, though no assumption is known to be broken."""
     INFO = 2
-    """Good to know; the number is as good as without it."""
+    """Information; the number is as good as without it."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ NAMES: Final[Mapping[Effect, str]] = {
     Effect.WEAKENS: "Caveat",
     Effect.INFO: "Note",
 }
-"""How the line of a caveat begins."""
+"""First word of the line of a caveat, by its effect."""
 
 
 class LimitsWithCaveats:
@@ -45,12 +45,12 @@ class LimitsWithCaveats:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why limits are no guarantee, as texts; empty where they are one."""
+        """Reasons why the limits are no guarantee, as texts; empty if they are one."""
         return texts_of(self.caveats, Effect.VOIDS)
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, in which reasons were texts, in today's fields."""
+        """Return a record of 0.2, where reasons were texts, with the fields of now."""
         return upgrade_texts(record, "remarks", Effect.VOIDS)
 
 
@@ -62,24 +62,24 @@ def make_caveats(effect: Effect, texts: Iterable[str]) -> list[Caveat]:
 def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     """Return caveats of all groups, the gravest first, each text once.
 
-    Of a text with two effects the graver one stays.
+    A text that has two effects keeps the graver one.
 
     Examples
     --------
     >>> some = [Caveat(Effect.INFO, "a"), Caveat(Effect.VOIDS, "b")]
-    >>> [str(each) for each in collect_caveats(some, [Caveat(Effect.WEAKENS, "a")])]
+    >>> [c.text for c in collect_caveats(some, [Caveat(Effect.WEAKENS, "a")])]
     ['b', 'a']
     """
-    listed = [caveat for group in groups for caveat in group]
+    caveats = [caveat for group in groups for caveat in group]
     by_text: dict[str, Caveat] = {}
-    for caveat in sorted(listed, key=lambda each: each.effect.value):
+    for caveat in sorted(caveats, key=lambda caveat: caveat.effect.value):
         by_text.setdefault(caveat.text, caveat)
     return tuple(by_text.values())
 
 
 def texts_of(caveats: Iterable[Caveat], *effects: Effect) -> tuple[str, ...]:
     """Return the texts of the caveats that have one of these effects."""
-    return tuple(each.text for each in caveats if each.effect in effects)
+    return tuple(caveat.text for caveat in caveats if caveat.effect in effects)
 
 
 def remarks_of(caveats: Iterable[Caveat]) -> tuple[str, ...]:
@@ -90,9 +90,9 @@ def remarks_of(caveats: Iterable[Caveat]) -> tuple[str, ...]:
 def caveat_facts(
     caveats: Iterable[Caveat], *, known: Container[str] = ()
 ) -> list[Fact]:
-    """Return a line for each caveat, but for those whose text a reader knows."""
-    unknown = (each for each in caveats if each.text not in known)
-    return [(NAMES[each.effect], each.text) for each in unknown]
+    """Return a line for each caveat, except for texts that were printed before."""
+    unknown = (caveat for caveat in caveats if caveat.text not in known)
+    return [(NAMES[caveat.effect], caveat.text) for caveat in unknown]
 
 
 def upgrade_texts(
@@ -100,12 +100,13 @@ def upgrade_texts(
 ) -> dict[str, Any]:
     """Return a record with the texts of an older field `name` as caveats.
 
-    What is no list of texts stays as it is, and is refused as an unknown field.
+    If the field is no list of texts, it stays, and is refused as an unknown field.
     """
     texts = record.get(name)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return dict(record)
-    own = {key: value for key, value in record.items() if key != name}
+    upgraded = {key: value for key, value in record.items() if key != name}
     older = [{"effect": effect.name, "text": text} for text in texts]
-    known = own.get("caveats", [])
-    return {**own, "caveats": [*older, *known] if isinstance(known, list) else known}
+    known = upgraded.get("caveats", [])
+    caveats = [*older, *known] if isinstance(known, list) else known
+    return {**upgraded, "caveats": caveats}

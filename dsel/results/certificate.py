@@ -1,7 +1,6 @@
-"""Certificate, choice and certified report: how wrong a model can be, and why.
+"""The certificate of a model, and its report by class: error bounds and assumptions.
 
-All three are facts, which are rows of texts, in three renderings: lines, HTML and JSON.
-An upper limit rounds up, so that what is shown is a bound, too.
+An upper limit is rounded up, so that the printed number is a bound, too.
 """
 
 import json
@@ -28,7 +27,7 @@ from dsel.results.caveats import (
     texts_of,
     upgrade_texts,
 )
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
 from dsel.rounded_texts import (
@@ -49,37 +48,37 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "features after a look at the pool",
     "A7": "`predict` answers each row by itself",
 }
-"""What each assumption says. Of the theory A2 holds by construction, and
-A6 since the model that is handed over is the one that was counted."""
+"""Text of each assumption. A2 of the theory holds by construction, and A6 because the
+deployed model is the one whose errors were counted."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
-"""What every certificate assumes; A4 comes with a pool."""
+"""Assumptions of every certificate; A4 is added with a pool."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
 OF_ALL_CANDIDATES: Final = ("cv_bound", "best_fold", "holdout")
 """Certificates whose delta is divided among the candidates."""
 NESTED: Final = "nested"
-"""The certificate of searches that are repeated without each fold."""
+"""Criterion that repeats the search without each fold."""
 CERTIFICATES: Final = (NESTED, *OF_ALL_CANDIDATES)
-"""Criteria that bound the error; numbers of all others are estimates."""
+"""Criteria that bound the error; the numbers of all others are estimates."""
 ONE_FOLD: Final = "one_fold"
-"""The model that never saw one of the folds."""
+"""Name of the model that was trained without one of the folds."""
 ALL_ROWS: Final = "all_rows"
-"""The model of all labeled rows."""
+"""Name of the model that was trained on all labeled rows."""
 LOST: Final = (
-    "the results lost their attribute `assumptions`, which says what was checked; "
+    "the results lost their attribute `assumptions`, which lists what was checked; "
     "select from what the run or `open_results` returned"
 )
 RANDOM_ROW: Final = "a random row of a new group"
-"""What a bound is about where rows come in groups, and one row of each is counted."""
+"""Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
-"""Attribute of a search's cube: what the run has chosen, with its certificates."""
+"""Attribute of a search's cube: the run's choice, with its certificates."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
     "labels; search with n_queries=50 and a pool, and an `out` of its own."
 )
 COLUMNS: Final = ("recall", "at least", "precision", "at least", "rows")
-"""Heads of the table of a certified report, after that of the classes."""
+"""Heads of the table of a certified report, after the one of the classes."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,13 @@ class Assumption:
     state: str = DECLARED
     """``by design``, ``checked`` by dsel, ``declared`` by the user, or ``violated``."""
     reason: str = ""
-    """What was checked, who declared it, or what breaks it."""
+    """What was checked, who declared it, or what violates it."""
     says: str = ""
-    """What it says here, where that is not as in `STATEMENTS`."""
+    """Its text here, if that is not the one of `STATEMENTS`."""
 
     @property
     def statement(self) -> str:
-        """What is assumed, in words."""
+        """Text of the assumption."""
         return self.says or STATEMENTS[self.name]
 
     @property
@@ -107,7 +106,7 @@ class Assumption:
 
     @property
     def text(self) -> str:
-        """The assumption in one line; what breaks it is said by a caveat above."""
+        """The assumption in one line, without what violates it: a caveat shows that."""
         return str(replace(self, reason="")) if self.is_violated else str(self)
 
     def __str__(self) -> str:
@@ -120,30 +119,32 @@ class Assumption:
 def full_list(
     known: Iterable[Assumption] = (), *, has_pool: bool = True
 ) -> tuple[Assumption, ...]:
-    """Return all that a certificate assumes; what is not known is declared."""
-    by_name = {each.name: each for each in known}
+    """Return all assumptions of a certificate; one that is not `known` is declared."""
+    by_name = {assumption.name: assumption for assumption in known}
     wanted = {*ALWAYS, *by_name, *["A4"] * has_pool}
     return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
 
 
 def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
-    """Return the list that stands in a cube; empty where its attributes were lost."""
+    """Return the assumptions stored in a cube; empty if its attributes were lost."""
 
     def read(text: str) -> tuple[Assumption, ...]:
-        listed = (records.from_record(Assumption, each) for each in json.loads(text))
-        return tuple(each for each in listed if each.statement)
+        stored = (
+            records.from_record(Assumption, record) for record in json.loads(text)
+        )
+        return tuple(assumption for assumption in stored if assumption.statement)
 
     return attribute(cube, names.ASSUMPTIONS, read, ())
 
 
 def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T) -> T:
-    """Return an attribute of a cube; ValueError where dsel cannot have written it."""
+    """Return an attribute of a cube; ValueError if dsel cannot have written it."""
     if name not in cube.attrs:
         return default
     try:
         return read(cube.attrs[name])
     except NewerRecordError:
-        raise  # it says its number
+        raise  # its message names the version
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"`results` has the attribute {name} = {str(cube.attrs[name])[:40]!r}, "
@@ -153,8 +154,8 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Certificate(Told):
-    """An error bound of one model and the assumptions that it rests on.
+class Certificate(Renderable):
+    """Error bound of one model, and the assumptions on which it is based.
 
     Examples
     --------
@@ -164,72 +165,74 @@ class Certificate(Told):
     """
 
     unclipped: float
-    """The number as computed; above 1 where it says nothing, inf where a fit failed."""
+    """The number as computed: it may exceed 1, and is infinite if a fit failed."""
     delta: float
-    """Probability with which the bound may fail."""
+    """Probability that the bound fails."""
     criterion: str
-    """One of `CERTIFICATES`, or that of an estimate."""
+    """One of `CERTIFICATES`, or a criterion that estimates."""
     deploy: str
-    """Which model it is about: ``one_fold`` or ``all_rows``."""
+    """Name of the model: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
-    """All that it assumes, from `full_list`."""
+    """All assumptions, from `full_list`."""
     caveats: tuple[Caveat, ...] = ()
-    """What else a reader should know about the number, the gravest first; violated
-    assumptions come on top in `all_caveats`."""
+    """Caveats of the number, the gravest first; `all_caveats` adds violated
+    assumptions."""
     label_term: float = nan
     """Part of the bound that comes from labeled rows."""
     disagreement_term: float = nan
     """Part of the bound that comes from the pool."""
     estimate: float = nan
-    """Error on held-out rows that stands beside the bound: no guarantee."""
+    """Error on held-out rows, printed with the bound: an estimate, no guarantee."""
     fold: int | None = None
-    """Fold that the model was trained without; None for that of all labeled rows."""
+    """Fold that the model was trained without; None if it was trained on all rows."""
     n_labeled: int = 0
     """Labeled rows."""
     n_unlabeled: int = 0
     """Pool rows that were counted."""
     equal_rows: int = 0
-    """Pool rows that equal labeled rows; without a
-    pool held-out rows that equal those that the model was fitted to."""
+    """Pool rows that equal labeled rows; without a pool, held-out rows that equal
+    training rows of the model."""
     share: str = ""
-    """Words for the part of the labels that its model saw."""
+    """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
-    """What is bounded: ``error``, or the loss that the plan declared."""
+    """The bounded loss: ``error``, or the one that the plan declared."""
     says: str = "Error at most"
-    """How its line begins."""
+    """First words of its line."""
     largest: float = 1.0
     """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
     n_queried: int = 0
-    """Queried rows whose labels the number rests on, too."""
+    """Queried rows whose labels the number uses, too."""
     n_groups: int = 0
-    """Groups of labeled rows, of which one row each was counted: then the number is
-    about a random row of a new group. 0 where rows are independent."""
+    """Groups of labeled rows, if one row of each was counted: then the number is about
+    a random row of a new group. 0 if rows are independent."""
 
     @property
     def bound(self) -> float:
-        """The bound as reported, at most the largest loss; NaN where there is none."""
+        """The bound as reported, at most the largest loss; NaN if there is none."""
         return min(self.unclipped, self.largest)  # in this order NaN stays
 
     @property
     def certified(self) -> bool:
-        """Whether the number is a guarantee: nothing speaks against it."""
+        """Whether the number is a guarantee: no caveat voids it."""
         return not self.reasons
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the number is no guarantee; empty where it is one."""
+        """Reasons why the number is no guarantee; empty if it is one."""
         return texts_of(self.all_caveats, Effect.VOIDS)
 
     @property
     def all_caveats(self) -> tuple[Caveat, ...]:
-        """What a reader should know about the number, the gravest first, each once."""
+        """All caveats of the number, violated assumptions included, gravest first."""
         reasons = []
         if isnan(self.unclipped) and not texts_of(self.caveats, Effect.VOIDS):
             reasons.append(f"{self.criterion} has no number")
-        if set(ALWAYS) - {each.name for each in self.assumptions}:
+        # An xarray operation that drops attributes drops the record of violations, too:
+        # without the full list nothing is certified.
+        if set(ALWAYS) - {assumption.name for assumption in self.assumptions}:
             reasons.append(LOST)
-        violated = [each for each in self.assumptions if each.is_violated]
-        reasons += [f"{each.name} is violated: {each.reason}" for each in violated]
+        violated = [a for a in self.assumptions if a.is_violated]
+        reasons += [f"{a.name} is violated: {a.reason}" for a in violated]
         return collect_caveats(self.caveats, make_caveats(Effect.VOIDS, reasons))
 
     @classmethod
@@ -239,7 +242,7 @@ class Certificate(Told):
 
     @property
     def model(self) -> str:
-        """The model that it is about, in words."""
+        """Description of the model."""
         if self.deploy == ALL_ROWS:
             return "model trained on all labels"
         if self.share:
@@ -247,13 +250,13 @@ class Certificate(Told):
         return f"model trained without fold {self.fold}"
 
     def headline(self) -> str:
-        """Return the one line that says how wrong the model can be, rounded up."""
+        """Return the error bound in one line, rounded up."""
         return self.headline_after("")
 
     def headline_after(self, jointly: str, known: Container[str] = ()) -> str:
-        """Return the headline; `jointly` says with which other bound it holds.
+        """Return the headline; `jointly` names the other bound that holds with it.
 
-        Of the `known` reasons why it may be no guarantee the reader was told before.
+        `known` are reasons against a guarantee that were printed above.
         """
         amount = self.amount(self.bound)
         if not self.certified:
@@ -266,36 +269,36 @@ class Certificate(Told):
         if self.says_nothing:
             most = self.amount(self.largest) if self.loss != "error" else "100%"
             return f"No bound below {most}, {self.model}"
-        sure = ", ".join(
+        level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
-        return f"{self.says} {amount}{self.on_rows} ({sure}), {self.model}"
+        return f"{self.says} {amount}{self.on_rows} ({level}), {self.model}"
 
     @property
     def on_rows(self) -> str:
-        """Which rows it is about, in words; "" where that is any new row."""
+        """The rows that the bound is about, in words; "" if that is any new row."""
         return f" on {RANDOM_ROW}" if self.n_groups else ""
 
     @property
     def counted(self) -> str:
-        """How many labeled rows can be counted, in words: of groups one row each."""
+        """Number of rows or groups that can be counted, in words."""
         if self.n_groups:
             return f"{count_of(self.n_groups, 'group')} of labeled rows"
         return count_of(self.n_labeled, "labeled row")
 
     @property
     def model_on_rows(self) -> str:
-        """The model, and the rows that numbers about it are about, in words."""
+        """Description of the model, and of the rows that its numbers are about."""
         return f"{self.model},{self.on_rows}" if self.on_rows else self.model
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the bound is the largest loss that there is, or above."""
+        """Whether the bound is the largest possible loss, or above it."""
         return self.unclipped >= self.largest
 
     @property
     def why_nothing(self) -> str:
-        """Why the bound says nothing, and what makes it smaller; "" where it does."""
+        """Reason why the bound excludes nothing, and what makes it smaller; or ""."""
         if not (self.certified and self.says_nothing):
             return ""
         if self.is_tolerance:
@@ -326,12 +329,12 @@ class Certificate(Told):
 
     @property
     def what(self) -> str:
-        """What is bounded, in words: ``Error``, ``Misses of 'fraud'``."""
+        """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
         return self.says.removesuffix(" at most")
 
     @property
     def is_tolerance(self) -> bool:
-        """Whether it bounds how far off predictions are, in units of the target."""
+        """Whether it bounds a distance to the target, in units of the target."""
         return isinf(self.largest)
 
     @property
@@ -341,7 +344,7 @@ class Certificate(Told):
 
     @property
     def no_tolerance(self) -> str:
-        """What is said where a tolerance is infinite."""
+        """Text in place of an infinite tolerance."""
         what = self.what.removesuffix(" by")
         unit = "groups" if self.n_groups else "labeled rows"
         return f"No finite bound of how far {what}: too few {unit}"
@@ -352,7 +355,7 @@ class Certificate(Told):
         return self.loss.startswith("cost")
 
     def amount(self, value: float) -> str:
-        """Return a limit of the loss as text, or an estimate where it is of none."""
+        """Return a limit of the loss as text, or an estimate if it is no limit."""
         if self.criterion not in CERTIFICATES:
             return self.about(value)
         if self.is_tolerance:
@@ -362,7 +365,7 @@ class Certificate(Told):
         return in_percent(value)
 
     def about(self, value: float) -> str:
-        """Return what is no limit as text: rates in percent, others as they are."""
+        """Return an estimate as text: a rate in percent, another loss in its unit."""
         if self.is_tolerance:
             return amount_about(value)
         return f"{value:.{self._decimals}f}" if self.is_cost else about_percent(value)
@@ -383,7 +386,7 @@ class Certificate(Told):
 
     @property
     def terms(self) -> str:
-        """What the number is made of, in words; "" where that is not known."""
+        """Parts of the number, in words; "" if they are not known."""
         errors = "residuals" if self.is_tolerance else "errors"
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
             pool = "the pool"
@@ -397,7 +400,7 @@ class Certificate(Told):
 
     @property
     def origin(self) -> str:
-        """The method, the parts of the number, and equal rows, in words."""
+        """Sentence with the criterion, the parts of the number, and equal rows."""
         origin = [self.criterion, *filter(None, [self.terms])]
         equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")
         if self.equal_rows and not self.n_unlabeled:
@@ -418,23 +421,23 @@ class Certificate(Told):
         facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
         if self.why_nothing:
             facts.append(("Because", self.why_nothing))
-        return facts + [("Assumes", each.text) for each in self.assumptions]
+        return facts + [("Assumes", assumption.text) for assumption in self.assumptions]
 
     def reading(self) -> str:
-        """Return the certificate in plain words, an assumption a line."""
+        """Return the certificate as text, with one line for each assumption."""
         return str(self)
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedReport(LimitsWithCaveats, Told):
-    """Recall and precision of every class and the error of one model, with limits.
+class CertifiedReport(LimitsWithCaveats, Renderable):
+    """Recall and precision of every class, and the error of one model, with limits.
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` all limits hold at once, those of
-    the report of the other deployment among them.
-    Assumes: what the certificate of the search lists; classes that were named before
-    the labels were seen.
+    Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
+    with those of the report of the other deployed model.
+    Assumes: what the certificate of the search lists; classes that were declared before
+    the labels were inspected.
     Source: :func:`dsel.bounds.binomial_tail_inversion` for each fold, the functions of
     ``dsel.bounds.by_class`` for the model of all rows, and the union bound over all
     numbers.
@@ -453,36 +456,36 @@ class CertifiedReport(LimitsWithCaveats, Told):
     """
 
     delta: float
-    """Probability with which any of the numbers may fail."""
+    """Probability that any of the limits fails."""
     model: str
-    """The model that it is about, in words."""
+    """Description of the model."""
     classes: tuple[Any, ...]
     rows: tuple[int, ...]
     """Labeled rows of each class."""
     recall: tuple[float, ...]
-    """Estimates, of the models of all folds, as those of precision and error are."""
+    """Estimates from the models of all folds, like those of precision and error."""
     recall_at_least: tuple[float, ...]
     precision: tuple[float, ...]
     precision_at_least: tuple[float, ...]
     error: float
     error_at_most: float
     caveats: tuple[Caveat, ...] = ()
-    """Those of the certificate of the model; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a frame of numbers in [0, 1], a row for each class."""
+        """Return a frame of numbers in [0, 1], with one row for each class."""
         limits = ("recall", "recall_at_least", "precision", "precision_at_least")
         columns = {name: getattr(self, name) for name in (*limits, "rows")}
         return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
-        sure = f"{confidence(self.delta)}% confidence, all limits jointly"
-        head = f"Certified report ({sure}), {self.model}"
+        level = f"{confidence(self.delta)}% confidence, all limits jointly"
+        head = f"Certified report ({level}), {self.model}"
         if self.remarks:
             head = f"No guarantee, since {self.remarks[0]}, {self.model}"
-        seen, limit = about_percent(self.error), in_percent(self.error_at_most)
-        below = [f"Error about {seen}, at most {limit}"]
+        estimate, limit = about_percent(self.error), in_percent(self.error_at_most)
+        below = [f"Error about {estimate}, at most {limit}"]
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or answers of the class were seen to say anything"
             below.append(f"At least 0.0%: {few}")
@@ -504,7 +507,7 @@ class CertifiedReport(LimitsWithCaveats, Told):
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Return what a candidate sets as one line that can be pasted into Python.
+    """Return the parameters of a candidate as one line that Python can read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a search chose: the models that it deploys, and how wrong they can be."""
+"""The choice of a search: the models that it deploys, with their certificates."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -31,13 +31,13 @@ from dsel.results.certificate import (
     params_text,
 )
 from dsel.results.queries import Queries
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 from dsel.rounded_texts import about_percent
 
 Params = Mapping[str, Any]
-"""Values of parameters by name; they may be anything."""
+"""Values of parameters by name; a value may be any object."""
 MOST_CHOICES: Final = 5
 """How many choices of a procedure a caveat lists."""
 BY_MODEL: Final[Mapping[str, str]] = {
@@ -47,43 +47,43 @@ BY_MODEL: Final[Mapping[str, str]] = {
     "reports": "report",
     "reports_by_value": "report_by_value",
 }
-"""Fields of older records, a dict by deployment each, and what a model has of them."""
+"""Fields of older records, each a dict by model, and the field of a model for each."""
 OLD_HOLDOUT: Final = "held_out_fifth"
 """Name of the field `expected_holdout` in records of 0.2."""
 
 
 @dataclass(frozen=True)
 class DeployedModel:
-    """One model of a search: what it is, and how wrong it can be."""
+    """One model of a search, with its parameters, certificate and reports."""
 
     name: str
     """``one_fold`` or ``all_rows``."""
     candidate: int
-    """Number of its candidate: the place in the cube's C order."""
+    """Number of its candidate, in the C order of the cube."""
     params: Params
-    """What the grid sets for it, or what the procedure chose."""
+    """Parameters that the grid sets, or that the procedure chose."""
     certificate: Certificate
     report: CertifiedReport | None = None
-    """Recall and precision of every class, where the plan declared a report."""
+    """Recall and precision of every class, if the plan declared a report."""
     report_by_value: ReportByValue | None = None
-    """Limits by the values of a column, where the plan declared one."""
+    """Limits by the values of a column, if the plan declared one."""
     tolerances: ToleranceReport | None = None
-    """The report of a regressor, where the plan declared it."""
+    """The report of a regressor, if the plan declared it."""
     baseline: BaselineComparison | None = None
-    """Whether it is better than the baseline, where the plan has one."""
+    """Comparison with the baseline, if the plan has one."""
     load_model: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False, metadata=records.NOT_KEPT
     )
-    """Returns the fitted estimator; None of a choice that was read alone."""
+    """Function that returns the fitted estimator; None if the choice was read alone."""
 
     def with_caveats(self, *caveats: Caveat) -> Self:
-        """Return it with more caveats, which its reports have, too."""
+        """Return the model with more caveats, in its certificate and its reports."""
         known = collect_caveats(caveats, self.certificate.caveats)
         certificate = replace(self.certificate, caveats=known)
         return replace(self, certificate=certificate).name_in_reports()
 
     def with_report(self, report: CertifiedReport | ToleranceReport | None) -> Self:
-        """Return it with a report of either kind, which names it."""
+        """Return the model with a report of either kind, which names the model."""
         made = self
         if isinstance(report, CertifiedReport):
             made = replace(self, report=report)
@@ -92,29 +92,29 @@ class DeployedModel:
         return made.name_in_reports()
 
     def name_in_reports(self) -> Self:
-        """Return it with reports that name it, and have the caveats of its bound.
+        """Return the model with reports that have its name and its bound's caveats.
 
-        A report is printed alone, too.
+        A report is also printed alone, and then has to show both.
         """
-        made = self.certificate
-        said: Any = {"model": made.model_on_rows, "caveats": made.all_caveats}
+        bound = self.certificate
+        shared: Any = {"model": bound.model_on_rows, "caveats": bound.all_caveats}
         reports: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("report", "report_by_value", "tolerances", "baseline")
         }
-        named = {k: replace(v, **said) for k, v in reports.items() if v is not None}
-        return replace(self, **named)
+        renamed = {k: replace(v, **shared) for k, v in reports.items() if v is not None}
+        return replace(self, **renamed)
 
     @property
     def fold(self) -> int | None:
-        """Fold that it was trained without; None for that of all labeled rows."""
+        """Fold that it was trained without; None if it was trained on all rows."""
         return self.certificate.fold
 
     @property
     def model(self) -> Any:
-        """The fitted estimator, loaded or fitted anew where it must be.
+        """The fitted estimator, loaded or fitted again if necessary.
 
-        Raises ValueError of a choice that was read alone: the outcome has its models.
+        Raises ValueError if the choice was read alone: the outcome has its models.
         """
         if self.load_model is None:
             raise ValueError(
@@ -125,8 +125,8 @@ class DeployedModel:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Choice(Told):
-    """The candidate that a criterion chose, and how wrong its model can be.
+class Choice(Renderable):
+    """The candidate that a criterion chose, and the error bound of its model.
 
     Examples
     --------
@@ -149,30 +149,30 @@ class Choice(Told):
     """
 
     n_heads: ClassVar[int] = 2
-    """What was chosen, and the bound of the deployed model."""
+    """Bold lines: the choice, and the bound of the deployed model."""
     criterion: str
     """Name of the criterion that chose."""
     estimate: float
     """The criterion's number for the candidate, unclipped."""
     deployed: Mapping[str, DeployedModel]
-    """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; those of
-    a nested search hold at once."""
+    """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; the
+    bounds of a nested search hold at once."""
     deploy: str
-    """Which of them is deployed."""
+    """Name of the model that is deployed."""
     expected_holdout: float = nan
-    """Bound that a 20% hold-out set would give on average at this error; NaN where
-    none is known."""
+    """Bound that a 20% hold-out set would give on average at this error; NaN if it is
+    not known."""
     caveats: tuple[Caveat, ...] = ()
-    """What else a reader should know, such as fits that failed."""
+    """Caveats of the choice, such as fits that failed."""
     queries: Queries | None = None
-    """Rows queried where both models differ; None where none were planned."""
+    """Rows queried where both models differ; None if none were planned."""
     procedure: str = ""
-    """Class that chose the parameters, such as ``GridSearchCV``, or of the model where
-    nothing was chosen; empty where the plan's grid sets them."""
+    """Class that chose the parameters, such as ``GridSearchCV``, or the class of the
+    model if nothing was chosen; empty if the plan's grid sets them."""
     fold_params: tuple[Params, ...] = ()
-    """What the procedure chose without each fold; empty where the grid sets it."""
+    """Parameters that the procedure chose without each fold; empty for a grid."""
     largest_class: str = ""
-    """The class with most labeled rows; empty where the target has no classes."""
+    """The class with the most labeled rows; empty if the target has no classes."""
     largest_class_error: float = nan
     """Error of always predicting that class, on the labeled rows."""
 
@@ -182,72 +182,72 @@ class Choice(Told):
 
     @property
     def candidate(self) -> int:
-        """Number of the candidate of the model that is deployed."""
+        """Number of the deployed model's candidate."""
         return self._main.candidate
 
     @property
     def params(self) -> Params:
-        """What the grid sets for it."""
+        """Parameters of the deployed model's candidate."""
         return self._main.params
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
         """The bound of each model."""
-        return {name: each.certificate for name, each in self.deployed.items()}
+        return {name: model.certificate for name, model in self.deployed.items()}
 
     @property
     def candidates(self) -> Mapping[str, int]:
-        """The candidate of each model; that of a fold may be another."""
-        return {name: each.candidate for name, each in self.deployed.items()}
+        """Number of the candidate of each model; the models may differ in it."""
+        return {name: model.candidate for name, model in self.deployed.items()}
 
     @property
     def params_of(self) -> Mapping[str, Params]:
-        """What the grid sets for the candidate of each model."""
-        return {name: each.params for name, each in self.deployed.items()}
+        """Parameters of each model's candidate."""
+        return {name: model.params for name, model in self.deployed.items()}
 
     @property
     def reports(self) -> Mapping[str, CertifiedReport]:
-        """The certified report of each model, where the plan declared it."""
-        found = {name: each.report for name, each in self.deployed.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        """The certified report of each model, if the plan declared it."""
+        reports = {name: model.report for name, model in self.deployed.items()}
+        return {name: report for name, report in reports.items() if report is not None}
 
     @property
     def reports_by_value(self) -> Mapping[str, ReportByValue]:
-        """Limits by the values of a column of each model, where declared."""
-        found = {name: each.report_by_value for name, each in self.deployed.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        """Limits by the values of a column for each model, if the plan declared one."""
+        reports = {name: model.report_by_value for name, model in self.deployed.items()}
+        return {name: report for name, report in reports.items() if report is not None}
 
     @property
     def tolerances(self) -> Mapping[str, ToleranceReport]:
-        """The report of each model of a regression, where the plan declared it."""
-        found = {name: each.tolerances for name, each in self.deployed.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        """The report of each model of a regression, if the plan declared it."""
+        reports = {name: model.tolerances for name, model in self.deployed.items()}
+        return {name: report for name, report in reports.items() if report is not None}
 
     @property
     def baselines(self) -> Mapping[str, BaselineComparison]:
-        """How each model compares with the baseline, where the plan has one."""
-        found = {name: each.baseline for name, each in self.deployed.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        """Comparison of each model with the baseline, if the plan has one."""
+        compared = {name: model.baseline for name, model in self.deployed.items()}
+        return {name: made for name, made in compared.items() if made is not None}
 
     @property
     def baseline(self) -> BaselineComparison | None:
-        """How the deployed model compares with the baseline; None without one."""
+        """Comparison of the deployed model with the baseline; None without one."""
         return self._main.baseline
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Caveats of the choice that leave its bounds a guarantee, as texts."""
+        """Texts of the caveats of the choice that do not void its bounds."""
         return remarks_of(self.caveats)
 
     @property
     def all_caveats(self) -> tuple[Caveat, ...]:
-        """All that a reader should know, the gravest first, each once."""
-        of_models = (each.all_caveats for each in self.certificates.values())
+        """All caveats of the choice and its models, the gravest first, each once."""
+        of_models = (bound.all_caveats for bound in self.certificates.values())
         return collect_caveats(*of_models, self.caveats, self._fold_choices())
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2 with caveats for remarks, and records of models."""
+        """Return a record of 0.2 with caveats for remarks, and one record a model."""
         if OLD_HOLDOUT in record:
             record = dict(record)
             record["expected_holdout"] = record.pop(OLD_HOLDOUT)
@@ -260,12 +260,12 @@ class Choice(Told):
         return self.expected_holdout
 
     def to_json(self) -> str:
-        """Return all fields; of parameters labels, which tell 1 from 1.0 and "1"."""
+        """Return all fields, parameters as labels: these keep 1, 1.0 and "1" apart."""
         return records.to_json(self._map_params(encode_params))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote; parameters as `read_label` reads them."""
+        """Read what `to_json` wrote; parameters are as `read_label` reads them."""
         choice = super().from_json(text)
         if choice.deploy not in choice.deployed:
             raise ValueError(f"a choice of {choice.deploy!r} has no such model")
@@ -276,16 +276,16 @@ class Choice(Told):
         return replace(
             self,
             deployed={
-                name: replace(each, params=change(each.params))
-                for name, each in self.deployed.items()
+                name: replace(model, params=change(model.params))
+                for name, model in self.deployed.items()
             },
             fold_params=tuple(map(change, self.fold_params)),
         )
 
     def report(self, deploy: str | None = None) -> CertifiedReport | ToleranceReport:
-        """Return the certified report of a deployment, by default what is handed over.
+        """Return the certified report of a model, by default the deployed one.
 
-        Raises ValueError where the plan had none.
+        Raises ValueError if the plan declared no report.
         """
         reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
         if not (reports := reports or self.tolerances):
@@ -300,7 +300,7 @@ class Choice(Told):
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
         """Return limits by the values of a column, by default of the deployed model.
 
-        Raises ValueError where the plan had none.
+        Raises ValueError if the plan declared no column.
         """
         if not self.reports_by_value:
             raise ValueError(
@@ -338,7 +338,7 @@ class Choice(Told):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the model that is handed over."""
+        """The certificate of the deployed model."""
         return self.certificates[self.deploy]
 
     @property
@@ -348,12 +348,12 @@ class Choice(Told):
 
     @property
     def delta(self) -> float:
-        """Probability with which the bound may fail."""
+        """Probability that the bound fails."""
         return self.certificate.delta
 
     @property
     def fold(self) -> int | None:
-        """Fold that the model was trained without; None for that of all rows."""
+        """Fold that the model was trained without; None if trained on all rows."""
         return self.certificate.fold
 
     def facts(self) -> list[Fact]:
@@ -395,10 +395,10 @@ class Choice(Told):
 
     @property
     def holdout_text(self) -> str:
-        """About what a 20% hold-out set would give; "" where none is known.
+        """The bound to expect of a 20% hold-out set, as text; "" if it is not known.
 
-        Rounded to the nearest, since it is no limit; but what would be printed as the
-        bound is if both were limits is printed so, lest it look smaller.
+        It is rounded to the nearest, since it is no limit. If it equals the printed
+        bound when rounded up, it is rounded up, so that it does not look smaller.
         """
         if isnan(value := self.expected_holdout):
             return ""
@@ -407,26 +407,26 @@ class Choice(Told):
         return limit if is_equal else self.certificate.about(value)
 
     def origins(self) -> list[Fact]:
-        """Return where the number of each model comes from, that of the first first."""
+        """Return the origin of each model's number, the deployed model first."""
         models = [self._main, *self.deployed.values()]
-        whose = {each.name: each.certificate for each in models}
-        main, *others = whose.values()
-        texts = [f"{each.model}: {each.terms}" for each in others if each.terms]
+        certificates = {model.name: model.certificate for model in models}
+        main, *others = certificates.values()
+        texts = [f"{other.model}: {other.terms}" for other in others if other.terms]
         return [("By", text) for text in (main.origin, *texts)]
 
     def _comparisons(self) -> list[str]:
-        """Return statements without a guarantee, to which bounds can be compared."""
-        lines, found = [], self.certificate
-        if found.criterion in CERTIFICATES and not isnan(found.estimate):
+        """Return lines without a guarantee, with which bounds can be compared."""
+        lines, bound = [], self.certificate
+        if bound.criterion in CERTIFICATES and not isnan(bound.estimate):
             lines.append(
-                f"{found.what} about {found.about(found.estimate)} on labeled rows "
+                f"{bound.what} about {bound.about(bound.estimate)} on labeled rows "
                 f"that the models had not seen (an estimate)"
             )
         if text := self.holdout_text:
             lines.append(
                 f"For comparison: a 20% hold-out set would give about {text} on average"
             )
-        if found.loss == "error" and not isnan(self.largest_class_error):
+        if bound.loss == "error" and not isnan(self.largest_class_error):
             wrong = about_percent(self.largest_class_error)
             lines.append(
                 f"For comparison: always predicting the largest class, "
@@ -436,7 +436,7 @@ class Choice(Told):
 
     @property
     def chosen(self) -> str:
-        """What was chosen, in words: parameters, and which procedure chose them."""
+        """The chosen parameters, and the procedure that chose them, as text."""
         if not self.procedure:
             return params_text(self.params)
         if not self.params:
@@ -444,9 +444,9 @@ class Choice(Told):
         return f"{params_text(self.params)} (by {self.procedure})"
 
     def _fold_choices(self) -> list[Caveat]:
-        """Return a caveat where the procedure chose otherwise without some fold.
+        """Return a caveat if the procedure chose differently without some fold.
 
-        It says how much the choice depends on the rows.
+        It shows how much the choice depends on the rows.
         """
         if not any(self.fold_params):
             return []
@@ -469,8 +469,8 @@ class Choice(Told):
 def _join_models(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record of a choice with one record for each deployed model.
 
-    0.2 wrote a dict for each field of them. What has other types stays as it is, and
-    is refused as an unknown field.
+    Version 0.2 wrote one dict for each field of the models. A field of another type
+    stays, and is refused as an unknown field.
     """
     by_model = {name: record.get(name) or {} for name in BY_MODEL}
     certificates = by_model["certificates"]
@@ -484,5 +484,5 @@ def _join_models(record: dict[str, Any]) -> dict[str, Any]:
         | {BY_MODEL[key]: d[name] for key, d in by_model.items() if name in d}
         for name in certificates
     }
-    own = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
-    return {**own, "deployed": deployed}
+    rest = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
+    return {**rest, "deployed": deployed}

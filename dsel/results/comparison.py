@@ -1,7 +1,7 @@
-"""Whether a new model errs less than an old one, before and after labels are known.
+"""Comparison of the errors of a new and an old model, with or without queried labels.
 
-A `ModelComparison` holds counts, predictions for the queried rows and, once there are
-some, their labels. Its limits are computed from these alone.
+A `ModelComparison` holds counts, predictions for the queried rows and, once they are
+known, their labels. Its limits are computed from these alone.
 """
 
 import json
@@ -23,7 +23,7 @@ from dsel.bounds.queries import POOL_SHARE
 from dsel.cards import Fact
 from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import check_label_type, labels_by_row
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     confidence,
     count_of,
@@ -37,8 +37,8 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ModelComparison(Told):
-    """Two models on one pool, and what labels of queried rows prove about them.
+class ModelComparison(Renderable):
+    """Comparison of two models on one pool, with labels of queried rows if known.
 
     Notes
     -----
@@ -54,28 +54,28 @@ class ModelComparison(Told):
     """
 
     delta: float
-    """Probability with which an end of the interval may fail."""
+    """Probability that an end of the interval fails."""
     n_unlabeled: int
     """Pool rows that were counted."""
     n_differ: int
-    """Those on which the models differ, duplicates left out."""
+    """Counted pool rows on which the models differ, without duplicates."""
     n_queries: int = 0
-    """Queries that were planned; fewer rows are handed out where fewer differ."""
+    """Planned queries; fewer rows are queried if the models differ on fewer."""
     n_duplicates: int | None = None
-    """Pool rows that equal rows of ``X_seen``; None where no such rows were given."""
+    """Pool rows that equal rows of ``X_seen``; None if no such rows were passed."""
     n_duplicates_differ: int = 0
-    """Those of them on which the models differ; they are never handed out."""
+    """Duplicates on which the models differ; they are never queried."""
     classes: tuple[Any, ...] | None = None
-    """The labels that there are; None where nobody declared them."""
+    """All labels of the target; None if they were not declared."""
     rows: tuple[int, ...] = ()
-    """Numbers of the pool rows that were handed out."""
+    """Numbers of the queried pool rows."""
     old_predictions: tuple[Any, ...] = ()
     """Labels that the old model predicts for these rows."""
     new_predictions: tuple[Any, ...] = ()
     labels: tuple[Any, ...] | None = None
     """Their true labels, None for a row without one; None before they are known."""
     seed: int = 0
-    """Seed by which the rows were drawn."""
+    """Seed with which the rows were drawn."""
     pool_rows: pd.DataFrame | None = field(default=None, compare=False)
     """The queried rows with all columns of the pool; not part of the JSON."""
 
@@ -86,11 +86,11 @@ class ModelComparison(Told):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the limits rest on."""
-        seen = ""
+        """Assumptions of the limits."""
+        duplicates = ""
         if self.n_duplicates is not None:
-            seen = f"{self._duplicates} rows of `X_seen`"
-        return Assumption("A1"), Assumption("A4", reason=seen), Assumption("A7")
+            duplicates = f"{self._duplicates} rows of `X_seen`"
+        return Assumption("A1"), Assumption("A4", reason=duplicates), Assumption("A7")
 
     @property
     def _duplicates(self) -> str:
@@ -98,9 +98,9 @@ class ModelComparison(Told):
 
     @cached_property
     def disagreement(self) -> float:
-        """Upper limit of the rate at which the models differ; holds jointly."""
+        """Upper limit of the rate at which the models differ; holds with the others."""
         if self.n_queries:
-            # The same events that the interval reads, so this costs nothing.
+            # The limits of the interval use the same events: no part of delta is spent.
             return min(1.0, float(self._difference_limit(1.0)))
         stale, stale_differ = self.n_duplicates or 0, self.n_duplicates_differ
         return float(
@@ -143,11 +143,11 @@ class ModelComparison(Told):
         Raises
         ------
         ValueError
-            Where no row was queried, or the comparison was read from a file, which
-            has the numbers only.
+            If no row was queried, or the comparison was read from a file, which has
+            the row numbers only.
         """
         if self.pool_rows is None or not self.rows:
-            why = "it was read from a file, beside which they are written"
+            why = "the comparison was read from a file, and they are in the same folder"
             if not self.rows:
                 why = (
                     "the models differ on no row that may be queried"
@@ -160,38 +160,38 @@ class ModelComparison(Told):
     def certify_with_labels(self, labels: ArrayLike) -> "ModelComparison":
         """Return the comparison with the labels of the queried rows.
 
-        Every row that was handed out counts: one without a label, or with one that is
-        no class, counts against what is proved, at either end.
+        Every queried row counts: one without a label, or with a label that is no class,
+        counts against the verdict, at both ends of the interval.
 
         Parameters
         ----------
         labels
-            A Series by pool row number, in which rows may be missing or in any order;
-            or an array in the order of `query_rows`, None or NaN where there is none.
+            A Series by pool row number, in any order, in which rows may be missing; or
+            an array in the order of `query_rows`, None or NaN for a missing label.
 
         Returns
         -------
         ModelComparison
-            A new one; this one stays as it is.
+            A new one; this one is not changed.
 
         Raises
         ------
         ValueError
-            Where rows were not queried or have two labels, the length differs, or no
-            row was queried.
+            If a row was not queried or has two labels, the length differs, or no row
+            was queried.
         TypeError
-            Where labels are of another type than the predictions.
+            If labels are of another type than the predictions.
         """
         if not self.rows:
-            self.query_rows()  # says why there are none
-        given = labels_by_row(labels, self.rows)
+            self.query_rows()  # raises with the reason
+        row_labels = labels_by_row(labels, self.rows)
         predicted = self.classes or (*self.old_predictions, *self.new_predictions)
-        check_label_type(given, predicted)
-        return replace(self, labels=given)
+        check_label_type(row_labels, predicted)
+        return replace(self, labels=row_labels)
 
     @cached_property
     def unusable_labels(self) -> int:
-        """Number of queried rows without a label, or with one that is not a class."""
+        """Number of queried rows whose label is missing or no class."""
         return sum(not self._is_class(label) for label in self.labels or ())
 
     def _is_class(self, label: object) -> bool:
@@ -201,8 +201,8 @@ class ModelComparison(Told):
 
     @cached_property
     def _wrong_alone(self) -> tuple[int, int]:
-        """Labeled rows on which the new model alone is wrong, and the old one alone."""
-        # Of a label that both miss nothing follows: Z is 0.
+        """Labeled rows on which only the new model errs, and only the old one."""
+        # A label on which both models err is uninformative: Z = 0 in the bound.
         labels = self.labels or (None,) * len(self.rows)
         pairs = [
             (new == label, old == label)
@@ -214,9 +214,9 @@ class ModelComparison(Told):
         return pairs.count((False, True)), pairs.count((True, False))
 
     def _limit(self, n_for: int, n_against: int) -> float:
-        """Return an upper limit of err(f) - err(g), from which both ends are read.
+        """Return an upper limit of err(f) - err(g), which gives both ends.
 
-        `n_for` rows say that f alone is wrong, `n_against` that g alone is.
+        On `n_for` labeled rows only f errs, on `n_against` only g.
         """
         if self.labels is None:
             return self.disagreement
@@ -225,7 +225,7 @@ class ModelComparison(Told):
         if self.classes is not None and len(self.classes) == 2:
             mean = mean_difference_limit(n_against, n_rows, delta=share)
         else:
-            # What is not known counts as "f wrong, g right": no limit falls by that.
+            # A missing label counts as "f wrong, g right", which lowers no limit.
             n_for += self.unusable_labels
             mean = sign_test_limit(n_for, n_against, n_rows, delta=share)
         return float(self._difference_limit(float(mean)))
@@ -242,22 +242,22 @@ class ModelComparison(Told):
 
     def headline(self) -> str:
         """Return the verdict in one sentence."""
-        lower, upper, sure = self.lower, self.upper, self._confidence()
+        lower, upper, level = self.lower, self.upper, self._confidence()
         if upper < 0:
-            span = _points(-upper, -lower)
-            return f"The new model errs {span} less than the old one ({sure})"
+            points = _points(-upper, -lower)
+            return f"The new model errs {points} less than the old one ({level})"
         if lower > 0:
-            span = _points(lower, upper)
-            return f"The new model errs {span} more than the old one ({sure})"
+            points = _points(lower, upper)
+            return f"The new model errs {points} more than the old one ({level})"
         less, more = points_at_most(max(-lower, 0.0)), points_at_most(max(upper, 0.0))
         if self.labels is None:
             return (
                 f"The errors of both models differ by at most {more} percentage points "
-                f"({sure}, from the pool alone)"
+                f"({level}, from the pool alone)"
             )
         return (
             f"Not proved either way: the new model errs at most {less} percentage "
-            f"points less and at most {more} more than the old one ({sure})"
+            f"points less and at most {more} more than the old one ({level})"
         )
 
     def _confidence(self) -> str:
@@ -277,7 +277,7 @@ class ModelComparison(Told):
         ]
         if self.n_queries:
             n = len(self.rows)
-            queried = f"{count_of(n, 'row', 'was', 'were')} handed out to be labeled"
+            queried = f"{count_of(n, 'row', 'was', 'were')} queried"
             if self.labels is None:
                 facts.append(("Labels", f"{queried}; none is known yet"))
             else:
@@ -298,8 +298,8 @@ class ModelComparison(Told):
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:
             text = (
-                f"{self._duplicates} rows of `X_seen`: no such row is handed out, and "
-                f"the limits allow for it"
+                f"{self._duplicates} rows of `X_seen`: no such row is queried, and the "
+                f"limits allow for it"
             )
             facts.append(("Note", text))
         return facts + [("Assumes", str(each)) for each in self.assumptions]
@@ -309,7 +309,7 @@ class ModelComparison(Told):
 
     def to_json(self) -> str:
         """Return all fields and both limits, with all digits."""
-        own = {
+        values = {
             each.name: getattr(self, each.name)
             for each in fields(self)
             if each.name != "pool_rows"
@@ -321,11 +321,11 @@ class ModelComparison(Told):
             "certified": self.certified,
             "assumptions": [vars(each) for each in self.assumptions],
         }
-        return json.dumps({"kind": KIND, "version": VERSION, **own, **limits})
+        return json.dumps({"kind": KIND, "version": VERSION, **values, **limits})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote; ValueError where it is something else."""
+        """Read what `to_json` wrote; ValueError if it is something else."""
         try:
             record = json.loads(text)
             if record["kind"] != KIND:
@@ -335,12 +335,13 @@ class ModelComparison(Told):
                     f"its version {record['version']} is newer than {VERSION}; "
                     f"install a newer dsel"
                 )
-            own: dict[str, Any] = {}
+            values: dict[str, Any] = {}
             for each in fields(cls):
                 if each.compare:
                     value = record[each.name]
-                    own[each.name] = tuple(value) if isinstance(value, list) else value
-            comparison = cls(**own)
+                    is_list = isinstance(value, list)
+                    values[each.name] = tuple(value) if is_list else value
+            comparison = cls(**values)
             upper = comparison.upper
         except (KeyError, TypeError, ValueError) as error:
             text = f"this is no model comparison that dsel wrote: {error}."

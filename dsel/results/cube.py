@@ -1,8 +1,8 @@
-"""The results cube: its axes, how it is made, and what criteria read of it.
+"""The results cube: its axes, its construction, and the counts that criteria read.
 
-Every type is one that numpy promotes (texts are objects, counts floats, exact to 2^53),
-so that what xarray does to a whole Dataset works on a cube, and no mean or minimum of a
-reader takes what was not counted, NaN, for a count.
+Texts are objects and counts are floats (exact to 2^53), types that numpy promotes, so
+that any xarray operation on a whole Dataset works on a cube. A fold that was not
+counted is NaN, so that no mean or minimum takes it for a count.
 """
 
 import json
@@ -27,10 +27,10 @@ from dsel.runtime.versions import installed_versions
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
-LACKING: Final = {names.LABEL_TERM, names.DISAGREEMENT_TERM} | {
+OPTIONAL_VARIABLES: Final = {names.LABEL_TERM, names.DISAGREEMENT_TERM} | {
     each.name for each in names.VARIABLES if each.kind in ("text", "seconds")
 }
-"""Variables that a cube lacks where they have no value; texts cannot be averaged."""
+"""Variables that are left out of a cube if they are empty; texts break `mean`."""
 
 
 class GridAxes(NamedTuple):
@@ -41,7 +41,7 @@ class GridAxes(NamedTuple):
     coords: Mapping[str, tuple[str, NDArray[Any], Mapping[str, Any]]]
     """Dimension, values and attributes of each coordinate; see `coordinate_of`."""
     candidates: tuple[Mapping[str, Any], ...] = ()
-    """What each candidate sets, numbers as those of Python."""
+    """Parameters of each candidate; numbers are Python's own."""
 
     @property
     def n_candidates(self) -> int:
@@ -50,12 +50,12 @@ class GridAxes(NamedTuple):
 
 
 def grid_axes(grid: Any) -> GridAxes:
-    """Return the numbered candidates of a grid, laid out on the cube's axes.
+    """Return the numbered candidates of a grid, with the axes that a cube has for them.
 
-    A dict of lists has a dimension per parameter, called ``param_<name>`` where a name
-    of the cube is taken. A list of such dicts, or of unfitted estimators, has the one
-    dimension ``candidate``, with the parameters as coordinates along it (NaN or ""
-    where one is not set).
+    A dict of lists has one dimension for each parameter; it is called ``param_<name>``
+    if the cube has that name already. A list of such dicts, or of unfitted estimators,
+    has the one dimension ``candidate``, with the parameters as coordinates along it
+    (NaN or "" if a candidate does not set one).
 
     Examples
     --------
@@ -104,7 +104,7 @@ def grid_axes(grid: Any) -> GridAxes:
 
 
 def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
-    """Return the products that a grid is made of, or raise where it is none."""
+    """Return the products that a grid consists of; raise if it is no grid."""
     grids = [grid] if isinstance(grid, Mapping) else grid
     if not is_list(grids) or not all(isinstance(each, Mapping) for each in grids):
         raise TypeError(
@@ -128,7 +128,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
 
 
 def is_list(values: Any) -> bool:
-    """Whether these are values of a parameter, and not a single one."""
+    """Return whether this is a list of values of a parameter, and not one value."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     return isinstance(values, Sequence) and not isinstance(values, str)
@@ -145,22 +145,23 @@ def make_cube(
     """Make a results cube from flat arrays.
 
     `values` are variables by name, candidates flattened into the first axis and
-    `splits` into the next; counts are integers, -1 where nothing was counted. None of
-    `LACKING` that is empty becomes a variable. `attributes` are provenance.
+    `splits` into the next; counts are integers, -1 where nothing was counted. An empty
+    one of `OPTIONAL_VARIABLES` is left out. `attributes` are provenance.
     """
-    given = {
+    flat = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
-        # Of each, so that the cubes of two runs can be joined along the candidates.
+        # One value a candidate, so that cubes of two runs can be joined along them.
         names.N_CANDIDATES: np.full(axes.n_candidates, axes.n_candidates),
         **values,
     }
-    data = _variables(given, axes.sizes, splits)
+    data = _variables(flat, axes.sizes, splits)
     coords: dict[str, Any] = dict(axes.coords)
     for dim, size in splits.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
     listed = full_list() if assumptions is None else assumptions
-    told = {**(attributes or {}), names.ASSUMPTIONS: [asdict(each) for each in listed]}
-    return xr.Dataset(data, coords, _provenance(told))
+    records = [asdict(assumption) for assumption in listed]
+    attrs = {**(attributes or {}), names.ASSUMPTIONS: records}
+    return xr.Dataset(data, coords, _provenance(attrs))
 
 
 def make_pair_cube(
@@ -170,11 +171,11 @@ def make_pair_cube(
     rows: ArrayLike,
     fit_seconds: ArrayLike,
 ) -> xr.Dataset:
-    """Make the Dataset of what the fits without two folds counted.
+    """Make the Dataset of counts from fits without two folds.
 
-    What was `counted`, such as errors, (n_candidates, n_pairs, 2), is of each
-    candidate's fit on the `rows` of the first and of the second fold of each pair, its
-    coordinate ``fold``.
+    `counted` are counts by name, such as errors, of shape (n_candidates, n_pairs, 2):
+    those of each candidate's fit on the `rows` of the first and of the second fold of
+    each pair. The coordinate ``fold`` has the numbers of both folds.
     """
     pair, side = {names.PAIR: len(pairs)}, {names.SIDE: 2}
     counts = {**counted, names.FOLD_ROWS: rows}
@@ -192,37 +193,37 @@ def make_pair_cube(
 def with_criteria(
     cube: xr.Dataset, terms: Mapping[str, Any], *, delta_shares: ArrayLike, delta: float
 ) -> xr.Dataset:
-    """Return the cube with what criteria say of every candidate.
+    """Return the cube with the numbers that criteria give every candidate.
 
     `terms` have, by criterion, ``estimate``, ``label_term`` and ``disagreement_term``,
     (n_candidates,) each; `delta_shares` are the candidates' shares of `delta`.
     """
     n, status = len(terms), cube[names.STATUS]
-    said = {
+    values = {
         name: np.array([getattr(each, name) for each in terms.values()])
         for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
     }
     shares = np.tile(np.broadcast_to(delta_shares, status.size), n)
-    said |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
-    variables = _variables(said, status.sizes, {names.CRITERION: n})
+    values |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
+    variables = _variables(values, status.sizes, {names.CRITERION: n})
     coords = {names.CRITERION: np.array(list(terms), dtype=object)}
     return cube.assign_coords(coords).assign(variables)
 
 
 def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.Dataset:
-    """Return the cube with what estimates say of every candidate, by criterion.
+    """Return the cube with estimates of every candidate's error, by criterion.
 
     Each has shape (n_candidates,), and is infinite where a candidate failed.
     """
     n, sizes = len(estimates), cube[names.STATUS].sizes
-    said = {names.ESTIMATE: np.array([np.ravel(each) for each in estimates.values()])}
+    flat = {names.ESTIMATE: np.array([np.ravel(each) for each in estimates.values()])}
     coords = {names.CRITERION: np.array(list(estimates), dtype=object)}
-    variables = _variables(said, sizes, {names.CRITERION: n})
+    variables = _variables(flat, sizes, {names.CRITERION: n})
     return cube.assign_coords(coords).assign(variables)
 
 
 def check_cube(cube: Any) -> None:
-    """Raise where something is no results cube, whose candidates have a status."""
+    """Raise if `cube` is no results cube, which has a status for each candidate."""
     check_dataset(cube, "results", "a run or `open_results`")
     if names.STATUS not in cube.data_vars:
         raise ValueError(
@@ -232,7 +233,7 @@ def check_cube(cube: Any) -> None:
 
 
 def check_dataset(dataset: Any, name: str, maker: str, *variables: str) -> None:
-    """Raise where an argument is no Dataset, or lacks variables of its maker."""
+    """Raise if an argument is no Dataset, or lacks variables of its maker."""
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
             f"`{name}` must be an xarray.Dataset from {maker}, got "
@@ -245,11 +246,10 @@ def check_dataset(dataset: Any, name: str, maker: str, *variables: str) -> None:
 
 
 def evidence(cube: Any) -> dict[str, NDArray[Any]]:
-    """Return what criteria read of a cube by its names; raise where it is no cube.
+    """Return the arrays of a cube that criteria read, by name; raise if it is no cube.
 
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened
-    into the first axis, the other dimensions are as they are, in the order of the cube
-    as it was made.
+    into the first axis; the other dimensions have the order that `make_cube` gave them.
     """
     check_cube(cube)
     cube = in_order(cube)
@@ -261,7 +261,7 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
         )
     halves = (names.REPEAT, names.HALF)
     splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for spec in names.VARIABLES:
         if spec.name not in cube.data_vars:
             continue
@@ -297,15 +297,17 @@ def evidence(cube: Any) -> dict[str, NDArray[Any]]:
             values = np.where(lacking, unset, counted).astype(np.int64)
         if names.CANDIDATES in spec.dims:
             values = values.reshape(n, *values.shape[len(candidates) :])
-        found[spec.name] = values
-    if names.N_CANDIDATES in found:  # of joined runs all that are there share delta
-        most = max(int(found[names.N_CANDIDATES].max()), n)
-        found[names.N_CANDIDATES] = np.array(most, np.int64)
-    return found
+        arrays[spec.name] = values
+    if names.N_CANDIDATES in arrays:
+        # Delta is divided among all candidates: those of both runs if cubes were
+        # joined, and those of the whole run if only some of them were selected.
+        most = max(int(arrays[names.N_CANDIDATES].max()), n)
+        arrays[names.N_CANDIDATES] = np.array(most, np.int64)
+    return arrays
 
 
 def check_schema(cube: xr.Dataset) -> None:
-    """Raise `NewerRecordError` where a newer dsel wrote a cube."""
+    """Raise `NewerRecordError` if a newer dsel wrote a cube."""
     version = cube.attrs.get("dsel_schema_version")
     if version is not None:  # xarray drops attributes on the way
         check_version(version, SCHEMA_VERSION, "the cube")
@@ -314,7 +316,7 @@ def check_schema(cube: xr.Dataset) -> None:
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
     """Return the dimensions that number the candidates, in the order of the run.
 
-    They are sorted by parameter, as in `grid_axes`, and the width comes first.
+    They are sorted by parameter, as in `grid_axes`; the regularization comes first.
     """
 
     def parameter(dim: str) -> tuple[bool, str]:
@@ -325,15 +327,15 @@ def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
 
 
 def in_order(cube: xr.Dataset) -> xr.Dataset:
-    """Return a cube that was transposed or joined of runs with dimensions as it had.
+    """Return a cube in its original dimensions, if it was transposed or joined.
 
     xarray joins runs along candidates by giving all variables this dimension: one that
-    is the same everywhere loses it again, and what a run found without each fold, which
-    is of no candidate, goes where runs differ.
+    is the same everywhere loses it again. The results without each fold, which belong
+    to no candidate, are dropped if the runs differ in them.
     """
     if names.STATUS not in getattr(cube, "data_vars", ()):
         return cube
-    candidates, changed, gone = candidate_dims(cube), dict[str, xr.Variable](), []
+    candidates, changed, dropped = candidate_dims(cube), dict[str, xr.Variable](), []
     halves = (names.REPEAT, names.HALF)
     splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
     for spec in names.VARIABLES:
@@ -346,17 +348,17 @@ def in_order(cube: xr.Dataset) -> xr.Dataset:
             if bool(((array == first) | (array.isnull() & first.isnull())).all()):
                 array = first
             elif spec.dims == names.OUTER:
-                gone.append(spec.name)
+                dropped.append(spec.name)
         if {*array.dims} == {*expected} and array.dims != expected:
             array = array.transpose(*expected)
         if array is not cube[spec.name].variable:
             changed[spec.name] = array
-    return cube.assign(changed).drop_vars(gone) if changed or gone else cube
+    return cube.assign(changed).drop_vars(dropped) if changed or dropped else cube
 
 
 def _provenance(attributes: Mapping[str, object]) -> dict[str, Any]:
-    """Return root attributes: the given ones as scalars, strings or JSON."""
-    told: dict[str, Any] = {
+    """Return root attributes: version, date, and `attributes` as scalars or JSON."""
+    attrs: dict[str, Any] = {
         "dsel_schema_version": SCHEMA_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "creation_library": "dsel",
@@ -368,35 +370,35 @@ def _provenance(attributes: Mapping[str, object]) -> dict[str, Any]:
             plain = int(plain)  # netCDF has none
         elif not isinstance(plain, int | float | str):
             plain = json.dumps(plain, sort_keys=True, default=str)
-        told[name] = plain
-    return told
+        attrs[name] = plain
+    return attrs
 
 
 def _dims(
     spec: names.Variable, candidates: Iterable[str], splits: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the dimensions of a variable of a cube with such dimensions."""
+    """Return a variable's dimensions in a cube with these candidates and splits."""
     parts = {
         names.CANDIDATES: tuple(candidates),
         names.SPLITS: tuple(splits),
         names.COMPARED: tuple(dim for dim in splits if dim != names.HALF),
     }
-    return tuple(own for dim in spec.dims for own in parts.get(dim, (dim,)))
+    return tuple(name for dim in spec.dims for name in parts.get(dim, (dim,)))
 
 
 def _variables(
-    given: Mapping[str, ArrayLike],
+    flat: Mapping[str, ArrayLike],
     candidates: Mapping[Any, int],
     splits: Mapping[str, int],
 ) -> dict[str, xr.Variable]:
-    """Return variables in their types and shapes, with what people read of them."""
+    """Return flat arrays as variables in their types and shapes, with attributes."""
     sizes = {**candidates, **splits}
     made = {}
     for spec in names.VARIABLES:
-        if spec.name not in given:
+        if spec.name not in flat:
             continue
         dims = _dims(spec, candidates, splits)
-        array = np.reshape(given[spec.name], [sizes[dim] for dim in dims])
+        array = np.reshape(flat[spec.name], [sizes[dim] for dim in dims])
         attrs: dict[str, Any] = {"long_name": spec.long_name}
         if spec.kind != "text":
             attrs["units"] = "s" if spec.kind == "seconds" else "1"
@@ -407,6 +409,6 @@ def _variables(
             array = np.where(array == names.UNCOUNTED, np.nan, array)
         kind = {"text": object, "flag": np.int8}.get(spec.kind, np.float64)
         is_empty = (array == "") if spec.kind == "text" else np.isnan(array)
-        if spec.name not in LACKING or not is_empty.all():
+        if spec.name not in OPTIONAL_VARIABLES or not is_empty.all():
             made[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
     return made

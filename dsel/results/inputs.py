@@ -1,14 +1,14 @@
-"""What a shell command was given, kept next to results: names of tables and models."""
+"""Arguments of a shell command, stored next to its results: tables and the model."""
 
 import os
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dsel.results import records
-from dsel.results.place import Place, check_kept, seal, stamp, unseal
+from dsel.results.place import Place, check_has_results, seal, stamp, unseal
 
 INPUTS: Final = "inputs"
-"""Folder of these records in a place; of several the last one counts."""
+"""Folder of these records in a results folder; the last one counts."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class RunInputs:
     target: str | None = None
     """Its column of labels."""
     pool: str | None = None
-    """Path or URL of the pool; None where it is in the labeled table, or nowhere."""
+    """Path or URL of the pool; None without one, or if the labeled table has it."""
     model: str = ""
-    """As it was named."""
+    """Argument `--model`."""
     date: str = ""
     """Day on which the run ended, such as 2026-11-27."""
     separator: str | None = None
@@ -41,24 +41,24 @@ class RunInputs:
 
 
 def save_inputs(place: str | os.PathLike[str], inputs: RunInputs) -> None:
-    """Keep the record next to results, unless the same one is there but for its date.
+    """Store the record next to results, unless the last one differs in its date only.
 
-    Raises FileNotFoundError where there are no results of dsel.
+    Raises FileNotFoundError if there are no results of dsel.
     """
     where = Place(place)
-    check_kept(where)
+    check_has_results(where)
     before = load_inputs(place)
     if before is None or _without_date(before) != _without_date(inputs):
         where.write({f"{INPUTS}/{stamp()}.json": seal(inputs.to_json().encode())})
 
 
 def load_inputs(place: str | os.PathLike[str]) -> RunInputs | None:
-    """Return the record that was kept last; None where there is none."""
+    """Return the record that was stored last; None if there is none."""
     where = Place(place, name="place")
-    check_kept(where)
+    check_has_results(where)
     for name in reversed(where.files(INPUTS)):
         body = unseal(where.read(f"{INPUTS}/{name}"))
-        if body is not None:  # and not torn
+        if body is not None:  # None: written in part
             return records.from_json(RunInputs, body.decode())
     return None
 

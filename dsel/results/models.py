@@ -1,4 +1,4 @@
-"""Fitted models beside results: written with skops, opened without unpickling."""
+"""Fitted models next to results, written by skops and opened without unpickling."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from dsel.results.place import (
     MODELS,
     PLAIN,
     Place,
-    check_kept,
+    check_has_results,
     read_head,
     read_outcome,
     replacing,
@@ -31,10 +31,10 @@ from dsel.results.place import (
 from dsel.zarr_stores import BAD_HEADER
 
 MODEL: Final = "model"
-"""Name of the only model of a place without a plan."""
+"""Name of the only model in a folder that belongs to no plan."""
 TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
-    # What the models that `dsel select` knows by name are made of.
+    # Types in the models that `dsel select` knows by name.
     "dsel.cli.encoders.days_since_1970",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
@@ -53,13 +53,13 @@ TRUSTED: Final = (
         for kind in ("array", "matrix")
     ),
 )
-"""Types that may be built in addition to those that skops trusts: dsel's own, those of
-the models of `dsel select`, and what they hold. Each stands by its full name, so that
-no name that dsel's modules import is one."""
+"""Types that may be built in addition to those that skops trusts: dsel's own, those in
+the models of `dsel select`, and the types of their attributes. Full names only: a
+prefix such as ``dsel.`` would trust every name that dsel's modules import, too."""
 IMPORTABLE: Final = (
     "define functions and classes at the top of a module that can be imported"
 )
-"""The way out where a model holds code that another process does not find."""
+"""Advice if a model has code that another process cannot import."""
 
 
 def save_model(
@@ -68,19 +68,19 @@ def save_model(
     *,
     storage_options: Mapping[str, object] | None = None,
 ) -> None:
-    """Save a fitted estimator, in the place of one already there.
+    """Save a fitted estimator; it replaces one that is there already.
 
     Parameters
     ----------
     model
         A fitted scikit-learn estimator.
     place, storage_options
-        As `save_results` takes them; the model lies beside the cube.
+        As for `save_results`; the model is stored next to the cube.
 
     Raises
     ------
     ValueError
-        If the model cannot be kept: skops cannot write it, or not read it back.
+        If skops cannot write the model, or cannot read it back.
     """
     try:
         content = dump_model(model)  # before anything is replaced
@@ -97,18 +97,17 @@ def open_model(
     trusted: Sequence[str] = (),
     storage_options: Mapping[str, object] | None = None,
 ) -> Any:
-    """Open a model that a run or `save_model` kept.
+    """Open a model that a run or `save_model` stored.
 
     Parameters
     ----------
     place, storage_options
-        As `open_results` takes them.
+        As for `open_results`.
     name
-        Which model of a run, such as ``all_rows``; by default the one that was handed
-        over.
+        Name of a model of a run, such as ``all_rows``; by default the deployed one.
     trusted
-        Full names of types, beside those of numpy, scipy, scikit-learn and dsel, that
-        may be built: those of your own estimators, after a look at them.
+        Full names of types that may be built in addition to those of numpy, scipy,
+        scikit-learn and dsel: those of your own estimators, after you inspected them.
 
     Returns
     -------
@@ -118,16 +117,16 @@ def open_model(
     Raises
     ------
     FileNotFoundError
-        Where nothing is there, or no model was kept.
+        If nothing is there, or no model was stored.
     ValueError
-        Where it is damaged, has types that are not trusted, or was written by a newer
+        If it is damaged, has types that are not trusted, or was written by a newer
         skops.
     """
     where = Place(place, storage_options=storage_options, name="place")
     if name is not None:
         check_string(name, "name")
     trusted = check_strings(trusted, "trusted")
-    check_kept(where)
+    check_has_results(where)
     outcome = read_outcome(where)
     if outcome is None:
         files = [each for each in where.files(MODELS) if each.startswith(MODEL)]
@@ -152,9 +151,9 @@ def open_model(
 
 
 def dump_model(model: Any, rows: Any = None) -> bytes:
-    """Return a model as skops writes it; raise ValueError if it cannot be kept.
+    """Return a model as skops writes it; raise ValueError if it cannot be stored.
 
-    It is read back at once, and must predict the same for `rows`, if there are some.
+    It is read back at once, and must predict the same for `rows`, if these are passed.
     """
     from skops import io  # takes seconds to import
 
@@ -165,10 +164,10 @@ def dump_model(model: Any, rows: Any = None) -> bytes:
             raise ValueError(
                 f"it holds {unnamed[0]}, which has no name in a module; {IMPORTABLE}"
             )
-        # These are types of objects that live in this process already.
+        # Trusting all types is safe here: their objects are in this process already.
         same = io.loads(content, trusted=types)
         is_same = rows is None or _predict_alike(model, same, rows)
-    # Methods of estimators run here, and may raise anything.
+    # Methods of estimators are called here, and may raise any error.
     except Exception as error:
         text = " ".join(str(error).split()).rstrip(".")
         is_ours = isinstance(error, ValueError) and IMPORTABLE in text
@@ -181,7 +180,7 @@ def dump_model(model: Any, rows: Any = None) -> bytes:
 
 
 def script_types(content: bytes) -> list[str]:
-    """Return the types of a written model that only the running script can import."""
+    """Return the types in a written model that only the running script can import."""
     from skops import io
 
     types = io.get_untrusted_types(data=content)
@@ -189,7 +188,7 @@ def script_types(content: bytes) -> list[str]:
 
 
 def untrusted_types(model: Estimator) -> list[str]:
-    """Return the types of a model that `open_model` does not trust by itself."""
+    """Return the types in a model that `open_model` does not trust by default."""
     from skops import io
 
     types = io.get_untrusted_types(data=io.dumps(model))
@@ -197,7 +196,7 @@ def untrusted_types(model: Estimator) -> list[str]:
 
 
 def _predict_alike(model: Any, other: Any, rows: Any) -> bool:
-    with warnings.catch_warnings(action="ignore"):  # what the model says of rows
+    with warnings.catch_warnings(action="ignore"):  # of the model, about its input
         labels, again = np.asarray(model.predict(rows)), np.asarray(other.predict(rows))
     is_float = labels.dtype.kind == "f"
     return bool(np.array_equal(labels, again, equal_nan=is_float))
@@ -211,7 +210,7 @@ def write_model(place: Place, name: str, content: bytes) -> str:
 
 
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
-    """Return the model of a file; see `open_model`."""
+    """Return the model in a file; see `open_model`."""
     from skops import io
 
     may_build = {*TRUSTED, *trusted}
@@ -232,14 +231,14 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     if unknown:
         options = " ".join(f"--trust {name}" for name in unknown)
         raise ValueError(
-            f"the model at {place} has types that nobody said to trust: "
+            f"the model at {place} has types that are not trusted: "
             f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}, in a "
             f"shell {options}."
         )
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             model = io.loads(payload, trusted=sorted(may_build))
-        except (ImportError, *BAD_HEADER) as error:  # its checksum is right
+        except (ImportError, *BAD_HEADER) as error:  # not damaged: its checksum matches
             raise ValueError(
                 f"the model at {place} cannot be built here: "
                 f"{' '.join(str(error).split()).rstrip('.')}; install the packages "
@@ -250,7 +249,7 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
 
 
 def _repeat(messages: Sequence[Any], place: Place) -> None:
-    """Repeat what was said while a model was opened; of versions in one line."""
+    """Repeat warnings about the model's loading, those about versions as one."""
     for message in messages:
         if not isinstance(message, InconsistentVersionWarning):
             warnings.warn(message, stacklevel=2)

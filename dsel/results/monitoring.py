@@ -1,7 +1,7 @@
-"""Whether a certificate is still about the rows that a model meets now.
+"""Tests of a certificate on new rows, to which the deployed model is applied.
 
-Each test is a statement of its own at one level: a promise that holds is refuted with
-at most this probability. A promise that is not refuted is not proved.
+Each test has its own level: a promise that holds is refuted with at most this
+probability. A promise that is not refuted is not proved.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from math import nan
 from typing import Final
 
 from dsel.cards import Fact
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"
@@ -18,7 +18,7 @@ MEANS: Final = (
     "Each test refutes a promise that holds with a probability of at most {level}. "
     "What is kept is not proved: few rows refute little."
 )
-"""What is said below the tests."""
+"""Line below the tests."""
 
 
 @dataclass(frozen=True)
@@ -35,25 +35,25 @@ class PromiseTest:
     """  # noqa: E501
 
     name: str
-    """Short and always the same: ``rows``, ``disagreement``, ``error of one_fold``."""
+    """Short name: ``rows``, ``disagreement``, ``error of one_fold``."""
     result: str
     """``kept``, ``refuted`` or ``cannot be tested``."""
     promise: str
-    """What is tested, as a statement."""
+    """The tested statement."""
     evidence: str
-    """What was seen, or why it cannot be tested."""
+    """Observed numbers, or the reason why it cannot be tested."""
     limit: float = nan
-    """The bound that was promised; NaN of the two-sample test."""
+    """The promised bound; NaN for the two-sample test."""
     at_least: float = nan
-    """Lower limit of the new rows at the level; refuted where it exceeds `limit`."""
+    """Lower limit from the new rows, at the level; above `limit` it refutes."""
     n_found: int = 0
-    """Errors or differences that were counted on."""
+    """Counted errors or differences."""
     n_rows: int = 0
-    """The rows behind them."""
+    """Rows among which they were counted."""
     p_value: float = nan
-    """Of the two-sample test."""
+    """p-value of the two-sample test."""
     columns: tuple[str, ...] = ()
-    """Columns that differ most, of the two-sample test, the most telling one first."""
+    """Columns that differ most by the two-sample test, the largest difference first."""
 
     @property
     def is_refuted(self) -> bool:
@@ -69,18 +69,18 @@ class PromiseTest:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MonitorReport(Told):
-    """What new rows say about the promises of a search.
+class MonitorReport(Renderable):
+    """Results of testing the promises of a search on new rows.
 
     Notes
     -----
     Guarantee: each test refutes a promise that holds with probability at most `level`,
-    over the draw of the new rows; that of all together is at most their sum.
-    Assumes: new rows that are independent draws from one population, other records than
-    the labeled ones where they do not equal them.
-    Source: the lower Clopper-Pearson limit of errors and differences, read such that
-    rows equal to labeled ones cannot raise it; a permutation test of the labeled rows
-    against the new ones.
+    over the draw of the new rows; for all tests together, add the probabilities.
+    Assumes: new rows that are independent draws from one population, and other records
+    than the labeled ones unless they equal them.
+    Source: the lower Clopper-Pearson limit of errors and differences, computed such
+    that rows equal to labeled ones cannot raise it; a permutation test of the labeled
+    rows against the new ones.
 
     Examples
     --------
@@ -93,18 +93,18 @@ class MonitorReport(Told):
     """  # noqa: E501
 
     level: float
-    """Probability with which a test refutes what holds, at most."""
+    """Largest probability that a test refutes a promise that holds."""
     n_rows: int
     """Rows of the new table."""
     n_duplicates: int | None
-    """New rows that equal a labeled row; None where the labeled rows are not known."""
+    """New rows that equal a labeled row; None if the labeled rows are not known."""
     tests: tuple[PromiseTest, ...]
     notes: tuple[str, ...] = ()
-    """What else a reader should know."""
+    """Further notes, such as skipped tests."""
 
     @property
     def refuted(self) -> tuple[PromiseTest, ...]:
-        """The tests whose promise is refuted."""
+        """The tests that refute their promise."""
         return tuple(test for test in self.tests if test.is_refuted)
 
     @property

@@ -1,9 +1,8 @@
-"""A folder or URL that holds results: whole files that never change, and whose it is.
+"""Results folders, local or remote: files that never change, owned by one plan.
 
-What is written has a name that no other writer uses, and begins with its checksum, so
-that a file which is torn or changed is known. Two files have fixed names, and are
-created by whoever comes first: the head, which says whose place it is, and the outcome
-of a run.
+A file has a name that no other writer uses and begins with its checksum, so that a
+partly written or changed file is recognized. Two files have fixed names and are created
+by the first writer: the head, which identifies the plan, and the outcome of a run.
 """
 
 import json
@@ -37,23 +36,23 @@ from dsel.zarr_stores import check_empty
 FORMAT: Final = 3
 """Raised whenever a reader of old files could misread new ones."""
 HEAD: Final = "dsel.json"
-"""Says which plan a place belongs to."""
+"""File that identifies the plan to which a results folder belongs."""
 JOURNAL: Final = "journal"
-"""Folder of records; the first line of each file is the head once more."""
+"""Folder of records; the first line of each file repeats the head."""
 PLAIN: Final = "results"
-"""Kind of a place without a plan."""
+"""Kind of a results folder without a plan."""
 OUTCOME: Final = "outcome.json"
 CUBE: Final = "cube"
 PAIRS: Final = "pairs"
 MODELS: Final = "models"
 QUERIES: Final = "queries"
 MEMBERS: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES)
-"""All that dsel makes in a place; beside it there may be files of others."""
+"""All files and folders of dsel; other ones in the same folder are left alone."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16
-"""Files that are read at once; what takes time is the way to an object store."""
+"""Files that are read at once; reading from an object store waits for the network."""
 AT_WORK_SECONDS: Final = 0.2
-"""How long a writer may need from creating a file to its bytes."""
+"""Time that another writer gets between creating a file and writing its bytes."""
 WORDS: Final = {
     "estimator": "another estimator",
     "candidates": "other candidates (the grid)",
@@ -64,13 +63,13 @@ WORDS: Final = {
     "fitting_pool": "other pool rows for fits",
     "fit_params": "other arguments of `fit`",
 }
-"""What differs where heads hold hashes, in a user's words."""
+"""Descriptions of differences in keys whose value is a hash."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
-"""What differs with others as a rule, and is told where it differs alone."""
+"""Keys that usually differ because another one does; reported only if alone."""
 
 
 class Place:
-    """A folder or URL; errors call the argument that named it `name`."""
+    """A local or remote folder; errors name the argument `name` that set it."""
 
     def __init__(
         self,
@@ -89,28 +88,29 @@ class Place:
         )
         self._root = root.rstrip("/")
         self.folder = Path(root) if is_local else None
-        """Where it is one of this machine."""
+        """The folder, if it is on this machine."""
         self._text = str(self.folder or text)
 
     def __str__(self) -> str:
         return self._text
 
     def files(self, folder: str = "") -> list[str]:
-        """Return the names of what lies in a folder, in order."""
+        """Return the sorted names of the files and folders in a folder."""
         path = f"{self._root}/{folder}".rstrip("/")
         self._fs.invalidate_cache()  # others may have written since
         with reaching(f"`{self.name}` {self}"):
             try:
-                found = self._fs.ls(path, detail=False)
+                paths = self._fs.ls(path, detail=False)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        # A file lists itself, and so do some folders of object stores.
-        inside = {each.strip("/") for each in found} - {path.strip("/")}
-        names = sorted(each.rpartition("/")[2] for each in inside)
-        return [each for each in names if not PARTIAL.match(each)]
+        # `ls` of a file lists the file, and that of a folder of some object stores
+        # lists the folder itself.
+        inside = {name.strip("/") for name in paths} - {path.strip("/")}
+        names = sorted(name.rpartition("/")[2] for name in inside)
+        return [name for name in names if not PARTIAL.match(name)]
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a file; None where there is none."""
+        """Return the bytes of a file; None if there is none."""
         where = f"`{self.name}` {self}"
         with reaching(where), suppress(FileNotFoundError, NotADirectoryError):
             content: bytes = self._fs.cat_file(f"{self._root}/{name}")
@@ -123,16 +123,16 @@ class Place:
             return list(pool.map(self.read, names))
 
     def check_no_links(self, *names: str) -> None:
-        """Raise ValueError where it is a symbolic link, or a file lies behind one."""
+        """Raise ValueError if the folder, or one of these files, is a symbolic link."""
         if self.folder is not None:
             for name in ("", *names):
                 file = self.folder / name
                 check_no_link(file, self.name, below=self.folder)
 
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Write files, in the place of those that have the same name.
+        """Write files, which replace those of the same name.
 
-        Where one cannot be written, the new ones among them are removed.
+        If one cannot be written, those that did not exist before are removed.
         """
         self.check_no_links(*files)
         with writing(self, self.name):
@@ -152,19 +152,20 @@ class Place:
                 raise
 
     def create(self, name: str, content: bytes) -> None:
-        """Write a file unless somebody did before."""
+        """Write a file unless another writer did before."""
         self.check_no_links(name)
         with writing(self, self.name):
             for seconds in (AT_WORK_SECONDS, 0.0):
                 if self._create(name, content) or self.read(name):
                     return
                 time.sleep(seconds)
-        self.write({name: content})  # an earlier writer was killed
+        # Still without bytes after the pause: its writer was killed after creating it.
+        self.write({name: content})
 
     def _create(self, name: str, content: bytes) -> bool:
         if self.folder is not None:
             return create_file(self.folder / name, content)
-        # Object stores that cannot create say so in many ways.
+        # Object stores without exclusive creation raise errors of many types.
         with suppress(Exception), self._fs.open(f"{self._root}/{name}", "xb") as file:
             file.write(content)
             file.close()
@@ -185,12 +186,12 @@ class Place:
 
 
 def seal(body: bytes) -> bytes:
-    """Return a body behind its checksum."""
+    """Return a body with its CRC-32 checksum in front."""
     return b"%08x\n" % zlib.crc32(body) + body
 
 
 def unseal(content: bytes | None) -> bytes | None:
-    """Return what `seal` was given; None where it is not there, torn or changed.
+    """Return the body of `seal`; None if it is missing, written in part or changed.
 
     Examples
     --------
@@ -202,12 +203,12 @@ def unseal(content: bytes | None) -> bytes | None:
 
 
 def stamp() -> str:
-    """Return a name that no other has; names sort as they were made."""
+    """Return a unique name; names sort by the time at which they were made."""
     return f"{time.time_ns():020d}-{uuid.uuid4().hex}"
 
 
 def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield head and records of each whole file; those of others are made anew."""
+    """Yield head and records of each intact file; lost records are computed again."""
     files = [f"{JOURNAL}/{name}" for name in place.files(JOURNAL)]
     for body in filter(None, map(unseal, place.read_all(files))):
         head, *lines = body.decode().split("\n")
@@ -215,33 +216,36 @@ def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_head(place: Place) -> dict[str, Any] | None:
-    """Return whose a place is, by its journal if the head was lost; None: nobody's."""
-    head: str | bytes | None = unseal(place.read(HEAD))
-    head = head or next((theirs for theirs, _ in read_journal(place)), None)
-    if head is not None:
-        found = _read_json(place, HEAD, head)
+    """Return the head of a results folder, also from its journal; None without one."""
+    text: str | bytes | None = unseal(place.read(HEAD))
+    text = text or next((theirs for theirs, _ in read_journal(place)), None)
+    if text is not None:
+        head = _read_json(place, HEAD, text)
     elif b"dsel_schema_version" in (place.read("zarr.json") or b""):
-        found = {"format": "2 (it was written by dsel 0.1)"}
+        head = {"format": "2 (it was written by dsel 0.1)"}
     else:
         return None
-    if found.get("format") != FORMAT:
+    if head.get("format") != FORMAT:
         raise ValueError(
-            f"`{place.name}` {place} has format {found.get('format')} and this dsel "
-            f"reads {FORMAT}; open it by the version that wrote it, or choose another "
-            f"place."
+            f"`{place.name}` {place} has format {head.get('format')} and this dsel "
+            f"reads {FORMAT}; open it with the version that wrote it, or choose "
+            f"another place."
         )
-    return found
+    return head
 
 
 def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
-    """Make a place that of a plan, or raise where it is another's; return its head."""
+    """Mark a results folder as that of a plan, or raise; return its head.
+
+    Raises StoreMismatchError if it belongs to another plan.
+    """
     ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
     head = json.dumps(ours)
     theirs = _read_own_head(place)
     if theirs is None:
         place.create(HEAD, seal(head.encode()))
         theirs = read_head(place) or ours
-    _check_same_plan(place, theirs, ours, {**theirs, **ours})
+    _check_plan(place, theirs, ours, {**theirs, **ours})
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
     if place.folder is not None:
@@ -250,35 +254,35 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
 
 
 def check_claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
-    """Raise where a place is that of another plan, and write nothing.
+    """Raise if a results folder belongs to another plan, and write nothing.
 
-    `plan` may have a part of the tokens: others may take a pass over the pool.
+    `plan` may lack tokens, such as those that need a pass over the pool.
     """
     if (theirs := _read_own_head(place)) is not None:
         ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
-        _check_same_plan(place, theirs, ours, ours)
+        _check_plan(place, theirs, ours, ours)
 
 
 def _read_own_head(place: Place) -> dict[str, Any] | None:
-    """Return the head of a place, None of an empty one; raise of what is not ours."""
+    """Return the head of a results folder, None if empty; raise if it is not dsel's."""
     place.check_no_links(*MEMBERS)
     if (theirs := read_head(place)) is not None:
         return theirs
-    # A head without bytes is what is left where its writer was killed.
+    # A head without bytes remains if its writer was killed.
     strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
-    # Another run may have claimed it meanwhile.
+    # Read again: another run may have claimed the folder in the meantime.
     if strangers and (theirs := read_head(place)) is None:
         check_empty(strangers, place, place.name)
     return theirs
 
 
-def _check_same_plan(
+def _check_plan(
     place: Place,
     theirs: Mapping[str, Any],
     ours: Mapping[str, Any],
     keys: Iterable[str],
 ) -> None:
-    """Raise StoreMismatchError that says by which of these keys plans differ."""
+    """Raise StoreMismatchError, which names the difference, if a key differs."""
     differing = [key for key in keys if theirs.get(key) != ours.get(key)]
     if "kind" in differing:
         differing = ["kind"]  # then all else differs, too
@@ -294,14 +298,15 @@ def _check_same_plan(
 
 
 def _difference(key: str, there: Any, now: Any) -> str:
-    """Return in words how a plan differs, without the hashes of heads.
+    """Return a difference of two plans in words, without hashes.
 
     Examples
     --------
     >>> _difference("seed", 0, 7), _difference("pool", "none", "rows-" + 32 * "a")
     ('seed is 0 there and 7 now', 'another pool')
     """
-    # Long numbers, such as seeds, are none; after a number of folds a hash follows.
+    # A hash has a hexadecimal letter: long numbers, such as seeds, stay. The token of
+    # splits is a number of folds, followed by a hash.
     a, b = (
         re.sub(r"(, )?(\w+-)*(?=\w*[a-f])[0-9a-f]{16,}", "", str(value))[:40]
         for value in (there, now)
@@ -311,8 +316,8 @@ def _difference(key: str, there: Any, now: Any) -> str:
     return WORDS.get(key, f"other {key}")
 
 
-def check_kept(place: Place) -> None:
-    """Raise FileNotFoundError where dsel has kept nothing; ValueError where others."""
+def check_has_results(place: Place) -> None:
+    """Raise FileNotFoundError if a folder has no results of dsel."""
     if read_head(place) is None:
         raise FileNotFoundError(
             f"there are no results at {place}: it does not exist, or holds nothing of "
@@ -324,7 +329,7 @@ def check_kept(place: Place) -> None:
 def replacing(
     place: Any, storage_options: Mapping[str, object] | None, folder: str
 ) -> Iterator[Place]:
-    """Give a place without a plan; what a folder had goes when the new is there."""
+    """Yield a results folder without a plan; old files go after new ones are there."""
     where = Place(place, storage_options=storage_options, name="place")
     claim(where, PLAIN, {})
     before = where.files(folder)
@@ -336,18 +341,18 @@ def replacing(
 
 
 def read_outcome(place: Place) -> dict[str, Any] | None:
-    """Return the outcome of a run; None where it has not ended."""
+    """Return the outcome of a run; None if it has not ended."""
     content = place.read(OUTCOME)  # without bytes where a run was killed
     return _read_json(place, OUTCOME, unseal(content)) if content else None
 
 
 def _read_json(place: Place, file: str, text: str | bytes | None) -> dict[str, Any]:
     with suppress(ValueError):
-        found = json.loads(text or "")
-        if isinstance(found, dict):
-            return found
+        record = json.loads(text or "")
+        if isinstance(record, dict):
+            return record
     raise ValueError(
         f"{file} in `{place.name}` {place} is damaged, or not what dsel wrote there; "
-        f"bring it back from a copy, since what is final is not made anew, or choose "
+        f"restore it from a copy, since final results are not made again, or choose "
         f"another place."
     )

@@ -1,7 +1,7 @@
 """Files of predictions: blocks of rows in order, as Parquet, CSV or zarr.
 
-A file gets its name when every row is in it. What xarray and pandas open is written by
-them, so nothing here is a format of dsel's own.
+A file gets its final name when it has every row. pandas, Arrow and xarray write the
+files, so that no format is dsel's own.
 """
 
 import codecs
@@ -27,16 +27,17 @@ from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
 
 ROW: Final = "row"
-"""Dimension in zarr, and the column of row numbers where no column is carried."""
+"""Dimension in zarr; also the column of row numbers if no column is copied."""
 ZARR_CHUNK_ROWS: Final = 2**16
 _TIMES: Final = {"units": "microseconds since 1970-01-01", "dtype": "int64"}
-"""Encoding of times in zarr; xarray takes one from the first block otherwise."""
+"""Encoding of times in zarr; by default xarray chooses one by the first block, in which
+later blocks may not be exact."""
 
 Append = Callable[[pd.DataFrame], Any]
 
 
 def check_new_file(path: str | os.PathLike[str]) -> Path:
-    """Return where predictions go; raise where something is there, or by the ending."""
+    """Return the path of predictions; raise if it exists or its ending is unknown."""
     text = check_path(path, "out")
     if "://" in text:
         raise ValueError(
@@ -56,22 +57,22 @@ def check_new_file(path: str | os.PathLike[str]) -> Path:
 def predictions_file(
     path: Path, head: pd.DataFrame, dialect: Dialect = PLAIN_DIALECT
 ) -> Iterator[Append]:
-    """Give a function that appends rows; the file is there when the block has ended.
+    """Yield a function that appends rows; the file exists after the `with` block.
 
-    `head` has the columns of all blocks and no rows. Where anything fails, nothing is
+    `head` has the columns of all blocks and no rows. If anything fails, no file is
     left. `dialect` is that of text files.
     """
-    ending = next(each for each in _WRITERS if str(path).lower().endswith(each))
+    ending = next(known for known in _WRITERS if str(path).lower().endswith(known))
     write = _WRITERS[ending]
     if ending == ".csv":
         write = partial(write, dialect=dialect)
     with write(path, head) as append:
         yield append
-        check_free(path, "out")  # somebody may have been faster
+        check_free(path, "out")  # another process may have made it in the meantime
 
 
 def _schema_of(head: pd.DataFrame) -> pa.Schema:
-    """Return the types of the columns; those of Python objects hold text."""
+    """Return the types of the columns; columns of Python objects have texts."""
     schema = pa.Schema.from_pandas(head, preserve_index=False)
     types = [pa.string() if pa.types.is_null(t) else t for t in schema.types]
     return pa.schema(list(zip(schema.names, types, strict=True)))
@@ -99,7 +100,7 @@ def _csv_file(path: Path, head: pd.DataFrame, dialect: Dialect) -> Iterator[Appe
         if dialect.has_mark:
             file.write(codecs.BOM_UTF8)
         file.write(head.to_csv(**form).encode())
-        if decimal != ".":  # which Arrow cannot write
+        if decimal != ".":  # Arrow writes no decimal comma
             yield lambda rows: file.write(
                 rows.to_csv(header=False, decimal=decimal, **form).encode()
             )
@@ -141,16 +142,17 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
         if not start:
             append(head)
         with writing(path, "out"), warnings.catch_warnings(action="ignore"):
-            # Format 3 has no word for it yet; xarray warns where it is not there.
+            # Zarr warns that format 3 does not specify consolidated metadata, and
+            # xarray warns if there are none.
             zarr.consolidate_metadata(partial)
-            os.rename(partial, path)  # raises where a folder with files is there
+            os.rename(partial, path)  # raises if a folder with files is there
     finally:
         with suppress(OSError):
             shutil.rmtree(partial)
 
 
 def _zarr_values(values: pd.Series) -> Any:
-    """Return a column as xarray writes it to zarr: gaps in texts are empty texts."""
+    """Return a column as xarray writes it to zarr: a missing text is an empty one."""
     if values.dtype.kind in "biuf":
         return values.to_numpy()
     if values.dtype.kind == "M":
@@ -165,4 +167,4 @@ _WRITERS: Final[dict[str, Any]] = {
     ".csv": _csv_file,
     ".zarr": _zarr_folder,
 }
-"""By ending, what writes a file."""
+"""Context managers that write a file, by its ending."""

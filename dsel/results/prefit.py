@@ -1,4 +1,4 @@
-"""The bound of a fitted model, from rows that it has not seen."""
+"""The certificate of a fitted model, from rows that it was not trained on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
 
 AS_GIVEN: Final = "as_given"
-"""The deployment of a model that dsel has not fitted."""
+"""Name of a model that dsel has not fitted."""
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "these rows and those that the model will meet are independent draws from "
     "one population",
@@ -21,17 +21,17 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "A5": "the model was not picked by its errors on these rows",
     "A7": "`predict` labels each row by itself",
 }
-"""What the assumptions of a certificate say of a model that is fitted already."""
+"""Texts of the assumptions about a model that is fitted already."""
 NEW_GROUPS: Final = (
     "these groups and those that the model will meet are independent draws from one "
     "population, and the rows of a group here are all of its rows or a random part"
 )
-"""What A1 says where rows come in groups."""
+"""Text of A1 if rows come in groups."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrefitCertificate(Certificate):
-    """An error bound of a model as it was given, and the assumptions behind it.
+    """Error bound of a fitted model, and the assumptions on which it is based.
 
     Notes
     -----
@@ -51,17 +51,17 @@ class PrefitCertificate(Certificate):
     """
 
     report: CertifiedReport | None = None
-    """Recall and precision of every class, where ``report`` asked for it."""
+    """Recall and precision of every class, if ``report`` requested it."""
     tolerances: ToleranceReport | None = None
-    """The report of a regressor, where ``report`` asked for it."""
+    """The report of a regressor, if ``report`` requested it."""
     by_value: ReportByValue | None = None
-    """Limits by the values of a column, where ``report_by`` named one."""
+    """Limits by the values of a column, if ``report_by`` named one."""
 
     baseline: BaselineComparison | None = None
-    """Whether the model is better than the baseline, where there is one."""
+    """Comparison with the baseline, if there is one."""
 
     def with_baseline(self, compared: BaselineComparison | None) -> Self:
-        """Return it with a comparison, which gets the model's name and caveats."""
+        """Return the certificate with a comparison, which gets its name and caveats."""
         if compared is None:
             return self
         named = replace(compared, model=self.model_on_rows, caveats=self.all_caveats)
@@ -70,8 +70,8 @@ class PrefitCertificate(Certificate):
     def certified_report(self) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class, or tolerances of a regressor.
 
-        All limits hold at once, together with the bound. ValueError where ``report``
-        did not ask for it.
+        All limits hold at once, together with the bound. Raises ValueError if
+        ``report`` did not request it.
         """
         report = self.report or self.tolerances
         if report is None:
@@ -84,7 +84,7 @@ class PrefitCertificate(Certificate):
     def report_by_value(self) -> ReportByValue:
         """Return the error, or tolerance, for each value of the column.
 
-        All limits hold at once, together with the bound. ValueError where
+        All limits hold at once, together with the bound. Raises ValueError if
         ``report_by`` named no column.
         """
         if self.by_value is None:
@@ -108,22 +108,22 @@ class PrefitCertificate(Certificate):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What makes the number doubtful, though it breaks no assumption for sure."""
+        """Texts of the caveats that weaken the number without voiding it."""
         return remarks_of(self.caveats)
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record whose remarks and reasons were texts in today's fields."""
+        """Return a record of 0.2, where caveats were texts, with the fields of now."""
         return upgrade_texts(super().upgrade_record(record), "remarks", Effect.WEAKENS)
 
     @property
     def model(self) -> str:
-        """The model that it is about, in words."""
+        """Description of the model."""
         unit = count_of(self.n_labeled, "group" if self.n_groups else "row")
         return f"model as given, {unit} that it has not seen, as you declare (A3)"
 
     def headline(self) -> str:
-        """Return the one line that says how wrong the model can be, rounded up."""
+        """Return the error bound in one line, rounded up."""
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model}"
         if self.says_nothing:
@@ -131,18 +131,18 @@ class PrefitCertificate(Certificate):
                 f"No bound below {self.amount(self.largest)}: too few rows, "
                 f"{self.model}"
             )
-        amount, sure = self.amount(self.bound), confidence(self.delta)
-        return f"{self.says} {amount}{self.on_rows} ({sure}% confidence), {self.model}"
+        amount, level = self.amount(self.bound), confidence(self.delta)
+        return f"{self.says} {amount}{self.on_rows} ({level}% confidence), {self.model}"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
-        seen = self.about(self.estimate)
-        seen_here = f"{self.what} on these rows: {seen}"
+        estimate = self.about(self.estimate)
+        observed = f"{self.what} on these rows: {estimate}"
         if self.is_tolerance:
-            seen_here = f"On these rows {self.what} at most {seen}"
+            observed = f"On these rows {self.what} at most {estimate}"
         return [
             ("", self.headline()),
-            ("", seen_here),
+            ("", observed),
             *([] if self.baseline is None else [("", self.baseline.headline())]),
             *([] if self.baseline is None else self.baseline.details()),
             *caveat_facts(self.all_caveats),

@@ -1,4 +1,4 @@
-"""Labels of queried pool rows, as people bring them: by row number, or in order."""
+"""Labels of queried pool rows, passed by row number or in the order of the rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from dsel.checks import as_array, show
 
 
 def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
-    """Return a label for each queried row, None where there is none; or raise.
+    """Return a label for each queried row, None for a missing one.
 
     `labels` is a Series by pool row number, or an array in the order of the rows.
     """
@@ -60,13 +60,13 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
         )
     masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else None
     return tuple(
-        None if masked is not None and masked[place] else _plain(label)
-        for place, label in enumerate(labels)
+        None if masked is not None and masked[i] else _plain(label)
+        for i, label in enumerate(labels)
     )
 
 
 def check_label_type(labels: Sequence[object], predicted: Sequence[Any]) -> None:
-    """Raise TypeError where labels are texts and predictions are not, or conversely."""
+    """Raise TypeError unless labels and predictions are both texts, or both not."""
     known = [label for label in labels if label is not None]
     if known and isinstance(known[0], str) != isinstance(predicted[0], str):
         raise TypeError(
@@ -76,7 +76,7 @@ def check_label_type(labels: Sequence[object], predicted: Sequence[Any]) -> None
 
 
 def _plain(label: object) -> Any:
-    """Return a label as Python's own value, None where it is missing."""
+    """Return a label as Python's own value, None if it is missing."""
     if isinstance(label, np.generic):
         label = label.item()
     if not is_scalar(label):

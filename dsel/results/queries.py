@@ -1,6 +1,6 @@
-"""Rows queried where both deployed models of a search differ, and what labels prove.
+"""Queried rows, on which both models of a search differ, and the bounds they give.
 
-The record holds counts, predictions for the queried rows and, once there are some,
+The record holds counts, predictions for the queried rows and, once they are known,
 their labels, as class codes. Its bounds are computed from these alone.
 """
 
@@ -17,52 +17,52 @@ from dsel.results.queried_labels import check_label_type, labels_by_row
 from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
-"""Code of a row that has no label, or one that is no class."""
+"""Code of a row whose label is missing or no class."""
 
 
 @dataclass(frozen=True)
 class Queries:
-    """The queried rows of a search, and both bounds of the model of all rows.
+    """Queried rows of a search, and both bounds of the model trained on all rows.
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta``, the error of the model of all
-    rows is at most ``pool_only`` and, once labels are known, at most ``queried``: both
-    hold at once, so the smaller one may be taken.
+    Guarantee: with probability at least ``1 - delta``, the error of the model trained
+    on all rows is at most ``pool_only`` and, once labels are known, at most
+    ``queried``: both hold at once, so that the smaller one is a bound, too.
     Assumes: what the certificate of the model lists.
     Source: :func:`dsel.bounds.nested_all_rows`, :func:`dsel.bounds.queried_all_rows`.
     """
 
     delta: float
-    """Probability with which any bound of the search may fail."""
+    """Probability that any bound of the search fails."""
     n_planned: int
-    """Queries that were planned; fewer rows are handed out where fewer differ."""
+    """Planned queries; fewer rows are queried if the models differ on fewer."""
     classes: tuple[Any, ...]
-    """The labels that there are, by code."""
+    """All classes, by code."""
     fold_limit: float
-    """Limit of the error of the best fold's model."""
+    """Upper limit of the error of the best fold's model."""
     pool_only: float
-    """Bound of the model of all rows that needs no queried label, not clipped."""
+    """Bound of the model trained on all rows, without queried labels, not clipped."""
     n_unlabeled: int
     """Pool rows."""
     n_differ: int
-    """Those on which the models differ, duplicates of labeled rows left out."""
+    """Pool rows on which the models differ, without duplicates of labeled rows."""
     n_duplicates: int
     """Pool rows that equal labeled rows."""
     n_duplicates_differ: int
-    """Those of them on which the models differ; they are never handed out."""
+    """Duplicates on which the models differ; they are never queried."""
     rows: tuple[int, ...] = ()
-    """Numbers of the pool rows that were handed out, ascending."""
+    """Numbers of the queried pool rows, ascending."""
     one_fold: tuple[int, ...] = ()
-    """Class codes that the best fold's model predicts for them."""
+    """Class codes that the best fold's model predicts for the queried rows."""
     all_rows: tuple[int, ...] = ()
-    """Class codes that the model of all rows predicts for them."""
+    """Class codes that the model trained on all rows predicts for the queried rows."""
     labels: tuple[int, ...] | None = None
-    """Codes of their labels, -1 where there is none; None before they are known."""
+    """Codes of their labels, -1 for a missing one; None before they are known."""
 
     @property
     def queried(self) -> float:
-        """Bound of the model of all rows by the labels; NaN before they are known."""
+        """Bound from the queried labels; NaN before they are known."""
         if self.labels is None:
             return nan
         one_fold, all_rows = self.right_alone
@@ -71,7 +71,7 @@ class Queries:
 
     @property
     def bound(self) -> float:
-        """The smaller bound of those that are known, not clipped at 1."""
+        """The smaller of the known bounds, not clipped at 1."""
         return min(self.pool_only, self.queried)  # in this order NaN is never taken
 
     @property
@@ -83,7 +83,7 @@ class Queries:
 
     @property
     def right_alone(self) -> tuple[int, int]:
-        """Queried rows on which only the fold's model is right, and only the other."""
+        """Numbers of queried rows on which only one model is right, fold's first."""
         pairs = [
             (one_fold == label, all_rows == label)
             for one_fold, all_rows, label in zip(
@@ -95,7 +95,7 @@ class Queries:
 
     @property
     def n_unusable(self) -> int:
-        """Rows that were handed out and got no label, or one that is no class."""
+        """Number of queried rows whose label is missing or no class."""
         return (self.labels or ()).count(UNUSABLE)
 
     def _bound_of(self, n_for: int, n_against: int) -> float:
@@ -123,20 +123,20 @@ class Queries:
                 "`labels` are known already, and a bound that they gave is final; call "
                 "`certify_with_labels` of the search's own outcome."
             )
-        given = labels_by_row(labels, self.rows)
-        check_label_type(given, self.classes)
+        row_labels = labels_by_row(labels, self.rows)
+        check_label_type(row_labels, self.classes)
         codes = {label: code for code, label in enumerate(self.classes)}
         return replace(
             self,
             labels=tuple(
                 codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
-                for label in given
+                for label in row_labels
             ),
         )
 
     @property
     def why_no_rows(self) -> str:
-        """Why no row is to be labeled, where there is none."""
+        """Reason why there are no rows to label."""
         if self.rows:
             return (
                 "the queried rows cannot be read any more; their labels can be given."
@@ -147,7 +147,7 @@ class Queries:
         )
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return names and texts for a choice that is printed."""
+        """Return names and texts for the print of a choice."""
         n = len(self.rows)
         if not n:
             return [

@@ -1,8 +1,8 @@
-"""Files of queries: the record, the rows to be labeled, and the one answer.
+"""Files of queries: the record, the rows to label, and the result with their labels.
 
 Rows are labeled in spreadsheets, which reorder them, add columns, write 12.0 for 12 and
-change separators. So a label belongs to the row number that stands in its line, and
-nothing else of the file is looked at.
+change separators. Therefore a label belongs to the row number in its line, and all
+other columns of the file are ignored.
 """
 
 import json
@@ -21,29 +21,28 @@ from dsel.data.tables import is_text, text_source
 from dsel.files import check_folder, check_no_link, create_file, whole_file
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
-from dsel.results.place import Place, check_kept, read_outcome, seal, unseal
+from dsel.results.place import Place, check_has_results, read_outcome, seal, unseal
 from dsel.results.run_store import load_schema
 
 COMPARISON: Final = "comparison.json"
 QUERY_ROWS: Final = "query_rows.csv"
 ANSWER: Final = "answer.json"
 TARGET: Final = "target"
-"""What a record has beside the fields of a comparison: the column of the labels."""
+"""Key of a record in addition to the fields of a comparison: the column of labels."""
 WHOLE: Final = re.compile(r"(\d+)(?:[.,]0{1,2})?|\d[.,]?\d*[eE]\+?\d+")
-"""Row numbers as spreadsheets write them. Three digits behind a mark may be thousands,
-so that 1,000 is no number of a row."""
+"""Row numbers as spreadsheets write them. Three digits after a mark are ambiguous, so
+1,000 is no row number: it could be 1 or a thousand."""
 
 
 def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
-    """Raise where a comparison cannot be kept in a folder: it must be free or empty."""
+    """Raise unless a folder is empty or does not exist: a comparison goes there."""
     check_folder(folder, name)
     if not os.path.isdir(folder) or not (there := sorted(os.listdir(folder))):
         return
     if COMPARISON in there:
         raise FileExistsError(
             f"`{name}` {os.fspath(folder)} holds a comparison already, and the rows of "
-            f"another draw would not be those that were handed out; name another "
-            f"folder."
+            f"another draw would not be those that were queried; name another folder."
         )
     raise FileExistsError(
         f"`{name}` {os.fspath(folder)} must be an empty folder or free, but holds "
@@ -54,9 +53,9 @@ def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
 def write_comparison(
     folder: str | os.PathLike[str], comparison: ModelComparison, *, target: str
 ) -> Path | None:
-    """Write a comparison, and the rows to be labeled with an empty column `target`.
+    """Write a comparison, and the rows to label with an empty column `target`.
 
-    Return the file of the rows; None where there are none.
+    Return the path of the rows; None if there are none.
     """
     place = Path(folder)
     rows = None
@@ -67,23 +66,24 @@ def write_comparison(
         with whole_file(rows, "out") as partial:
             shown.assign(**{target: ""}).to_csv(partial, index_label=POOL_ROW)
     record = {**json.loads(comparison.to_json()), TARGET: target}
-    with whole_file(place / COMPARISON, "out") as partial:  # last: all is there now
+    # Written last: a folder with a record has all other files, too.
+    with whole_file(place / COMPARISON, "out") as partial:
         partial.write_text(json.dumps(record), "utf-8")
     return rows
 
 
 def check_target(target: str, columns: Sequence[str]) -> None:
-    """Raise ValueError where the column of the labels has a name that is taken."""
+    """Raise ValueError if the name of the column of labels is empty or taken."""
     if not target.strip() or target in (*columns, POOL_ROW):
         what = "a column of the pool" if target in columns else "no name for a column"
         raise ValueError(
-            f"--target {target!r} is {what}; name the empty column for the labels "
-            f"otherwise, such as --target true_label."
+            f"--target {target!r} is {what}; choose another name for the empty column "
+            f"of labels, such as --target true_label."
         )
 
 
 def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, str]:
-    """Return the comparison of a folder, and the name of its column of labels."""
+    """Return the comparison in a folder, and the name of its column of labels."""
     file = Path(folder, COMPARISON)
     if not file.is_file():
         raise FileNotFoundError(
@@ -101,9 +101,10 @@ def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, st
 def write_query_rows(
     place: str | os.PathLike[str], rows: pd.DataFrame, *, target: str
 ) -> tuple[str, bool]:
-    """Write rows to be labeled beside the results of a search, once.
+    """Write rows to label next to the results of a search, once.
 
-    Return the file, and whether it is new: one that is there may hold labels.
+    Return the file, and whether it is new. An existing file may have labels, and is not
+    replaced.
     """
     where = Place(place, name="out")
     is_new = where.read(QUERY_ROWS) is None
@@ -119,14 +120,14 @@ def is_comparison(folder: str | os.PathLike[str]) -> bool:
 
 
 def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
-    """Return what a search in a place has chosen, and its column of labels."""
+    """Return the choice of a stored search, and the name of its column of labels."""
     where = Place(place, name="place")
-    check_kept(where)
+    check_has_results(where)
     outcome = read_outcome(where)
     if outcome is None or "choice" not in outcome["said"]:
         raise ValueError(
-            f"{where} holds no search that has ended; run the same command again to go "
-            f"on with it."
+            f"{where} holds no search that has ended; run the same command again to "
+            f"continue it."
         )
     schema = load_schema(place)
     target = None if schema is None else TableSchema.from_json(schema).target
@@ -134,31 +135,31 @@ def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
 
 
 def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
-    """Keep a choice with labels beside its search, once; return the one that is kept.
+    """Store a choice with labels next to its search, once; return the stored one.
 
-    Raises ValueError where other labels were given before.
+    Raises ValueError if other labels were stored before.
     """
     where = Place(place, name="place")
     where.create(ANSWER, seal(answer.to_json().encode()))
-    kept = read_labeled_choice(where) or answer
+    stored = read_labeled_choice(where) or answer
     _check_same_labels(
-        None if kept.queries is None else kept.queries.labels,
+        None if stored.queries is None else stored.queries.labels,
         None if answer.queries is None else answer.queries.labels,
         f"{where}/{ANSWER}",
     )
-    return kept
+    return stored
 
 
 def read_labeled_choice(place: Place) -> Choice | None:
-    """Return the choice that `keep_choice` has kept; None where there is none."""
+    """Return the choice that `keep_choice` stored; None if there is none."""
     content = place.read(ANSWER)
     if content is None:
         return None
     text = unseal(content)
     if text is None:
         raise ValueError(
-            f"{ANSWER} in {place} is damaged, or not what dsel wrote there; bring it "
-            f"back from a copy."
+            f"{ANSWER} in {place} is damaged, or not what dsel wrote there; restore it "
+            f"from a copy."
         )
     return Choice.from_json(text.decode())
 
@@ -166,15 +167,15 @@ def read_labeled_choice(place: Place) -> Choice | None:
 def _check_same_labels(
     before: Sequence[Any] | None, now: Sequence[Any] | None, file: str
 ) -> None:
-    """Raise ValueError where an answer was given by other labels."""
+    """Raise ValueError if a stored result was made with other labels."""
     if before == now:
         return
     pairs = list(zip(before or (), now or (), strict=True))
     n = sum(earlier != later for earlier, later in pairs)
     raise ValueError(
-        f"other labels were given before ({n} of {len(pairs)} rows differ), and an "
-        f"answer is final: to look at labels again would void its limits. The first is "
-        f"in {file!r}; search or compare with another seed for new labels."
+        f"other labels were given before ({n} of {len(pairs)} rows differ), and a "
+        f"result is final: using other labels later would void its limits. The first "
+        f"is in {file!r}; search or compare with another seed for new labels."
     )
 
 
@@ -187,16 +188,16 @@ def read_labels(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> "pd.Series[Any]":
-    """Return the labels of a text file by pool row number, None where there is none.
+    """Return the labels in a text file by pool row number, None for a missing one.
 
-    Lines without a row number and a label are left out. Labels are those that the
-    models predict, as far as a text is one of them.
+    Lines with neither a row number nor a label are skipped. A text that is one of the
+    `known` labels becomes that label.
 
     Raises
     ------
     ValueError
-        Where the file has no column of row numbers or labels, or a line has a number
-        that was not handed out, or a label without one.
+        If the file has no column of row numbers or labels, or a line has the number of
+        a row that was not queried, or a label without a number.
     """
     location = os.fspath(path)
     if not os.path.exists(location):
@@ -208,7 +209,7 @@ def read_labels(
         )
     source = text_source(location, separator=separator, encoding=encoding)
     for name, what in (
-        (POOL_ROW, "which says whose label it is"),
+        (POOL_ROW, "which has the row number of each label"),
         (target, "which has the labels; name another one by --target"),
     ):
         if name not in source.names:
@@ -216,10 +217,10 @@ def read_labels(
                 f"{location!r} lacks the column {name!r}, {what}; it has "
                 f"{', '.join(source.names[:20])}."
             )
-    handed_out, numbers, labels = set(rows), list[int](), list[Any]()
+    queried, numbers, labels = set(rows), list[int](), list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):
-        cells = (each.to_pylist() for each in batch.columns)
+        cells = (column.to_pylist() for column in batch.columns)
         for row, text in zip(*cells, strict=True):
             n_read += 1
             if row is None and text is None:
@@ -231,11 +232,11 @@ def read_labels(
                     f"line, got {row!r} in row {n_read} of the table; take it from "
                     f"{QUERY_ROWS}."
                 )
-            if number not in handed_out:
+            if number not in queried:
                 raise ValueError(
                     f"{location!r} has a label for pool row {number}, which was not "
-                    f"handed out there (such as {rows[0]}); label its own "
-                    f"{QUERY_ROWS}."
+                    f"queried (such as {rows[0]}); label the {QUERY_ROWS} of this "
+                    f"folder."
                 )
             numbers.append(number)
             labels.append(as_label(text, known))
@@ -243,7 +244,7 @@ def read_labels(
 
 
 def known_labels(comparison: ModelComparison) -> tuple[Any, ...]:
-    """Return the labels that a comparison knows: declared ones, else predicted ones."""
+    """Return the declared classes of a comparison, else the predicted labels."""
     predicted = (*comparison.old_predictions, *comparison.new_predictions)
     return comparison.classes or tuple(dict.fromkeys(predicted))
 
@@ -251,30 +252,30 @@ def known_labels(comparison: ModelComparison) -> tuple[Any, ...]:
 def keep_answer(
     folder: str | os.PathLike[str], answer: ModelComparison
 ) -> ModelComparison:
-    """Keep the answer of a comparison, once; return the one that is kept.
+    """Store a comparison with labels, once; return the stored one.
 
-    Raises ValueError where other labels were given before.
+    Raises ValueError if other labels were stored before.
     """
     file = Path(folder, ANSWER)
     check_no_link(file, "comparison")
     create_file(file, answer.to_json().encode())
-    kept = ModelComparison.from_json(file.read_text("utf-8"))
-    _check_same_labels(kept.labels, answer.labels, os.fspath(file))
-    return kept
+    stored = ModelComparison.from_json(file.read_text("utf-8"))
+    _check_same_labels(stored.labels, answer.labels, os.fspath(file))
+    return stored
 
 
 def _row_number(text: str | None) -> int | None:
-    found = None if text is None else WHOLE.fullmatch(text)
-    if found is None or text is None:
+    match = None if text is None else WHOLE.fullmatch(text)
+    if match is None or text is None:
         return None
-    if found[1]:
-        return int(found[1])
+    if match[1]:
+        return int(match[1])
     value = float(text.replace(",", "."))
     return int(value) if value.is_integer() else None
 
 
 def as_label(text: str | None, known: tuple[Any, ...]) -> Any:
-    """Return the label that a text means; the text, or None, where it means none."""
+    """Return the known label that a text means; else the text, or None if missing."""
     if text is None or text in known:
         return text
     number = _number(text)

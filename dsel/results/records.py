@@ -1,8 +1,9 @@
-"""Results as JSON: a record says its kind and version, and is checked when it is read.
+"""Results as JSON: a record has a kind and a version, and is checked when it is read.
 
-A checksum tells a damaged file, not a forged one, and a newer version may mean
-something else by the same name. So a record is read field by field, against the types
-that the dataclass declares. Fields that an older version did not have get defaults.
+A checksum reveals a damaged file, not a forged one, and a newer version may give a name
+another meaning. Therefore a record is read field by field, and each value is checked
+against the type that the dataclass declares. Fields that an older version did not have
+get their defaults.
 """
 
 import json
@@ -29,20 +30,20 @@ from dsel.errors import NewerRecordError
 
 T = TypeVar("T")
 NOT_KEPT: Final = {"record": "no"}
-"""Metadata of a field that no record has, such as a fitted model."""
+"""Metadata of a field that is left out of records, such as a fitted model."""
 VERSION: Final = 3
 """Raised whenever a reader of old records could misread new ones. Records of dsel 0.2
 have no number, and are read."""
 
 
 def check_version(version: Any, known: int, what: str) -> None:
-    """Raise where something was written in a version that this dsel does not know."""
+    """Raise if `what` was written in a version that this dsel does not know."""
     if not isinstance(version, int) or isinstance(version, bool):
         raise TypeError(f"{what} has no version, got {show(version)}")
     if version > known:
         raise NewerRecordError(
             f"{what} is of version {version} and this dsel reads up to {known}; open "
-            f"it by the dsel that wrote it, or a newer one."
+            f"it with the dsel that wrote it, or a newer one."
         )
 
 
@@ -52,9 +53,9 @@ def to_json(value: object) -> str:
 
 
 def from_json(kind: type[T], text: str) -> T:
-    """Return what `to_json` was given.
+    """Return the object that `to_json` wrote.
 
-    Raises TypeError or ValueError where it is something else, `NewerRecordError` where
+    Raises TypeError or ValueError if the text is something else, `NewerRecordError` if
     a newer dsel wrote it.
     """
     record = json.loads(text)
@@ -64,11 +65,11 @@ def from_json(kind: type[T], text: str) -> T:
 
 
 def to_record(value: object) -> Any:
-    """Return what JSON takes: dataclasses with their kind, other objects as text."""
+    """Return a value as JSON types: dataclasses with their kind, objects as text."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = (each.name for each in fields(value) if each.metadata != NOT_KEPT)
-        own = {name: getattr(value, name) for name in kept}
-        return {"kind": type(value).__name__, **to_record(own)}
+        stored = (each.name for each in fields(value) if each.metadata != NOT_KEPT)
+        by_name = {name: getattr(value, name) for name in stored}
+        return {"kind": type(value).__name__, **to_record(by_name)}
     if isinstance(value, Mapping):
         return {str(key): to_record(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -81,31 +82,31 @@ def to_record(value: object) -> Any:
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Return the dataclass that a record is of; TypeError where it is of none."""
+    """Return a record as an object of the dataclass `kind`; TypeError if it is none."""
     if not isinstance(record, Mapping):
         raise TypeError(f"this is no {kind.__name__}")
-    own = dict(record)
-    if own.pop("kind", kind.__name__) != kind.__name__:
+    values = dict(record)
+    if values.pop("kind", kind.__name__) != kind.__name__:
         raise TypeError(f"this is no {kind.__name__}")
-    # What an older version wrote by other names; unknown fields are refused below.
+    # An older version used other names; unknown fields are refused below.
     upgrade = getattr(kind, "upgrade_record", None)
-    own = own if upgrade is None else upgrade(own)
+    values = values if upgrade is None else upgrade(values)
     hints = _hints(cast(Hashable, kind))
-    # A field that is not known would be lost when the record is written again.
-    if unknown := sorted(own.keys() - hints.keys()):
+    # An unknown field would be lost when the record is written again.
+    if unknown := sorted(values.keys() - hints.keys()):
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
-    return kind(**{name: _read(each, hints[name]) for name, each in own.items()})
+    return kind(**{name: _read(value, hints[name]) for name, value in values.items()})
 
 
 @lru_cache
 def _hints(kind: Hashable) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    kept = (each for each in fields(cast(Any, kind)) if each.metadata != NOT_KEPT)
-    return {each.name: hints[each.name] for each in kept}
+    stored = (each for each in fields(cast(Any, kind)) if each.metadata != NOT_KEPT)
+    return {each.name: hints[each.name] for each in stored}
 
 
 def _read(value: Any, hint: Any) -> Any:
-    """Return a value of JSON in the declared type; TypeError where it is of another."""
+    """Return a JSON value in the declared type; TypeError if it has another type."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return value

@@ -1,4 +1,4 @@
-"""Results for every row of a pool: computed slice by slice, written by the driver."""
+"""Results for every row of a pool: workers compute slices, the driver writes them."""
 
 import os
 import warnings
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 SLICE_ROWS: Final = 2**16
-"""Rows of a task: seconds of scoring, and a megabyte to bring home."""
+"""Rows of a task: seconds of scoring, and about a megabyte of results to transfer."""
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
 WAY_OUT: Final = "delete it and write it again"
 COMPLETE: Final = "complete"
-"""Attribute of the group: whether every row is there."""
+"""Attribute of the zarr group: whether every row was written."""
 RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 """Takes a block and its row numbers, returns one array a field, rows first."""
 
@@ -55,17 +55,17 @@ def write_rows(
 ) -> None:
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
 
-    Rows stand at their global numbers; those that the pool's filters leave out keep the
-    fill value. `fields` are shape of one row, dtype and fill value by name; the task
-    gets `block_rows` rows at once, with missing values if it may. Dimensions have
-    names, so xarray opens the group, too.
+    The index along rows is the global row number; rows that the pool's filters leave
+    out keep the fill value. `fields` are shape of one row, dtype and fill value by
+    name; the task gets `block_rows` rows at once, with missing values if `allow_nan`.
+    Dimensions have names, so that xarray opens the group, too.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
-    told = {**attributes, COMPLETE: False}
+    attrs = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
         zarr_stores.check_not_in_pool(store.root, "path")
         check_folder(store.root, "path")
-    if _holds_other(store, told):
+    if _holds_other(store, attrs):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         )
@@ -75,8 +75,10 @@ def write_rows(
         Task(f"predict-rows={pool_slice.start}", job, partial(pool.sources, pool_slice))
         for pool_slice in pool.slices(SLICE_ROWS)
     ]
-    with _removed_unless_done(store), writing(path, "path", also_reads=True):
-        group = zarr.create_group(store, attributes=told, zarr_format=3, overwrite=True)
+    with _remove_unless_done(store), writing(path, "path", also_reads=True):
+        group = zarr.create_group(
+            store, attributes=attrs, zarr_format=3, overwrite=True
+        )
         arrays: dict[str, Any] = {
             name: group.create_array(
                 name,
@@ -86,29 +88,32 @@ def write_rows(
                 fill_value=fill,
                 dimension_names=(names.POOL_ROW, names.OUTPUT)[: 1 + len(row_shape)],
                 compressors=[ZstdCodec(), Crc32cCodec()],
-                config={"write_empty_chunks": True},  # of these objects, not stored
+                # zarr skips chunks of fill values, but `read_rows` takes a missing
+                # chunk for a lost one. The setting is not stored.
+                config={"write_empty_chunks": True},
             )
             for name, (row_shape, dtype, fill) in fields.items()
         }
         with pool.guard_pass():
             for rows, values in results_in_order(task, tasks, resolve_client(client)):
                 first, stop = int(rows[0]), int(rows[-1]) + 1
-                place = slice(first, stop) if len(rows) == stop - first else rows
+                index = slice(first, stop) if len(rows) == stop - first else rows
                 for name, array in arrays.items():
-                    array.oindex[place] = values[name]
+                    array.oindex[index] = values[name]
                 empty.difference_update((rows // CHUNK_ROWS).tolist())
         for array in arrays.values():
-            for chunk in empty:  # all of its rows are left out
+            for chunk in empty:  # the filters leave out all of its rows
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
         group.attrs[COMPLETE] = True
         with warnings.catch_warnings():
-            # That other libraries of format 3 may not know it; xarray asks for it.
+            # Zarr warns that format 3 does not specify consolidated metadata; xarray
+            # looks for them.
             warnings.filterwarnings("ignore", "Consolidated metadata")
             zarr.consolidate_metadata(store)
 
 
-def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
-    """Whether something else is there; not where the same was begun and killed."""
+def _holds_other(store: Store, attrs: Mapping[str, Any]) -> bool:
+    """Return whether a store has a group that is no unfinished one with `attrs`."""
     if not sync(store.exists(zarr_stores.HEAD)):
         zarr_stores.check_empty(zarr_stores.names_in(store), store, "path")
         return False
@@ -116,16 +121,16 @@ def _holds_other(store: Store, told: Mapping[str, Any]) -> bool:
         group = zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
     except (FileNotFoundError, ContainsArrayError, *zarr_stores.BAD_HEADER):
         return True
-    return dict(group.attrs) != told
+    return dict(group.attrs) != attrs
 
 
 @contextmanager
-def _removed_unless_done(store: Store) -> Iterator[None]:
-    """Leave nothing where rows cannot be written to the end: they take their room."""
+def _remove_unless_done(store: Store) -> Iterator[None]:
+    """Remove the store if the block raises, so that a partial one takes no space."""
     try:
         yield
     except BaseException:
-        with suppress(Exception):  # the first error is the one to tell
+        with suppress(Exception):  # the first error is the one to raise
             zarr_stores.finish_writes()
             if isinstance(store, LocalStore):
                 remove(store.root, "path")
@@ -139,7 +144,8 @@ def read_rows(
 ) -> Iterator[tuple[int, NDArray[Any]]]:
     """Read a field that was written for every row of a pool, chunk by chunk.
 
-    Zarr by itself takes a chunk that was lost for rows that the pool left out.
+    Zarr alone would return fill values for a lost chunk, which look like rows that the
+    pool left out; here a missing chunk is an error.
 
     Parameters
     ----------
@@ -156,10 +162,10 @@ def read_rows(
     Raises
     ------
     FileNotFoundError
-        Where nothing is there.
+        If nothing is there.
     ValueError
-        Where it has no such field, was not written to the end, or a chunk is missing
-        or damaged.
+        If it has no such field, was not written to the end, or a chunk is missing or
+        damaged.
     """
     store = _store(path, read_only=True)
     try:
@@ -199,15 +205,15 @@ def _store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
 
 @dataclass(frozen=True)
 class RowsJob:
-    """Some consecutive rows of a pool, each of which gets values of its own."""
+    """Job that computes values for consecutive rows of a pool."""
 
     block_rows: int
     """Rows that are computed at once."""
     allow_nan: bool
 
     def run(self, context: RowTask, inputs: Inputs) -> Output:
-        """Return row numbers and values by name; the context computes them."""
-        rows, found = zip(
+        """Return row numbers, and values by name that `context` computes."""
+        rows, results = zip(
             *(
                 (block.rows, context(block.X, block.rows))
                 for block in read_blocks(
@@ -216,5 +222,8 @@ class RowsJob:
             ),
             strict=True,
         )
-        values = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
+        values = {
+            name: np.concatenate([result[name] for result in results])
+            for name in results[0]
+        }
         return Output((np.concatenate(rows), values))

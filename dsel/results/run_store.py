@@ -1,8 +1,9 @@
-"""The store of a run: records, from which a killed run goes on, and what it ends with.
+"""The store of a run: records, from which a killed run continues, and its outcome.
 
-A place belongs to one plan. A record depends on its key alone, so two runs in one place
-can do the same work twice, and no harm. A Dataset is zarr beside the checksums of all
-its files. What is final is written last, and once.
+A results folder belongs to one plan. A record depends on its key alone, so that two
+runs in one folder may repeat work, but never get another result. A Dataset is stored as
+zarr, with the checksums of all its files next to it. The outcome is written last, and
+once.
 """
 
 import json
@@ -39,7 +40,7 @@ from dsel.results.place import (
     OUTCOME,
     QUERIES,
     Place,
-    check_kept,
+    check_has_results,
     claim,
     read_journal,
     read_outcome,
@@ -53,13 +54,14 @@ from dsel.zarr_stores import BAD_HEADER, check_codecs
 SCHEMA: Final = "schema"
 """Folder of the schema of the labeled table."""
 AS_JSON: Final = methodcaller("tolist")
-"""Of numbers and arrays of numpy, for JSON."""
+"""Turns numbers and arrays of numpy into JSON types."""
 LEAST_SECONDS: Final = 0.5
-"""From a record to its file when a run begins."""
+"""Least time from a record to its file."""
 LOST_PART: Final = 0.02
-"""Part of a run that one that is killed may lose, if it is more than that ..."""
+"""Part of its time that a killed run may lose: records wait for this part of it, at
+least `LEAST_SECONDS` and at most `MOST_SECONDS`. So the number of files stays small."""
 MOST_SECONDS: Final = 300.0
-"""... and less than this."""
+"""Most time from a record to its file."""
 
 
 def save_results(
@@ -68,7 +70,7 @@ def save_results(
     *,
     storage_options: Mapping[str, object] | None = None,
 ) -> None:
-    """Save a results cube as zarr (format 3), in the place of one already there.
+    """Save a results cube as zarr (format 3); it replaces one that is there already.
 
     The old cube stays readable until the new one is complete.
 
@@ -84,10 +86,10 @@ def save_results(
     Raises
     ------
     ValueError
-        Where `results` is no results cube, or the place holds anything else, such as
-        the results of a run.
+        If `results` is no results cube, or the place holds anything else, such as the
+        results of a run.
     OSError
-        Where nothing can be written.
+        If the files cannot be written.
 
     See Also
     --------
@@ -103,7 +105,7 @@ def save_results(
     ...     open_results(place).identical(cube)
     True
     """
-    evidence(results)  # raises where it is no cube
+    evidence(results)  # raises if it is no cube
     with replacing(place, storage_options, CUBE) as where:
         write_dataset(where, CUBE, results)
 
@@ -114,16 +116,16 @@ def open_results(
     chunks: Mapping[str, int] | int | str | None = None,
     storage_options: Mapping[str, object] | None = None,
 ) -> xr.Dataset:
-    """Open the results cube that a run or `save_results` kept.
+    """Open the results cube that a run or `save_results` stored.
 
     Parameters
     ----------
     place
-        The ``out`` of a run, or what `save_results` was given.
+        The ``out`` of a run, or the ``place`` of `save_results`.
     chunks
-        As `xarray.open_zarr` takes them: with ``{}``, or the length of a chunk by
-        dimension, variables are Dask arrays, and what is made of them is lazy. The
-        files are read and their checksums compared in any case.
+        As for `xarray.open_zarr`: with ``{}``, or the length of a chunk by dimension,
+        variables are Dask arrays, and computations with them are lazy. The files are
+        read and their checksums compared in any case.
     storage_options
         Passed to fsspec with a URL.
 
@@ -135,27 +137,26 @@ def open_results(
     Raises
     ------
     FileNotFoundError
-        Where there are no results, or a run that has not ended.
+        If there are no results, or the run has not ended.
     ValueError
-        Where something else is there, another version of dsel wrote it, or it is
-        damaged.
+        If something else is there, another version of dsel wrote it, or it is damaged.
 
     See Also
     --------
     save_results : Writes a cube; a run with ``out=`` does so at its end.
     """
     where = Place(place, storage_options=storage_options, name="place")
-    check_kept(where)
+    check_has_results(where)
     final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
     try:
         cube = read_dataset(where, CUBE, final)
-    except ValueError:  # it may have been replaced while it was read
+    except ValueError:  # once more: it may have been replaced while it was read
         cube = read_dataset(where, CUBE, final)
     if chunks is None:
         return cube
     try:
         return cube.chunk(chunks)
-    except Exception as error:  # xarray and Dask have one for each kind of value
+    except Exception as error:  # xarray and Dask raise errors of many types
         raise ValueError(
             f"`chunks` must be as `xarray.open_zarr` takes them, such as {{}} or the "
             f"length of a chunk by dimension, got {show(chunks)}."
@@ -168,17 +169,17 @@ def save_schema(
     *,
     storage_options: Mapping[str, object] | None = None,
 ) -> None:
-    """Keep the schema of the labeled table beside results, as JSON text.
+    """Store the schema of the labeled table next to results, as JSON text.
 
-    Of several the last one counts.
+    If there are several, the last one counts.
 
     Raises
     ------
     FileNotFoundError
-        Where there are no results of dsel.
+        If there are no results of dsel.
     """
     where = Place(place, storage_options=storage_options)
-    check_kept(where)
+    check_has_results(where)
     if load_schema(place, storage_options=storage_options) != schema:
         where.write({f"{SCHEMA}/{stamp()}.json": seal(schema.encode())})
 
@@ -188,23 +189,28 @@ def load_schema(
     *,
     storage_options: Mapping[str, object] | None = None,
 ) -> str | None:
-    """Return the schema that `save_schema` kept; None where there is none."""
+    """Return the schema that `save_schema` stored; None if there is none."""
     where = Place(place, storage_options=storage_options, name="place")
-    check_kept(where)
+    check_has_results(where)
     for name in reversed(where.files(SCHEMA)):
         body = unseal(where.read(f"{SCHEMA}/{name}"))
-        if body is not None:  # and not torn
+        if body is not None:  # None: written in part
             return body.decode()
     return None
 
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
-    """Write a Dataset under a stamp that is returned; it counts when all is there."""
+    """Write a Dataset and return its stamp.
+
+    The file of checksums is written last: without it a Dataset does not count.
+    """
     loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
     loaded = _rename_variables(loaded, _stored_name)
-    # In memory first: xarray asks for one thing after the other, some hundred times.
+    # In memory first: xarray makes some hundred requests, one after the other, which
+    # would take seconds in an object store.
     with warnings.catch_warnings():
-        # That other libraries of format 3 may not know it; xarray asks for it.
+        # Zarr warns that format 3 does not specify consolidated metadata; xarray looks
+        # for them.
         warnings.filterwarnings("ignore", "Consolidated metadata")
         loaded.drop_encoding().to_zarr(
             MemoryStore(files),
@@ -222,7 +228,7 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     place.write({f"{name}/{mark}.zarr/{key}": body for key, body in contents.items()})
     try:
         place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
-    except OSError:  # without checksums it would take room for nothing
+    except OSError:  # without checksums nobody can read it: free the space
         with suppress(OSError, ValueError):
             place.remove(f"{name}/{mark}.zarr")
         raise
@@ -230,30 +236,31 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
 
 
 def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Dataset:
-    """Return the Dataset of the stamp that is final, else the last one that is whole.
+    """Return the Dataset with the stamp `final`, else the last one that is complete.
 
-    All are of one plan: another was made anew, or by another run.
+    All Datasets in a folder are results of one plan: another one was computed again
+    after damage, or by another run.
     """
-    files = [each for each in place.files(name) if each.endswith(".json")]
-    marks = [each.removesuffix(".json") for each in reversed(files)]
+    listed = [file for file in place.files(name) if file.endswith(".json")]
+    marks = [file.removesuffix(".json") for file in reversed(listed)]
     why = ""
     for mark in dict.fromkeys([final, *marks] if final else marks):
         sums = json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}")
         bodies = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
-        found = {key: body or b"" for key, body in zip(sums, bodies, strict=True)}
-        if sums and sums == {key: zlib.crc32(body) for key, body in found.items()}:
+        files = {key: body or b"" for key, body in zip(sums, bodies, strict=True)}
+        if sums and sums == {key: zlib.crc32(body) for key, body in files.items()}:
             try:
-                opened = _open_files(found)
+                opened = _open_files(files)
                 check_schema(opened)
                 return opened
             except NewerRecordError:
-                raise  # it says its number
-            except BAD_HEADER as error:  # whole, and of somebody else
+                raise  # its message names the version
+            except BAD_HEADER as error:  # not damaged, but not written by dsel
                 why = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
         raise FileNotFoundError(
             f"`{place.name}` {place} holds a run that has not ended; run the same "
-            f"command again to go on with it."
+            f"command again to continue it."
         )
     raise ValueError(
         f"the {name} at `{place.name}` {place} is damaged{why}; {MAKE_ANEW}."
@@ -263,7 +270,7 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
 def _open_files(files: Mapping[str, bytes]) -> xr.Dataset:
     for key, content in files.items():
         if key.endswith("zarr.json"):
-            # A store may be from elsewhere, and zarr knows codecs that unpickle.
+            # A store may come from a stranger, and zarr has codecs that unpickle.
             check_codecs(json.loads(content).get("codecs", ()), key)
     make = default_buffer_prototype().buffer.from_bytes
     store = MemoryStore({key: make(content) for key, content in files.items()})
@@ -274,14 +281,14 @@ def _open_files(files: Mapping[str, bytes]) -> xr.Dataset:
 
 
 def _stored_name(name: str) -> str:
-    """Return a name that zarr, netCDF and file systems take; `unquote` gives it back.
+    """Return a name that zarr, netCDF and file systems accept; `unquote` inverts it.
 
     A slash in a name, as in that of a pipeline's step, would begin a zarr group.
     """
     quoted = re.sub(
         r'[%/\\:*?"<>|\x00-\x1f]', lambda sign: f"%{ord(sign[0]):02X}", name
     )
-    # Names of dots are folders, and zarr keeps what begins with two lines for itself.
+    # A name of dots is a folder, and zarr reserves names that begin with "__".
     is_special = not quoted.strip(".") or quoted.startswith(("__", "zarr.json"))
     return f"%{ord(quoted[0]):02X}{quoted[1:]}" if is_special and quoted else quoted
 
@@ -293,7 +300,7 @@ def _rename_variables(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.D
 
 
 def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset with its texts as objects; NaN, in one that was grown, is ""."""
+    """Return a Dataset with texts as objects; NaN, from a join, becomes ""."""
     texts = {
         name: each.to_numpy().astype(object)
         for name, each in dataset.variables.items()
@@ -308,31 +315,31 @@ def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def read_query_rows(place: Place) -> pd.DataFrame | None:
-    """Return the queried rows that a run has kept; None where there are none."""
+    """Return the queried rows that a run stored; None if there are none."""
     for name in reversed(place.files(QUERIES)):
         body = unseal(place.read(f"{QUERIES}/{name}"))
-        if body is not None:  # and not torn
+        if body is not None:  # None: written in part
             return pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
     return None
 
 
 def _arrow_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows as a frame that Arrow takes: mixed objects as texts."""
+    """Return rows as a frame that Arrow can store: mixed objects become texts."""
     frame = rows.rename(columns=str).reset_index()
-    for place, dtype in enumerate(frame.dtypes):
+    for i, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
             try:
-                pa.Array.from_pandas(frame.iloc[:, place])
+                pa.Array.from_pandas(frame.iloc[:, i])
             except pa.ArrowException:
-                frame.isetitem(place, frame.iloc[:, place].astype(str))
+                frame.isetitem(i, frame.iloc[:, i].astype(str))
     return frame
 
 
 class Store(AbstractContextManager["Store"]):
-    """What a plan keeps in its place; one that ended is only read.
+    """Stored records and results of a plan; after its end they are only read.
 
-    `out` is empty or belongs to this plan; `kind` is which of dsel's systems keeps its
-    results there, `plan` has tokens of all that counts and certificates depend on.
+    `out` is empty or belongs to this plan; `kind` names the kind of run, ``plan`` has
+    tokens of everything on which counts and certificates depend.
 
     Examples
     --------
@@ -354,27 +361,27 @@ class Store(AbstractContextManager["Store"]):
     ) -> None:
         self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
-        """Records by key, those of earlier runs included; of two the first counts."""
+        """Records by key, those of earlier runs included; the first of a key counts."""
         self._head = claim(self.place, kind, plan)
         self._lines: list[str] = []
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
         self._began = time.monotonic()
         for head, records in read_journal(self.place):
-            if head == self._head:  # and not of another plan that came at the same time
-                # Of two records the first counts: a learner without a seed may count
-                # another number when another run does the same work.
+            if head == self._head:  # not of another plan that started at the same time
+                # The first record of a key counts: a learner without a seed may give
+                # another count when another run does the same work.
                 self.records = records | self.records
         self._final = read_outcome(self.place)
         self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
         if self._final is None:
-            self._write()  # says before work starts that nothing can be written
+            self._write()  # fails before work starts if nothing can be written
 
     def append(self, key: str, record: Mapping[str, object]) -> None:
-        """Keep a record, as JSON gives it back; nothing where its key is known.
+        """Store a record, as JSON returns it, unless its key is known.
 
-        It is written soon, the later the longer a run is. Raises OSError where an
-        earlier write failed; what was not written is kept.
+        It is written after a pause that grows with the time of the run. Raises OSError
+        if an earlier write failed; its records are written with the next ones.
         """
         line = json.dumps([key, record], default=AS_JSON)
         with self._guard:
@@ -387,12 +394,12 @@ class Store(AbstractContextManager["Store"]):
                 lost = LOST_PART * (time.monotonic() - self._began)
                 pause = min(max(LEAST_SECONDS, lost), MOST_SECONDS)
                 self._timer = threading.Timer(pause, self._write_late)
-                # It must not keep a process that fails alive; `__exit__` writes.
+                # A daemon, so that a process that fails can end; `__exit__` writes.
                 self._timer.daemon = True
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what was appended; return when it is there."""
+        """Write the appended records; return when they are written."""
         with self._guard:
             if self._lines:
                 self._write()
@@ -413,51 +420,51 @@ class Store(AbstractContextManager["Store"]):
 
     @property
     def outcome(self) -> dict[str, Any] | None:
-        """What `save_outcome` was given first, by this run or another."""
+        """The first outcome that this or another run saved; None before."""
         return None if self._final is None else self._final["said"]
 
     def save(self, name: str, dataset: xr.Dataset) -> None:
-        """Keep a Dataset, `CUBE` or `PAIRS`, in the place of an earlier one."""
+        """Store a Dataset, `CUBE` or `PAIRS`, which replaces an earlier one."""
         self._kept["datasets"][name] = write_dataset(self.place, name, dataset)
 
     def dataset(self, name: str) -> xr.Dataset | None:
-        """Return a Dataset; None where none was kept, or it must be made anew."""
+        """Return a Dataset; None if none was stored, or it must be computed again."""
         final = (self._final or self._kept)["datasets"].get(name)
         try:
             return read_dataset(self.place, name, final)
         except NewerRecordError:
-            raise  # to make it anew would be to lose it
+            raise  # computing it again would overwrite results of the newer version
         except (FileNotFoundError, ValueError):
             return None
 
     def save_model(self, name: str, content: bytes) -> None:
-        """Keep what `dump_model` returned, to be found when the outcome was saved."""
+        """Store the bytes of `dump_model`; the outcome will name the file."""
         self._kept["models"][name] = write_model(self.place, name, content)
 
     def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
-        """Return the model that belongs to the outcome; KeyError where none does."""
+        """Return a model of the outcome; KeyError if it was not stored."""
         file = (self._final or self._kept)["models"][name]
         return read_model(self.place, file, trusted)
 
     def save_rows(self, rows: pd.DataFrame) -> None:
-        """Keep queried rows, with their numbers, in the place of earlier ones."""
+        """Store queried rows, with their numbers; they replace earlier ones."""
         content = BytesIO()
-        # Arrow, which keeps numbers exact and holds nothing that could be run.
+        # Arrow stores numbers exactly, and unlike a pickle it cannot contain code.
         _arrow_rows(rows).to_feather(content)
         file = f"{QUERIES}/{stamp()}.feather"
         self.place.write({file: seal(content.getvalue())})
 
     def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        """Make certificates and choice final; return those that are.
+        """Make certificates and choice final; return the final ones.
 
-        Save the cube and the models before: the outcome says which belong to it. Where
-        another run was first, its outcome is returned, and nothing is written.
+        Save the cube and the models before: the outcome lists their files. If another
+        run was first, its outcome is returned, and nothing is written.
         """
         self.flush()
         made = json.dumps({"said": outcome, **self._kept}, default=AS_JSON)
-        # Created, never replaced: a bound that was taken from several outcomes of one
+        # Created, never replaced: a bound that is picked from several outcomes of one
         # plan would not hold at its delta.
         self.place.create(OUTCOME, seal(made.encode()))
         self._final = read_outcome(self.place) or json.loads(made)
-        said: dict[str, Any] = self._final["said"]
-        return said
+        final: dict[str, Any] = self._final["said"]
+        return final

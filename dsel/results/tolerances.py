@@ -1,4 +1,4 @@
-"""How far off predictions are: tolerances for several shares of them, all at once."""
+"""Tolerances of a regressor: limits of the distance to the target, by share of rows."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,7 +8,7 @@ import pandas as pd
 
 from dsel.cards import Fact
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.told import Told
+from dsel.results.renderings import Renderable
 from dsel.rounded_texts import at_most, confidence
 
 DIGITS = 3
@@ -29,7 +29,7 @@ def amount_at_most(limit: float) -> str:
 
 
 def amount_about(value: float) -> str:
-    """Return what is no limit with as many digits.
+    """Return an estimate with three digits.
 
     Examples
     --------
@@ -43,13 +43,13 @@ def amount_about(value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ToleranceReport(LimitsWithCaveats, Told):
-    """How far off given shares of the predictions of one model are, with limits.
+class ToleranceReport(LimitsWithCaveats, Renderable):
+    """Distances that given shares of the predictions of a model keep, with limits.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all tolerances hold at once,
-    those of the other deployment among them.
+    together with those of the other deployed model.
     Assumes: what the certificate of the search lists.
     Source: :func:`dsel.bounds.tolerance_limit` and
     :func:`dsel.bounds.deviation_limit` at equal parts of delta, and the union bound.
@@ -68,17 +68,17 @@ class ToleranceReport(LimitsWithCaveats, Told):
     """
 
     delta: float
-    """Probability with which any of the tolerances may fail."""
+    """Probability that any of the tolerances fails."""
     model: str
-    """The model that it is about, in words."""
+    """Description of the model."""
     shares: tuple[float, ...]
     """Shares of the predictions."""
     off_by: tuple[float, ...]
-    """Estimates, of the models of all folds, in units of the target."""
+    """Estimates from the models of all folds, in units of the target."""
     off_by_at_most: tuple[float, ...]
-    """Tolerances that so many predictions keep; infinite where rows are too few."""
+    """Upper limits of the tolerances; infinite if there are too few rows."""
     caveats: tuple[Caveat, ...] = ()
-    """Those of the certificate of the model; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `remarks` are those that void limits."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each share, in units of the target."""
@@ -94,14 +94,14 @@ class ToleranceReport(LimitsWithCaveats, Told):
         """Return the texts of each share: itself, then what `heads` name."""
         numbers = zip(self.shares, self.off_by, self.off_by_at_most, strict=True)
         return [
-            (f"{100 * share:.6g}%", amount_about(seen), amount_at_most(limit))
-            for share, seen, limit in numbers
+            (f"{100 * share:.6g}%", amount_about(estimate), amount_at_most(limit))
+            for share, estimate, limit in numbers
         ]
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
-        sure = f"{confidence(self.delta)}% confidence, all at once"
-        head = f"Tolerances ({sure}): {self.model}"
+        level = f"{confidence(self.delta)}% confidence, all at once"
+        head = f"Tolerances ({level}): {self.model}"
         if self.remarks:
             head = f"No guarantee, since {self.remarks[0]}: {self.model}"
         below = [f"No guarantee: {why}" for why in self.remarks[1:]]

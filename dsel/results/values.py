@@ -1,9 +1,9 @@
-"""Parameter values as text: exact, with their type, and no two of them alike.
+"""Parameter values as text: exact, with their type, and unique.
 
-A label is what the cube shows of a value along a parameter, and a reader gets the value
-back from the label alone. So labels survive whatever is done with a cube. A label is
-Python: ``1``, ``1.0`` and ``'1'`` are three settings, ``scale`` is short for
-``'scale'``. Behind ``  # 2`` stands the second value that is written in this way.
+A label represents a value along an axis of the cube, and the value is read from the
+label alone, so that labels survive every operation on a cube. A label is Python:
+``1``, ``1.0`` and ``'1'`` are three settings, ``scale`` is short for ``'scale'``. A
+label ends with ``  # 2`` if it is that of the second value with this text.
 """
 
 import re
@@ -22,16 +22,16 @@ from dsel.arrays import as_plain
 from dsel.data.identity import exact_text
 
 UNSET: Final = object()
-"""Stands where a candidate does not set a parameter that others set."""
+"""Marks a parameter that a candidate does not set, and others do."""
 BARE: Final = re.compile(r"\w[\w +-]*")
 """Strings that need no quotes, unless they are Python for another value."""
 _FLOATS: Final = {"nan": nan, "inf": inf, "-inf": -inf}
 
 
 class ValueText(str):
-    """The text of a value that no text gives back, such as an estimator.
+    """The text of a value that cannot be read from text, such as an estimator.
 
-    Its `repr` has no quotes, so that a candidate looks the same from a cube.
+    Its `repr` has no quotes, so that a candidate read from a cube looks the same.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class ValueText(str):
 
 
 def value_text(value: object) -> str:
-    """Return a parameter value as one line of Python, which no address makes vary.
+    """Return a parameter value as one line of Python, without memory addresses.
 
     Examples
     --------
@@ -57,15 +57,15 @@ def value_text(value: object) -> str:
         return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
     try:
         text = repr(value)
-    except Exception:  # any class may have any fault
+    except Exception:  # a `repr` of a user's class may raise any error
         text = f"<{type(value).__module__}.{type(value).__qualname__} object>"
     if _literal(text) is not UNSET:
-        return text  # texts in it may hold anything
+        return text  # as it is: strings in it may look like addresses
     return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
 
 
 def value_label(value: object) -> str:
-    """Return a value as its text, without quotes where these are not needed.
+    """Return a value as its text, without quotes if these are not needed.
 
     Examples
     --------
@@ -77,12 +77,12 @@ def value_label(value: object) -> str:
         bare = str(value)
         is_bare = BARE.fullmatch(bare) and _literal(bare) is UNSET
         return bare if is_bare else text
-    # Else an object that is printed as one word would be read as this word.
+    # Without <> an object whose text is one word would be read as a string.
     return f"<{text}>" if _literal(text) is UNSET and BARE.fullmatch(text) else text
 
 
 def read_label(label: str) -> Any:
-    """Return the value of a label; of what is no literal a `ValueText`.
+    """Return the value of a label; a `ValueText` if the label is no literal.
 
     Examples
     --------
@@ -101,9 +101,9 @@ def coordinate_of(
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """Return a parameter's values as a coordinate, and attributes that restore types.
 
-    Numbers or booleans stay what they are, all other values become labels. Along an
-    axis of the grid labels are unique. Where candidates are listed, values that equal
-    each other share a label, and NaN or "" is where a candidate sets nothing.
+    Numbers or booleans stay as they are, all other values become labels. Along an axis
+    of the grid labels are unique. In a list of candidates equal values share a label,
+    and NaN or "" marks a candidate that does not set the parameter.
     """
     plain = [as_plain(value) for value in values]
     is_unset = [value is UNSET for value in plain]
@@ -118,23 +118,23 @@ def coordinate_of(
         of_kind: list[set[Any]] = [
             {value for value in plain if type(value) is kind} for kind in (int, float)
         ]
-        # Labels tell what one array of numbers cannot: 1 from 1.0, a value that is
-        # listed twice, NaN from nothing.
-        is_told = is_exact and not (of_kind[0] & of_kind[1])
+        # Labels are needed where one array of numbers is ambiguous: it cannot keep 1
+        # and 1.0 apart, a value that is listed twice, or NaN and a value not set.
+        is_unique = is_exact and not (of_kind[0] & of_kind[1])
         if is_axis:
-            is_told = is_told and len(np.unique(array)) == len(array)
+            is_unique = is_unique and len(np.unique(array)) == len(array)
         elif array.dtype.kind != "b":
-            is_told = is_told and sum(np.isnan(array)) == sum(is_unset)
-        if is_told:
+            is_unique = is_unique and sum(np.isnan(array)) == sum(is_unset)
+        if is_unique:
             integers = sorted(map(float, of_kind[0])) if array.dtype.kind == "f" else []
             return array, {names.INTEGERS: integers} if integers else {}
     return np.array(_labels(plain, is_axis), dtype=object), {}
 
 
 def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
-    """Return the values of a parameter's coordinate, flat, in the types they had.
+    """Return the values of a parameter's coordinate, flat, in their original types.
 
-    `may_lack` says that NaN and "" are of candidates that do not set it: `UNSET`.
+    With `may_lack`, NaN and "" mean that a candidate does not set it: `UNSET`.
     """
     values: list[Any] = np.ravel(coordinate.values).tolist()
     if coordinate.dtype.kind == "f":
@@ -143,7 +143,7 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
         values = [int(value) if value in integers else value for value in values]
         return [UNSET if may_lack and v != v else v for v in values]
     if coordinate.dtype.kind in "OUT":
-        # The label of an empty string has quotes.
+        # An empty label means "not set": the label of an empty string has quotes.
         return [
             (read_label(label) if label else UNSET) if isinstance(label, str) else label
             for label in values
@@ -152,12 +152,12 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
 
 
 def encode_params(params: Mapping[str, object]) -> dict[str, str]:
-    """Return a candidate's parameters as JSON can hold them, types and all."""
+    """Return a candidate's parameters as texts for JSON, which keep their types."""
     return {name: value_label(value) for name, value in params.items()}
 
 
 def decode_params(params: Mapping[str, object]) -> dict[str, Any]:
-    """Return what `encode_params` was given; numbers of older files stay numbers."""
+    """Invert `encode_params`; numbers, as in older files, stay numbers."""
     return {
         name: read_label(value) if isinstance(value, str) else value
         for name, value in params.items()
@@ -165,15 +165,15 @@ def decode_params(params: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _labels(values: Sequence[Any], is_axis: bool) -> list[str]:
-    """Return a label for each value, "" for none."""
+    """Return a label for each value, "" for one that is not set."""
     keys: dict[str, dict[Hashable, int]] = {}
     labels = []
-    for place, value in enumerate(values):
+    for i, value in enumerate(values):
         if value is UNSET:
             labels.append("")
             continue
         text = value_label(value)
-        key: Hashable = place
+        key: Hashable = i
         if not is_axis:
             key = text if _literal(text) is not UNSET else exact_text(value)
         same = keys.setdefault(text, {})
@@ -183,7 +183,7 @@ def _labels(values: Sequence[Any], is_axis: bool) -> list[str]:
 
 
 def _literal(text: str) -> Any:
-    """Return the value that a text is the `repr` of, `UNSET` where it is of none."""
+    """Return the value whose `repr` is a text, `UNSET` if there is none."""
     if text in _FLOATS:
         return _FLOATS[text]
     try:

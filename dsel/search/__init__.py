@@ -1,4 +1,4 @@
-"""The main job: candidates are fitted, compared, chosen; what comes of it is certified.
+"""The search: fits and compares candidates, chooses one, and certifies its models.
 
 How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 
@@ -7,17 +7,17 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    nothing is fitted
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
-   the fits `design.assumptions.look_at_pool` compares the pool with the labeled rows
+   the fits `design.assumptions.check_pool` compares the pool with the labeled rows
 5. `engine.engine.Search.run` submits jobs, takes their results and prunes, in a loop
 6. `engine.jobs.FitBatch.run` fits on a worker, each candidate without a pair of folds
-7. `engine.pruning.NestedPruner.choices` says what is chosen without each fold, and by
-   all rows
-8. `running.fit_chosen.fit_chosen` fits that; the models come back in one message with
+7. `engine.pruning.NestedPruner.choices` chooses a candidate without each fold, and one
+   by all rows
+8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts
 9. `engine.jobs.CountBatch.run` counts on a slice of the pool where these models differ
 10. `running.last_step.choose_models` bounds both models by the loss of the plan
 
-A certificate is an object of `design.certificate_methods`: it says what ranks
+A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.
 A search by another certificate than the nested one, or by an estimate, takes
 `running.exhaustive.search_all` in the place of step 4: in its loop the same jobs count
@@ -31,12 +31,12 @@ The packages; each imports only from lines below its own::
     engine | outcomes       the loop of fits and counts; results, and what uses models
     design                  certificates, schemes, comparisons, assumptions
 
-Vocabulary: a *scheme* says which models are trained, and on which rows each is tested;
-a *split* is one training of it; a *job* is a value that says what is to be done; a
+Vocabulary: a *scheme* defines which models are trained, and on which rows each is
+tested; a *split* is one training of it; a *job* is a value that describes work; a
 *batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
 back; a *slice* is a part of the pool; the *table* has all counts of a search; an
 *outcome* is cube, choice and *deployed models*, each with its certificate; a *caveat*
-voids a number, weakens it, or is good to know.
+voids a number, weakens it, or is only information.
 """
 
 from dsel.results.rows import read_rows

@@ -38,14 +38,14 @@ SCORING = (
 DRAWN = "pass sklearn.model_selection.ParameterSampler(..., n_iter=20) as `param_grid`"
 OF_OTHER_SEARCHES = {
     "scoring": SCORING,
-    "refit": "the model that was counted is handed over, see `deploy`; leave it out",
+    "refit": "the model that was counted is deployed, see `deploy`; leave it out",
     "error_score": "a fit that fails counts as all errors; leave it out",
     "duplicates": "pool rows that equal labeled ones are counted, and cost the bound a "
     "little; leave it out",
     "n_iter": DRAWN,
     "param_distributions": DRAWN,
 }
-"""What takes the place of parameters of scikit-learn's searches, and of dsel 0.1."""
+"""Advice for parameters of scikit-learn's searches, and of dsel 0.1."""
 
 
 def _best_has(method: str) -> Any:
@@ -57,15 +57,16 @@ def _best_has(method: str) -> Any:
 
 
 class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
-    """Choose the parameters of a classifier or regressor, and say how wrong it can be.
+    """Choose the parameters of a classifier or regressor, and bound its error.
 
-    As scikit-learn's searches it is what its estimator is, a classifier or a regressor.
+    Like scikit-learn's searches it is a classifier if its estimator is one, else a
+    regressor.
 
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier, regressor or pipeline; None where `param_grid`
-        lists some, all of one kind.
+        Unfitted scikit-learn classifier, regressor or pipeline; None if `param_grid`
+        lists estimators, all of one kind.
     param_grid
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
@@ -73,45 +74,45 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or ``"holdout"``,
         see `plan_search`.
     deploy
-        Which model of a nested search is `best_estimator_`: ``"one_fold"``, the
+        The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
     cv
         Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
         other splitter, or a list of (train rows, test rows), gives estimates only.
     delta
-        Probability with which the certificate may fail, in (0, 0.5].
+        Probability that the certificate fails, in (0, 0.5].
     prune
         True takes ``"halving"`` for nested searches and ``"exact"`` for all others; see
         `plan_search`. False counts every candidate in full.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     loss
-        ``"error"``, or what ranks candidates and is certified in its place, such as
-        ``dsel.losses.recall("fraud")``. Of regressors ``"error"`` is
-        ``dsel.losses.error_quantile(0.9)``, how far off 90% of the predictions are at
-        most; see `plan_search`.
+        ``"error"``, or another loss that ranks candidates and is certified, such as
+        ``dsel.losses.recall("fraud")``. For regressors ``"error"`` means
+        ``dsel.losses.error_quantile(0.9)``, the distance to the target that 90% of the
+        predictions keep; see `plan_search`.
     report
-        True, or a list of classes, where recall and precision of each class shall be
-        certified, too; of regressors how far off 50, 80, 90 and 95% of the predictions
-        are, or a list of shares. See `certified_report`.
+        True, or a list of classes: certifies recall and precision of each class, too.
+        For regressors the distances that 50, 80, 90 and 95% of the predictions keep, or
+        a list of shares. See `certified_report`.
     report_by
-        A column of `X`, such as ``"site"``: its name, or its position where columns
-        have no names. The error is certified for each of its values, at most 100, all
-        at once; see `report_by_value`.
+        A column of `X`, such as ``"site"``: its name, or its position if columns have
+        no names. The error is certified for each of its values, at most 100, all at
+        once; see `report_by_value`.
     prior
         For ``"cv_bound"`` and ``"best_fold"``: weights by which delta is divided among
         the candidates, an array or a function of their parameters; see `plan_search`.
     n_queries
-        How many pool rows on which both deployed models of a nested search differ shall
-        be labeled after the run, for a smaller bound of the model of all rows; see
+        Number of pool rows to label after the run, drawn where both models of a nested
+        search differ, for a smaller bound of the model trained on all rows; see
         `query_rows` and `certify_with_labels`. 0 queries none.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
-        Where there is no Dask client: threads for kernel SVMs, and for other learners
-        processes, which begin when a search has lasted a second. None and -1 mean one
-        for each core (in scikit-learn None means 1). No effect with a client, whose
-        workers do the work.
+        Without a Dask client: number of threads for kernel SVMs, or of processes for
+        other learners, which start after one second. None and -1 mean one for each core
+        (in scikit-learn None means 1). No effect with a client, whose workers do the
+        work.
     verbose
         0 shows nothing; 1 or more shows progress on standard error: bars in terminals
         and notebooks, lines elsewhere. None shows bars, and lines only of runs that
@@ -120,42 +121,42 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     choice_ : Choice
-        What was chosen, and how wrong it can be: ``print(search.choice_)``.
+        The chosen candidate with its error bound: ``print(search.choice_)``.
     certificates_ : dict
-        By deployment, ``one_fold`` and (with a pool) ``all_rows``: ``bound``,
+        Certificates by model, ``one_fold`` and (with a pool) ``all_rows``: ``bound``,
         ``delta``, ``certified``, ``reasons``. Those of a nested search hold at once.
     models_ : dict
-        The models that they are about.
+        The certified models, by the same names.
     certificate_ : Certificate
-        That of `best_estimator_`.
+        The certificate of `best_estimator_`.
     best_estimator_ : estimator
         The model of `deploy`.
     best_params_ : dict
-        Its parameters.
+        Parameters of `best_estimator_`.
     best_index_ : int
         Number of its candidate.
     best_score_ : float
-        Mean accuracy of that candidate on held-out folds, of regressors mean R^2: an
-        estimate, of these also where a `loss` ranks.
+        Mean accuracy of that candidate on held-out folds, for regressors mean R^2, also
+        if a `loss` ranks: an estimate.
     results_ : xarray.Dataset
         The cube over the grid, ``fold`` and ``criterion``.
     pair_results_ : xarray.Dataset
-        What inner searches counted, pair of folds by pair; None of other searches.
+        Counts of inner searches, by pair of folds; None if the search is not nested.
     cv_results_ : dict
         The table that scikit-learn's searches have, made from `results_`, for
         ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of accuracies; the
-        column ``mean_loss`` has the `loss` that ranks. Of regressors scores are R^2,
-        ranks those of the column ``mean_squared_error``. Times are of the fits that
-        were made, NaN where nothing was timed: nested searches time no predictions.
+        column ``mean_loss`` has the `loss` that ranks. For regressors scores are R^2,
+        and ranks those of the column ``mean_squared_error``. Times are those of the
+        fits that were made, NaN if none was timed: nested searches time no predictions.
     plan_ : Plan
-        The plan that was run. It holds the labeled rows and refers to the pool, so a
-        pickle of the search does not contain it.
+        The plan that was run. It holds the labeled rows and refers to the pool, so that
+        a pickle of the search does not contain it.
     classes_ : ndarray
-        Labels, of classifiers.
+        Labels, for classifiers.
     n_features_in_ : int
         Columns of the labeled rows.
     frame_schema_ : FrameSchema or None
-        Types in which the models get data frames; None where they get arrays.
+        Types of the columns of data frames for the models; None if they get arrays.
 
     See Also
     --------
@@ -234,19 +235,19 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         pool
             Unlabeled rows: anything that `dsel.open_pool` takes.
         groups
-            Where rows come in groups (customers, patients, documents): the key of each
+            If rows come in groups (customers, patients, documents): the key of each
             labeled row, or the name of a column of a data frame `X`, which is no
-            feature then. Folds are of whole groups, and the bound is about a random row
-            of a new group; see `plan_search`.
+            feature then. Folds consist of whole groups, and the bound is about a random
+            row of a new group; see `plan_search`.
         baseline
             A fitted classifier that was trained on none of these labels, such as the
             one in production, a place that `dsel.results.open_model` opens, or
-            ``"largest class"``: ``choice_.baseline`` says whether the deployed model is
-            proved to err less; see `plan_search`.
+            ``"largest class"``: ``choice_.baseline`` shows whether the deployed model
+            is proved to err less; see `plan_search`.
         out
-            Directory or URL where counts are stored; the same call goes on from them.
+            Directory or URL where counts are stored; the same call continues from them.
         storage_options
-            For fsspec, where `out` is a URL; never stored.
+            Options of fsspec if `out` is a URL; never stored.
         **fit_params
             For the estimator's `fit`, by scikit-learn's metadata routing where it is
             enabled. ``sample_weight`` reaches the fits; the counts stay unweighted.
@@ -341,7 +342,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self._outcome.plot
 
     def query_rows(self) -> pd.DataFrame:
-        """Return the pool rows to be labeled, as `Outcome.query_rows` does."""
+        """Return the pool rows to label, as `Outcome.query_rows` does."""
         check_is_fitted(self, "choice_")
         return self._outcome.query_rows()
 
@@ -351,11 +352,11 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self._outcome.certify_with_labels(labels)
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
-        """Fit any candidate anew, as `Plan.model` does.
+        """Fit any candidate again, as `Plan.model` does.
 
-        None is the chosen candidate. `models_` has the objects that the certificates
-        are about. RuntimeError is raised where the fit fails, or where the search comes
-        from a pickle and has no labeled rows any more.
+        None is the chosen candidate. `models_` has the certified objects. Raises
+        RuntimeError if the fit fails, or if the search comes from a pickle, which has
+        no labeled rows.
         """
         check_is_fitted(self, "best_estimator_")
         if not hasattr(self, "plan_"):
@@ -368,21 +369,21 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self.plan_.model(number, fold)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: everything but the plan and its rows."""
+        """Return the state of a pickle: everything except the plan and its rows."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "plan_"}
 
     @takes_dask_arrays
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels, or numbers, with the chosen model; of a Dask array lazily.
+        """Predict labels, or numbers, with the chosen model; lazily for a Dask array.
 
-        `dsel.search.predict_pool` writes those of a whole pool.
+        `dsel.search.predict_pool` writes the predictions of a whole pool.
         """
         rows = self._rows(X)  # raises where nothing was fitted
         return np.asarray(self.best_estimator_.predict(rows))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of the chosen model: its accuracy, of regressors R^2.
+        """Return the accuracy of the chosen model, or R^2 of a regressor.
 
         Parameters
         ----------
@@ -396,14 +397,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return float(measure(y, predicted, sample_weight=sample_weight))
 
     def predict_interval(self, X: Any) -> NDArray[np.float64]:
-        """Return the ends between which targets are, as `Outcome.predict_interval`."""
+        """Return an interval for each target, as `Outcome.predict_interval` does."""
         check_is_fitted(self, "choice_")
         return predict_interval(self.choice_, self.models_, self._rows(X))
 
     @available_if(_best_has("predict_proba"))
     @takes_dask_arrays
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict probabilities of `classes_`; of a Dask array lazily."""
+        """Predict probabilities of `classes_`; lazily for a Dask array."""
         rows = self._rows(X)
         values = self.best_estimator_.predict_proba(rows)
         return by_class(values, self.best_estimator_, self.classes_, 0.0)
@@ -418,9 +419,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     @available_if(_best_has("decision_function"))
     @takes_dask_arrays
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return scores of the chosen model; of a Dask array lazily.
+        """Return scores of the chosen model; lazily for a Dask array.
 
-        A class that its training rows lack has the least score that there is.
+        A class without training rows has the smallest possible score.
         """
         rows, least = self._rows(X), np.finfo(np.float64).min
         values = self.best_estimator_.decision_function(rows)
@@ -457,7 +458,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 def by_class(
     values: Any, model: Any, classes: NDArray[Any], lacking: float
 ) -> NDArray[np.float64]:
-    """Return a column for each of the classes, of which the model may know fewer."""
+    """Return one column for each class, also for those that the model does not know."""
     found, known = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
     if len(known) == len(classes):
         return found

@@ -171,7 +171,7 @@ def test_label__an_answer_is_final(place, tmp_path):
     rows.to_csv(tmp_path / "second.csv", index=False)
     other = run("label", folder, tmp_path / "second.csv")
     assert other.exit_code == 1
-    assert "an answer is final" in other.output
+    assert "a result is final" in other.output
     assert "(1 of 60 rows differ)" in other.output
     assert (folder / "answer.json").read_bytes() == kept
 
@@ -189,7 +189,7 @@ def with_two_labels(rows):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (with_stranger, f"pool row {N_POOL + 7}, which was not handed out"),
+        (with_stranger, f"pool row {N_POOL + 7}, which was not queried"),
         (with_two_labels, "one label for each pool row"),
         (lambda rows: rows.drop(columns="pool_row"), "lacks the column 'pool_row'"),
         (lambda rows: rows.drop(columns="label"), "lacks the column 'label'"),

@@ -104,7 +104,7 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
     other = run("label", folder, back)
     assert other.exit_code == 1
-    assert "an answer is final" in other.output
+    assert "a result is final" in other.output
 
 
 def test_select__leaves_a_file_of_rows_that_is_there(place, tables):

@@ -329,7 +329,7 @@ REFUSED = [
     ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1, "holds 150 different texts"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1,
-     "by --drop note (or --id note to carry it into predictions), or name"),
+     "by --drop note (or --id note to copy it to predictions), or name"),
     ([], {"list": [[1, 2]] * 150}, 1, "column 'list' holds "),
 ]  # fmt: skip
 

@@ -227,7 +227,9 @@ def test_open_model__asks_before_it_builds_what_nobody_trusts(rows, tmp_path):
     model = make_pipeline(Squares(np.square), LogisticRegression()).fit(*rows)
     save_model(model, tmp_path)
     name = f"{Squares.__module__}.Squares"
-    with pytest.raises(ValueError, match=f"nobody said to trust: {name}; if you know"):
+    with pytest.raises(
+        ValueError, match=f"types that are not trusted: {name}; if you know"
+    ):
         open_model(tmp_path)
     answers = open_model(tmp_path, trusted=[name]).predict(rows[0])
     np.testing.assert_array_equal(answers, model.predict(rows[0]))
@@ -246,7 +248,7 @@ def test_open_model__trusts_no_name_that_our_files_import(rows, tmp_path, name):
     save_model(LogisticRegression().fit(*rows), tmp_path)
     [file] = (tmp_path / "models").iterdir()
     file.write_bytes(seal(io.dumps(model.fit(*rows))))  # as somebody else may
-    with pytest.raises(ValueError, match=f"nobody said to trust: .*{name}"):
+    with pytest.raises(ValueError, match=f"types that are not trusted: .*{name}"):
         open_model(tmp_path)
 
 

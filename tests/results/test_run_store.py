@@ -343,7 +343,7 @@ A_PLACE = [
     (lambda out: ended(out, HEAD, seal(b"[]")), ValueError,
      f"{HEAD} in `out` .* not what dsel"),
     (lambda out: ended(out, OUTCOME, b"torn"), ValueError,
-     "is damaged, .* is not made anew"),
+     "is damaged, .* are not made again"),
     (is_a_file, OSError, "cannot write to .*: File exist"),
     (lambda out: is_a_file(out) / "in", OSError, "cannot write to `out` "),
     (lambda out: {}, TypeError, "`out` must be a path or a URL"),

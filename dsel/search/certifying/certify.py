@@ -1,9 +1,9 @@
-"""A bound for any model: of a procedure that is run anew, or of a model as it is.
+"""Bounds for any model: of a procedure that dsel runs again, or of a fitted model.
 
 A procedure is run once without each fold, and each of its models is tested on the fold
-that it has not seen, so that no number of candidates and no adaptivity has to be paid
-for. It is a nested search of a single candidate. A model that is fitted already is
-tested on rows that it has not seen.
+that it has not seen. Therefore the bound does not grow with the number of candidates,
+nor with adaptive choices. This is a nested search of a single candidate. A fitted model
+is tested on rows that it was not trained on.
 """
 
 from collections.abc import Callable, Mapping
@@ -99,24 +99,24 @@ def certify(
     verbose: bool | int | None = None,
     n_jobs: int | None = None,
 ) -> Outcome | PrefitCertificate:
-    """Say how wrong the model of any search, pipeline or function can be.
+    """Bound the error of the model of any search, pipeline or function.
 
-    The model is fitted anew: once without each fold, on the other folds, and with a
-    pool once on all rows. What the bound is about is one of these new models, which the
-    outcome holds. A model that is fitted already, and shall stay as it is, is certified
-    on rows that it has not seen by ``cv="prefit"``; then nothing is fitted.
+    The model is fitted again: once without each fold, on the other folds, and with a
+    pool once on all rows. The bound is about one of these new models, which the outcome
+    has. ``cv="prefit"`` certifies a fitted model, on rows that it was not trained on;
+    then nothing is fitted.
 
     Parameters
     ----------
     model
         A scikit-learn classifier or regressor, such as a `GridSearchCV` or a pipeline
         with a feature selection, of which unfitted clones are fitted; or a function of
-        features and labels that returns a new fitted one (a regressor where `loss` is
-        of regressors, or `y` has fractions). Whatever it does with the rows that
-        it is given is allowed; it must see no others. With ``cv="prefit"`` a fitted
-        model, or a path that `dsel.results.open_model` opens.
+        features and labels that returns a new fitted one (a regressor if `loss` is for
+        regressors, or `y` has fractions). It may use the rows that it gets in any way,
+        but no other rows. With ``cv="prefit"`` a fitted model, or a path that
+        `dsel.results.open_model` opens.
     X, y, pool
-        Labeled rows, their labels and unlabeled rows, as `plan_search` takes them. With
+        Labeled rows, their labels and unlabeled rows, as for `plan_search`. With
         ``cv="prefit"`` labeled rows that the model has not seen, and no pool.
     cv
         Folds, at least 2: the model is fitted once without each. Few large folds give
@@ -159,23 +159,23 @@ def certify(
         Where `model` is neither an estimator nor a function, or an option has no
         effect with ``cv="prefit"``.
     ValueError
-        Where `deploy` is ``"all_rows"`` without a pool.
+        If `deploy` is ``"all_rows"`` without a pool.
     AllFitsFailedError
-        Where fitting raises without every fold, or a function returns what is not
-        fitted.
+        If the fits without each fold all raise, or a function returns a model that is
+        not fitted.
 
     See Also
     --------
-    plan_search : The candidates of a grid.
-    compare_models : Whether one fitted model is better than another.
+    plan_search : Bounds for the candidates of a grid.
+    compare_models : Tests whether one fitted model is better than another.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
-    errors of both models are at most their certificates' bounds, whatever and however
-    many candidates were tried. With ``cv="prefit"``: the error of the model is at most
-    the bound with probability at least ``1 - delta`` over the rows.
-    Assumes: what the certificates list; A3 says here that the model saw only the rows
+    errors of both models are at most their certificates' bounds, for any number of
+    candidates. With ``cv="prefit"``: the error of the model is at most the bound with
+    probability at least ``1 - delta`` over the rows.
+    Assumes: what the certificates list; A3 means here that the model saw only the rows
     that it was fitted to, and with ``cv="prefit"`` that it saw none of these rows.
     Source: the test-set bound for each fold and the union bound over folds;
     :func:`dsel.bounds.nested_one_fold`, :func:`dsel.bounds.nested_all_rows`. With
@@ -305,16 +305,16 @@ def certify_selection(
 ) -> Outcome:
     """Certify a model by its folds: the old name of `certify`.
 
-    It warns, and goes with 0.4.
+    It warns, and will be removed in 0.4.
 
     Parameters
     ----------
     procedure
-        What `certify` takes as `model`.
+        The `model` of `certify`.
     X, y, pool
-        As `certify` takes them.
+        As for `certify`.
     **options
-        As `certify` takes them, other than ``cv="prefit"``.
+        As for `certify`, except ``cv="prefit"``.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def certify_selection(
 
     See Also
     --------
-    certify : The same, with all that there is to say about it.
+    certify : The same function, with its documentation.
 
     Examples
     --------

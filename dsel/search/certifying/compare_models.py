@@ -1,4 +1,4 @@
-"""Is a new model better than an old one? One pass over the pool, then a few labels."""
+"""Comparison of two fitted models: one pass over the pool, then a few labels."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Tally:
-    """What one pass counts; tallies of blocks add up in any order."""
+    """Counts of one pass over the pool; those of blocks add up in any order."""
 
     n_differ: int
     n_duplicates: int
@@ -48,7 +48,7 @@ class _Tally:
     old: NDArray[Any]
     new: NDArray[Any]
     X: Any
-    """The drawn rows themselves; None where they have columns that no model reads."""
+    """The drawn rows; None if they have columns that no model uses."""
 
     def merge(self, other: "_Tally", n_queries: int) -> "_Tally":
         """Return the tally of both parts, with the smallest words of both."""
@@ -82,10 +82,11 @@ def compare_models(
     random_state: RandomState = None,
     client: "Client | None" = None,
 ) -> ModelComparison:
-    """Compare the errors of two models by where they differ on a pool.
+    """Compare the errors of two models on the pool rows where they differ.
 
-    One pass counts the pool rows on which the models differ, and draws some of them to
-    be labeled. Their labels tell which model is right there; elsewhere both err alike.
+    One pass counts the pool rows on which the models differ, and draws some of them for
+    labeling. Their labels show which model is right there; on all other rows both
+    models make the same errors.
 
     Parameters
     ----------
@@ -93,18 +94,19 @@ def compare_models(
         Fitted models with `predict`, or places that `open_model` opens.
     pool
         Unlabeled rows that neither model was trained on: anything that `open_pool`
-        takes. Columns that no model uses are shown to whoever labels.
+        takes. Columns that no model uses are shown to the person who labels.
     n_queries
-        How many of the rows on which the models differ are to be labeled; 0 for what
-        the pool alone proves. Part of the plan: decide before any label is known.
+        Number of rows to label, among those on which the models differ; with 0 the
+        limits come from the pool alone. Part of the plan: decide before any label is
+        known.
     classes
-        All labels that there are; by default those that both models know. Where
-        neither says, every label counts as one.
+        All labels of the target; by default those that both models know. If they know
+        none, every label counts as a class.
     X_seen
         Rows that one of the models was trained on. Pool rows that equal one of them
         are never queried.
     delta
-        Probability with which an end of the interval may fail, in ``(0, 0.5]``.
+        Probability that an end of the interval fails, in ``(0, 0.5]``.
     random_state
         Seed of the draw of rows.
     client
@@ -113,23 +115,23 @@ def compare_models(
     Returns
     -------
     ModelComparison
-        Printed, it says what is proved; `query_rows` has the rows to be labeled, and
+        Its print is the verdict; `query_rows` has the rows to label, and
         `certify_with_labels` takes the labels.
 
     Raises
     ------
     TypeError
-        Where a model predicts numbers, or both predict labels of different types.
+        If a model predicts numbers, or both predict labels of different types.
     ValueError
-        Where a model is not fitted, or does not take the pool's columns.
+        If a model is not fitted, or does not accept the pool's columns.
 
     Notes
     -----
     Guarantee: see `ModelComparison`.
-    Assumes: A1 for the pool and what the models will meet; A4, that neither model
-    depends on pool rows, labeled or not, but for duplicates of `X_seen`; A7.
-    Source: co-validation [1]_, whose disagreement on unlabeled rows says where labels
-    are worth their price; the limits of :mod:`dsel.bounds.queries`.
+    Assumes: A1 for the pool and the rows that the models will get; A4, that neither
+    model depends on pool rows, labeled or not, except duplicates of `X_seen`; A7.
+    Source: co-validation [1]_, whose disagreement on unlabeled rows shows which labels
+    are worth their cost; the limits of :mod:`dsel.bounds.queries`.
 
     References
     ----------
@@ -225,7 +227,7 @@ def compare_models(
 
 
 def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
-    """Return the labels that there are, or None where nobody says."""
+    """Return the classes that are declared or that both models know, else None."""
     if classes is not None:
         given = np.atleast_1d(as_array(classes, "classes"))
         # Of `None` and other objects nothing is the smaller one.
@@ -247,7 +249,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
 
 
 def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
-    """Raise TypeError where one model predicts texts and the other does not."""
+    """Raise TypeError if one model predicts texts and the other does not."""
     if not (len(old) and len(new)):
         return
     samples = old[0], new[0]
@@ -263,7 +265,7 @@ def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
 def _match_columns(
     models: dict[str, Any], pool: Pool, seen: LabeledRows | None
 ) -> tuple[Pool, list[Predictor]]:
-    """Return the pool with the columns that are needed, and what predicts its rows."""
+    """Return the pool with the needed columns, and both models' predictors for it."""
     named = {
         name: tuple(map(str, model.feature_names_in_))
         if hasattr(model, "feature_names_in_") and pool.columns

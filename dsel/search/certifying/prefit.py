@@ -1,4 +1,4 @@
-"""The exact bound of a model that is fitted already: nothing is fitted."""
+"""The exact bound of a fitted model, from rows that it was not trained on."""
 
 from typing import Any
 
@@ -46,10 +46,10 @@ def certify_prefit(
     baseline: Any = None,
     random_state: RandomState = 0,
 ) -> PrefitCertificate:
-    """Bound the loss of a fitted model by rows that it has not seen.
+    """Bound the loss of a fitted model, from rows that it was not trained on.
 
-    Where rows come in groups, one row of each is drawn and counted. The seed of the
-    draw is fixed unless one is given: the smallest of several bounds is none.
+    If rows come in groups, one row of each is drawn and counted. The default seed of
+    the draw is fixed, since the smallest of several bounds is no bound.
 
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
@@ -130,7 +130,7 @@ def _all_classes(labels: Any, model: Any) -> Any:
 
 
 def _duplicates(features: Any) -> tuple[Caveat, ...]:
-    """Return a caveat where rows are duplicates of each other, as bootstraps have."""
+    """Return a caveat if rows are duplicates of each other, as in a bootstrap."""
     hashes = row_hashes(comparable(features, np.dtype(np.float64)))
     first: Integers = np.unique(hashes, return_index=True)[1]
     n_copies = len(hashes) - len(first)

@@ -1,15 +1,14 @@
-"""What a certificate assumes: by design, checked, or declared; and remarks on the rows.
+"""Assumptions of a certificate, by design, checked or declared; and caveats of rows.
 
-Checked are what an honest user falls into and a look at the rows shows: groups and
-splitters of one's own, and in one pass over the pool the rows that equal labeled ones
-and a two-sample test. A forest is trained on one half of a sample to tell labeled rows
+dsel checks for mistakes of honest users that show in the rows: groups, the user's own
+splitters and, in one pass over the pool, rows that equal labeled ones. The pass also
+makes a two-sample test. A forest is trained on one half of a sample to separate labeled
 from pool rows, and scores the other half. If all rows come from one population, its
 scores there are independent of which rows are labeled, so all assignments of "labeled"
 and "pool" are equally likely, and a permutation test gives an exact p-value. No class
 label is used.
 
-A learner that reads held-out rows from a file, a module or a closure lies to its user;
-no code looks for it.
+No check finds a learner that reads held-out rows from a file, a module or a closure.
 """
 
 from collections.abc import Sequence
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
 
 
 SAMPLE_ROWS: Final = 500
-"""Rows of the pool that are compared with as many labeled ones."""
+"""Sampled pool rows, which are compared with as many labeled ones."""
 FEWEST_ROWS: Final = 40
-"""With fewer rows of either kind there is no test."""
+"""Fewest rows of either kind for a test."""
 N_PERMUTATIONS: Final = 999
 ALARM: Final = 0.001
-"""The p-value below which rows are said to differ: one false alarm in 1000 searches."""
+"""The p-value below which populations differ: one false alarm in 1,000 searches."""
 MANY_COPIES: Final = 0.01
-"""Share of labeled rows with a copy in another fold that a remark is worth."""
+"""Share of labeled rows with a copy in another fold from which on a caveat is made."""
 MOST_NAMED: Final = 5
 """Classes that a remark names."""
 RARE_ROWS: Final = 5
@@ -61,26 +60,26 @@ FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
 _FEW_VALUES: Final = 10
 _TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
-"""By how much a scaled column's moments may differ; else 1e-5, as of four decimals."""
+"""Tolerance of a scaled column's moments by type; otherwise 1e-5, for four decimals."""
 
 
 @dataclass(frozen=True)
 class PoolFacts:
-    """What one pass over the pool showed; no label was used."""
+    """Results of one pass over the pool, for which no label was used."""
 
     equal_rows: int = 0
     """Pool rows that equal a labeled row."""
     auc: float = float("nan")
     """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float = 1.0
-    """Probability that chance alone does as well."""
+    """p-value of the two-sample test."""
     fitting_equal_rows: int = 0
-    """Rows that equal labeled ones in the part of the pool that learners are given."""
+    """Rows that equal labeled ones in the part of the pool for fits."""
     telling_column: str | None = None
-    """The column by which the test tells the rows apart best; None without a test."""
+    """The column that differs most by the test; None without a test."""
 
 
-def look_at_pool(
+def check_pool(
     pool: Pool,
     labeled: LabeledRows,
     *,
@@ -90,7 +89,7 @@ def look_at_pool(
 ) -> tuple[PoolFacts, SampledRows | None]:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
-    Returns what was found, and rows by which later passes see that they read others.
+    Returns the results, and sampled rows by which later passes notice changed files.
     """
     fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
@@ -129,7 +128,7 @@ def count_fitting_rows(
     allow_nan: bool,
     client: "Client | None" = None,
 ) -> int:
-    """Return how many pool rows that learners are given equal labeled rows."""
+    """Return the number of pool rows for fits that equal labeled rows."""
     find_duplicates = duplicate_finder(fitting, labeled)
 
     def count(X: Any, rows: NDArray[np.int64]) -> int:
@@ -140,10 +139,10 @@ def count_fitting_rows(
 
 
 def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
-    """Return why models may have seen rows that they are tested on, through the pool.
+    """Return a caveat if models may have seen their test rows through the pool.
 
-    Equal rows that are other records would break nothing, but content cannot tell them
-    from the labeled records; only who made the pool knows.
+    Equal rows of other records would be harmless, but equal content cannot be told
+    from the same record: only the author of the pool knows.
     """
     n = facts.fitting_equal_rows
     if not n or fitting is None or fitting.other_records:
@@ -159,26 +158,26 @@ def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Cave
 
 
 class TwoSampleTest(NamedTuple):
-    """How well a classifier tells two tables of rows apart."""
+    """Result of a two-sample test by a classifier."""
 
     auc: float
     """Probability that a row of the second table scores higher than one of the first;
     0.5 by guessing."""
     p_value: float
-    """Probability that chance alone does as well."""
+    """p-value of the permutation test."""
     columns: tuple[int, ...]
-    """Columns by how much the classifier uses them, the most used one first."""
+    """Numbers of the columns, the one that the classifier uses most first."""
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
-        """Return the names of the columns, or their numbers where they have none."""
+        """Return the names of the columns, or their numbers if they have no names."""
         return [str(at) if names is None else names[at] for at in self.columns]
 
 
 def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
-    """Compare rows by a classifier; see the head of this module.
+    """Compare rows by a classifier; see the docstring of this module.
 
-    Missing values may stand in all but CSR. The seed is that of the halves, the forest
-    and the permutations.
+    Rows may have missing values, except in CSR matrices. The seed draws the halves, the
+    forest and the permutations.
     """
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 
@@ -225,7 +224,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
 def with_pool_facts(
     assumptions: Sequence[Assumption], facts: PoolFacts
 ) -> tuple[Assumption, ...]:
-    """Return the assumptions with what the pass over the pool showed about A1."""
+    """Return the assumptions, A1 with the results of the pass over the pool."""
     shifted = facts.p_value <= ALARM  # probably the rows are not of one population
     finding = f"{facts.equal_rows:,} pool rows equal a labeled row"
     if facts.equal_rows == 1:
@@ -253,7 +252,7 @@ def with_pool_facts(
 
 
 def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
-    """Return what makes a number doubtful, though it breaks no assumption for sure."""
+    """Return caveats about rows that weaken a number, such as copies in other folds."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     texts = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
     if len(labeled.classes):
@@ -336,7 +335,7 @@ def _rows_text(labeled: LabeledRows, code: int) -> str:
 def caveats_of_sizes(
     scheme: CVScheme, pool: Pool | None, certificate: str, unit: str = "row"
 ) -> list[Caveat]:
-    """Return why a bound will be large; what is counted in a fold is rows or groups."""
+    """Return caveats about folds with too few rows, or groups, for a small bound."""
     texts = []
     if pool is not None and pool.n_rows < SMALL_POOL:
         texts.append(
@@ -374,7 +373,7 @@ def _remark_on_scaling(X: Any) -> str:
 
 
 def _copies(X: Any, scheme: CVScheme) -> str:
-    """Return a remark where labeled rows have copies in other folds."""
+    """Return a caveat's text if labeled rows have copies in other folds, else ""."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     fold_of = pd.Series(-1, np.arange(len(hashes)))
     for number, split in enumerate(scheme.held_out):

@@ -1,7 +1,7 @@
-"""What a plan compares its models with: a fitted model, or the largest class.
+"""Baselines, with which a plan compares its models: a fitted one, or the largest class.
 
-All of its predictions for labeled rows are made here, before any work starts, so what
-it cannot predict is refused at once, and no task needs the model.
+All predictions for labeled rows are made here, before any work starts: a model that
+cannot predict them is refused at once, and no task needs the model.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ LARGEST_CLASS: Final = "largest class"
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline, and what it predicts for every labeled row."""
+    """A baseline, with its predictions for every labeled row."""
 
     codes: Integers
-    """Class codes, (n_labeled,); of a label that is no class below 0. The largest class
-    is that of the rows outside of the fold that a row is in."""
+    """Class codes, (n_labeled,), below 0 for a label that is no class. The largest
+    class is that of the rows outside of the fold that a row is in."""
     difference: BaselineDifference
     identity: str
-    """What tells its predictions from those of another one."""
+    """Hash of the predictions, or the name of the rule."""
 
 
 def add_baseline(
@@ -45,12 +45,12 @@ def add_baseline(
     labeled: LabeledRows,
     folds: Sequence[Split],
 ) -> tuple[DeclaredLosses, Baseline | None]:
-    """Return losses that compare with what ``baseline=`` means, and its predictions.
+    """Return losses that compare with the baseline, and the baseline's predictions.
 
     Parameters
     ----------
     losses, method
-        What the plan certifies.
+        Losses and certificate of the plan.
     baseline
         A fitted classifier, a place that `open_model` opens, or `LARGEST_CLASS`; None
         for none.
@@ -64,8 +64,8 @@ def add_baseline(
     Raises
     ------
     TypeError, ValueError
-        Where it is something else, cannot predict these rows and classes, or what is
-        certified is no error of models without a fold.
+        If it is something else, cannot predict these rows and classes, or the plan does
+        not certify the error of models without a fold.
     """
     if baseline is None:
         return losses, None
@@ -82,8 +82,8 @@ def add_model(
 ) -> tuple[DeclaredLosses, Integers | None]:
     """Return losses that compare one model with a fitted one, and its predictions.
 
-    No rows are known that the model was trained on, so none has a largest class.
-    Raises as `add_baseline` does.
+    Its training rows are not known, so that there is no largest class of theirs. Raises
+    the errors of `add_baseline`.
     """
     if baseline is None:
         return losses, None
@@ -111,9 +111,9 @@ def _given_model(
 def check_baseline(
     baseline: Any, losses: DeclaredLosses, method: CertificateMethod | None = None
 ) -> None:
-    """Raise ValueError where no model can be compared with a baseline.
+    """Raise ValueError if a plan's models cannot be compared with a baseline.
 
-    Without a `method` there is one model, fitted already.
+    Without a `method` there is one fitted model.
     """
     for is_wrong, why in (
         (method is not None and not method.is_nested,
@@ -134,9 +134,9 @@ def check_baseline(
 def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     """Return the class with the most training rows, fold by fold.
 
-    It is a function of the rows outside of the fold, as the fold's model is, so it
-    depends on no label by which both are compared. Of all labeled rows it would not be
-    one: the class that is the largest there is likelier to be large in the fold, too.
+    It is a function of the rows outside of the fold, as the fold's model is: no label
+    by which both are compared decides it. The largest class of all labeled rows would
+    depend on these labels: it is more likely to be large in the fold, too.
     """
     n_classes = len(labeled.classes)
     codes = np.full(labeled.n_rows, -1, np.int64)
@@ -157,8 +157,8 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
 def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Return the class codes that a fitted model predicts for labeled rows.
 
-    Raises TypeError or ValueError where it takes other columns, or predicts what is
-    neither a class of the labels nor one of its own.
+    Raises TypeError or ValueError if the model was fitted to other columns, or predicts
+    a value that is neither a class of the labels nor one of its own.
     """
     known = getattr(model, "classes_", None)
     own_classes = np.ravel(np.asarray([] if known is None else known))
@@ -193,7 +193,7 @@ def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
 def check_classes(
     labels: NDArray[Any], classes: NDArray[Any], verb: str = "knows the classes"
 ) -> None:
-    """Raise where labels of a baseline are of another type than those of `y`."""
+    """Raise if labels of a baseline have another type than those of `y`."""
     if not len(labels):
         return
     first, mine = labels.tolist()[0], classes.tolist()[0]
@@ -212,7 +212,7 @@ def check_classes(
 
 
 def describe(model: Any) -> str:
-    """Return what a model is, in a word or two: the last step of a pipeline."""
+    """Return the class name of a model, or of the last step of a pipeline."""
     steps = getattr(model, "steps", None)
     if isinstance(steps, list) and steps and hasattr(model, "named_steps"):
         return f"Pipeline with {type(steps[-1][1]).__name__}"

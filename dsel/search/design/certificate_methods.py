@@ -1,8 +1,8 @@
-"""How a bound is made: one object for each certificate, and one for estimates.
+"""Certificate methods: one object for each certificate, and one for estimates.
 
-A method says what ranks candidates, how some are pruned, which models are trained and
-deployed, and which options it takes. Other files ask the object what it does; a name
-tells only whether a number is of the certificate that a plan declared.
+A method decides what ranks candidates, how some are pruned, which models are trained
+and deployed, and which options it takes. Other files ask the object; they use its name
+only to decide whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
 its name in `dsel.results.certificate.CERTIFICATES`, and an instance here.
@@ -51,34 +51,34 @@ class MethodOptions:
     n_rows: int
     """Labeled rows."""
     groups: RowGroups | None
-    """Groups of the labeled rows, as `groups` has them."""
+    """Groups of the labeled rows, by the option `groups`."""
     are_passed_on: bool
-    """Whether `fit_params` have groups, of which no folds are made."""
+    """Whether `fit_params` have groups, which fits get and folds ignore."""
     has_pool: bool
     is_regression: bool = False
     """Whether candidates predict numbers."""
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether folds are drawn at random, not given by a splitter or a list."""
+        """Whether folds are drawn at random, and not those of a splitter or a list."""
         # A number is of folds, or of random halvings.
         is_number = self.cv is None or isinstance(self.cv, Real)
         return is_number or bool(number_of_folds(self.cv, self.n_rows))
 
     @property
     def is_covered(self) -> bool:
-        """Whether what is drawn at random is independent: rows, or whole groups."""
+        """Whether the randomly drawn units are independent: rows, or whole groups."""
         return self.is_plain and (self.groups is not None or not self.are_passed_on)
 
     @property
     def by_groups(self) -> bool:
-        """Whether random folds are of whole groups."""
+        """Whether random folds consist of whole groups."""
         return self.is_plain and self.groups is not None
 
 
 @dataclass(frozen=True)
 class SchemeOptions:
-    """What decides which models are trained."""
+    """Options that decide which models are trained."""
 
     cv: Any
     labeled: LabeledRows
@@ -93,22 +93,22 @@ class CertificateMethod:
     """One way to bound the error of a model, or to estimate it."""
 
     name: str
-    """Value of `certificate=`; "" for an estimate, as the cube has it."""
+    """Value of `certificate=`; "" for an estimate, as in the cube."""
     ranks_by: str
     """Criterion that ranks the candidates."""
     pruning: str
-    """How candidates are pruned where nothing else is wanted."""
+    """Default pruning of candidates."""
     deploys: str
-    """Which model is deployed where nothing else is wanted."""
+    """Default of the model that is deployed."""
     make_scheme: Callable[[SchemeOptions], CVScheme]
-    """Returns which models are trained, and on which rows each is tested."""
+    """Function that returns the trainings of the search, with their test rows."""
     check_options: Callable[["CertificateMethod", MethodOptions], None]
-    """Raises ValueError where the method cannot do what options want."""
+    """Function that raises ValueError for options that the method does not support."""
     takes_numbers: bool = False
     """Whether candidates may be regressors."""
     is_nested: bool = False
-    """Whether the search is made without each fold, too. Then candidates cost nothing,
-    any loss can be bounded, and there are two models to be deployed."""
+    """Whether the search is also made without each fold. Then the bound does not grow
+    with the candidates, any loss can be bounded, and two models can be deployed."""
     takes_prior: bool = False
     """Whether delta may be divided among the candidates by weights."""
 
@@ -119,27 +119,27 @@ class CertificateMethod:
 
     @property
     def criterion(self) -> Criterion:
-        """What ranks the candidates."""
+        """The criterion that ranks the candidates."""
         return get_criterion(self.ranks_by)
 
     def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
-        """Return what limits of one model on labeled rows may spend of delta."""
+        """Return the part of delta for limits of one model on labeled rows."""
         if self.is_nested:
             return delta * (LABEL_SHARE if has_pool else 1.0)
         return delta / n_candidates
 
     def takes(self, loss: Loss) -> bool:
-        """Whether it can bound this loss in the place of the error."""
+        """Return whether it can bound this loss instead of the error."""
         return self.is_nested or (self.takes_numbers and loss.of_numbers)
 
     @property
     def needs_pool(self) -> bool:
-        """Whether it has no number without a pool; a nested search has one of two."""
+        """Whether it gives no bound without a pool; a nested search still gives one."""
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
 
 
 def choose_method(options: MethodOptions) -> CertificateMethod:
-    """Return the method that options mean; ValueError where they contradict it."""
+    """Return the method that options select; ValueError if they contradict it."""
     certificate, criterion = options.certificate, options.criterion
     if certificate is not None:
         check_choice(certificate, "certificate", CERTIFICATES)
@@ -163,7 +163,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
 
 
 def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
-    """Raise ValueError where a method is for the other kind of candidates."""
+    """Raise ValueError if a method is for the other kind of candidates."""
     of_numbers = method.criterion.of_regressors
     raise_first(
         (
@@ -185,7 +185,7 @@ def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
 
 
 def choose_pruning(prune: object, method: CertificateMethod) -> str:
-    """Return how candidates are pruned, `NO_PRUNING` where none is."""
+    """Return how candidates are pruned, or `NO_PRUNING`."""
     if prune is None or prune is True:
         return method.pruning
     if prune is False:
@@ -199,14 +199,14 @@ def choose_pruning(prune: object, method: CertificateMethod) -> str:
 
 
 def raise_first(*problems: tuple[Any, str]) -> None:
-    """Raise ValueError with the text of the first problem that is one."""
+    """Raise ValueError with the text of the first pair whose condition is true."""
     for is_wrong, text in problems:
         if is_wrong:
             raise ValueError(text)
 
 
 def check_nested(method: CertificateMethod, options: MethodOptions) -> None:
-    """Raise ValueError where folds are not drawn, or a model is not there."""
+    """Raise ValueError if folds are not random, or a nested search lacks a model."""
     del method  # all texts are about the nested search
     wants_all_rows = options.deploy == ALL_ROWS
     raise_first(
@@ -237,9 +237,9 @@ def check_nested(method: CertificateMethod, options: MethodOptions) -> None:
 
 
 def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
-    """Raise ValueError where a search that counts all candidates lacks what it reads.
+    """Raise ValueError if options do not fit a search that counts all candidates.
 
-    It has one model, and drops no candidate that could win.
+    Such a search has one model, and drops no candidate that could win.
     """
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
@@ -269,7 +269,7 @@ def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
 
 
 def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
-    """Raise ValueError where a criterion gives no estimate, or lacks what it reads."""
+    """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
             method.criterion.of_declared_loss,
@@ -303,7 +303,7 @@ def nested_scheme(options: SchemeOptions) -> CVScheme:
 
 
 def certified_folds(options: SchemeOptions) -> CVScheme:
-    """Return the trainings without each fold, of which one row a group is counted."""
+    """Return the trainings without each fold; one row of each group is counted."""
     return plain_folds(options, is_certified=True)
 
 
@@ -314,7 +314,7 @@ def first_fold(options: SchemeOptions) -> CVScheme:
 
 
 def estimate_scheme(options: SchemeOptions) -> CVScheme:
-    """Return what the criterion of an estimate reads: halves, folds, single rows."""
+    """Return the trainings for the criterion of an estimate: halves, folds, or rows."""
     rule, n_rows = options.criterion, options.labeled.n_rows
     if rule.by_halves:
         repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
@@ -352,7 +352,7 @@ def plain_folds(options: SchemeOptions, *, is_certified: bool) -> CVScheme:
 
 
 def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
-    """Raise ValueError where there are fewer groups than folds are made of."""
+    """Raise ValueError if there are too few groups for the folds."""
     if groups is not None and groups.n_groups < fewest:
         raise ValueError(
             f"`groups` must have at least {fewest} groups for cv={n_folds}, got "
@@ -398,7 +398,7 @@ HOLDOUT: Final = CertificateMethod(
 METHODS: Final[Mapping[str, CertificateMethod]] = {
     each.name: each for each in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
 }
-"""The methods that give a guarantee, by name."""
+"""Methods that give a guarantee, by name."""
 
 
 def estimate_by(criterion: str) -> CertificateMethod:

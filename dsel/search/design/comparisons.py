@@ -1,8 +1,8 @@
-"""Which models answer a row of the pool, and where their disagreements are counted.
+"""Comparisons of models on pool rows, and the bins that count their disagreements.
 
-A comparison names the splits whose models predict each row, two by two, and the bin of
-the cube in which a disagreement is counted. (*Queries* are labels of pool rows that a
-person is asked for: rows that `count_and_draw` draws.)
+A comparison names the splits whose models predict each row, in pairs, and the bin of
+the cube in which a disagreement is counted. (A *query* asks a person for the label of a
+pool row: `count_and_draw` draws such rows.)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,17 +30,17 @@ Codes = NDArray[np.int64]
 
 
 class Comparison:
-    """Pairs of answers to every pool row, and the bins of their differences."""
+    """Pairs of predictions for every pool row, and the bins of their differences."""
 
     variable: str
-    """Name of the cube's variable that the counts become."""
+    """Name of the cube's variable for the counts."""
     n_bins: int
-    """Bins of a candidate; unless a comparison says otherwise, one for each pair."""
+    """Bins of a candidate; one for each pair in most comparisons."""
     n_queries: int = 0
-    """Rows that are drawn to be labeled."""
+    """Number of rows that are drawn for labeling."""
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
-        """Return split numbers, as `FittedGroup.predict` takes them, two by two.
+        """Return pairs of split numbers, for `FittedGroup.predict`.
 
         An item is one split for all rows and candidates, (), or one for each row,
         (n_rows,), or for each candidate, (n_candidates, 1).
@@ -52,7 +52,7 @@ class Comparison:
         return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
 
     def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
-        """Return what `count` does, and rows drawn to be labeled."""
+        """Return the counts of `count`, and rows drawn for labeling."""
         return self.count(codes, block), DrawnRows()
 
     def rows_by_bin(self, rows: Codes) -> Codes:
@@ -60,21 +60,21 @@ class Comparison:
         return np.full(self.n_bins, len(rows))
 
     def at_best_folds(self, folds: Codes) -> "Comparison":
-        """Return the comparison as it is where these folds have the fewest errors."""
+        """Return the comparison for these folds, which have the fewest errors."""
         return self
 
 
 @dataclass(frozen=True)
 class RandomFold(Comparison):
-    """The full model against a fold's model drawn for each row: f against f_rand."""
+    """Compares the full model with a random fold's one for each row: f with f_rand."""
 
     seed: int
     n_bins: int
-    """Folds, by which is counted; split k is the full one."""
+    """Folds, each of which is a bin; split k is the full one."""
     variable: str = names.DISAGREEMENTS
 
     def draw_folds(self, rows: Codes) -> Codes:
-        """Return the fold that is drawn for each row: a function of its number."""
+        """Return the random fold of each row, a function of the row's number."""
         # Blocks of a whole pool are consecutive; the draws of a block are made once for
         # all candidates.
         first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
@@ -95,13 +95,13 @@ class RandomFold(Comparison):
         return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
 
     def rows_by_bin(self, rows: Codes) -> Codes:
-        """Count the rows that each fold is drawn for."""
+        """Count the rows of each fold."""
         return np.bincount(self.draw_folds(rows), minlength=self.n_bins)
 
 
 @lru_cache(maxsize=8)
 def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> Codes:
-    """Draw for consecutive rows; cached, since a block needs them several times."""
+    """Draw the folds of consecutive rows; cached, since a block needs them often."""
     drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
     drawn.setflags(write=False)
     return drawn
@@ -109,17 +109,17 @@ def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> Codes:
 
 @dataclass(frozen=True)
 class BestFold(Comparison):
-    """The full model against that of the fold with the smallest error rate."""
+    """Compares the full model with that of the fold with the smallest error rate."""
 
     n_folds: int
     """Folds; split k is the full one."""
     folds: Codes
-    """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
+    """Best fold of each candidate, shape (n_candidates,); -1 if not known yet."""
     variable: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
     def at_best_folds(self, folds: Codes) -> "BestFold":
-        """Return it for these folds."""
+        """Return the comparison for these folds."""
         return replace(self, folds=folds)
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
@@ -130,10 +130,10 @@ class BestFold(Comparison):
 
 @dataclass(frozen=True)
 class Halves(Comparison):
-    """The two models of each random halving, splits 2r and 2r + 1."""
+    """Compares the two models of each random halving, splits 2r and 2r + 1."""
 
     n_bins: int
-    """Halvings, by which is counted."""
+    """Halvings, each of which is a bin."""
     variable: str = names.DISAGREEMENTS
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
@@ -144,18 +144,18 @@ class Halves(Comparison):
 
 @dataclass(frozen=True)
 class EachFold(Comparison):
-    """The model of all rows against that of each fold, by the statistics of a plan."""
+    """Compares the model of all rows with that of each fold, by a plan's statistics."""
 
     folds: Mapping[Statistic, FoldCounts]
-    """What was counted on the folds."""
+    """Counts on the folds, by statistic."""
     find_duplicates: FindDuplicates | None
-    """Which rows of a block equal labeled ones; None where the pool has none."""
+    """Function that finds rows of a block that equal labeled ones; None if none do."""
     variable: str = "chosen"
     n_queries: int = 0
     best_fold: int = 0
     """Fold whose model is deployed: rows are drawn where it and the full one differ."""
     seed: int = 0
-    """Of the draw."""
+    """Seed of the draw."""
 
     @property
     def n_folds(self) -> int:
@@ -164,7 +164,7 @@ class EachFold(Comparison):
 
     @property
     def n_bins(self) -> int:  # type: ignore[override]
-        """Counts of all rows, then of duplicates, by fold; statistic by statistic."""
+        """Number of counts: by statistic those of all rows, then of duplicates."""
         sizes = (prod(statistic.pair_shape) for statistic in self.folds)
         return sum(2 * self.n_folds * size for size in sizes)
 
@@ -173,7 +173,7 @@ class EachFold(Comparison):
         return [np.array(split) for split in range(self.n_folds + 1)]
 
     def count(self, codes: Codes, block: Block) -> Codes:
-        """Count by each statistic, of the only candidate there is."""
+        """Count the only candidate by each statistic."""
         return self.count_and_draw(codes, block)[0]
 
     def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
@@ -216,11 +216,11 @@ class EachFold(Comparison):
         )
 
     def rows_by_bin(self, rows: Codes) -> Codes:
-        """Count the rows, which are the same for all bins, shape (1,)."""
+        """Count the rows, the same number for all bins, shape (1,)."""
         return np.array([len(rows)])
 
     def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
-        """Return what was counted by statistic, on a pool with so many duplicates."""
+        """Return the counts by statistic, for a pool with `n_equal` duplicates."""
         counts, at = {}, 0
         for statistic in self.folds:
             shape = statistic.pair_shape
@@ -237,9 +237,9 @@ def count_differences(
     block: Block,
     members: Sequence[int],
 ) -> list[tuple[Codes, DrawnRows]]:
-    """Count every comparison, and draw; models of one split predict once for all.
+    """Count every comparison, and draw rows; models of one split predict once for all.
 
-    `codes_of` takes what `compared_splits` returns, and returns codes, (its length,
+    `codes_of` maps the splits of `compared_splits` to codes of shape (their number,
     n_candidates, n_rows).
     """
     wanted = [each.compared_splits(block.rows, members) for each in comparisons]

@@ -1,8 +1,8 @@
-"""Pool rows on which both deployed models differ, some of them drawn for a query.
+"""Rows drawn for queries among the pool rows on which both deployed models differ.
 
-A bottom-s sketch: of all rows seen the s smallest random words are kept. The union of
-two sketches, cut to s, is the sketch of the union, so neither slices nor their order
-change which rows are drawn.
+This is a bottom-s sketch (Cohen and Kaplan, 2007): each row has a random word, and the
+rows with the s smallest words are kept. The union of two sketches, cut to s, is the
+sketch of the union. Therefore neither slices nor their order change the drawn rows.
 """
 
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ from dsel.data.query_rows import query_words, smallest_words
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Rows with the smallest words so far, and what both models predict for them.
+    """Rows with the smallest words so far, with the predictions of both models.
 
     Examples
     --------
@@ -46,14 +46,14 @@ class DrawnRows:
         all_rows: NDArray[np.int64],
         n_queries: int,
     ) -> Self:
-        """Draw some of the rows, which are ascending, with their predictions."""
+        """Draw some of the rows, in ascending order, with their predictions."""
         words = query_words(seed, rows)
         kept = smallest_words(words, rows, n_queries)
         columns = (words, rows, one_fold, all_rows)
         return cls(*(tuple(column[kept].tolist()) for column in columns))
 
     def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
-        """Return the rows with the smallest words of both."""
+        """Return the rows with the smallest words in both sketches."""
         if not other.rows:
             return self
         columns = [

@@ -1,4 +1,4 @@
-"""Models that were fitted elsewhere: how one is given, and how it takes rows."""
+"""Models that were fitted elsewhere, and the conversion of rows for them."""
 
 import os
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from dsel.rounded_texts import count_of
 
 @dataclass(frozen=True)
 class Predictor:
-    """A fitted model and how it takes the rows of a pool, or rows in memory."""
+    """A fitted model that converts rows of a pool, or in memory, to its own format."""
 
     model: Any
     name: str
-    """The argument that named it."""
+    """The argument by which it was passed."""
     columns: tuple[str, ...] | None
-    """Names that it was fitted with, or None."""
+    """Names of the columns to which it was fitted, or None."""
     takes_frame: bool
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -40,7 +40,7 @@ class Predictor:
         return labels.ravel()
 
     def rows(self, X: Any) -> Any:
-        """Return rows in the columns and the kind that the model takes."""
+        """Return rows with the columns and the type that the model needs."""
         if isinstance(X, Frame):
             if self.columns is not None:
                 X = Frame(
@@ -51,7 +51,7 @@ class Predictor:
 
     @classmethod
     def of_rows(cls, model: Any, name: str, X: Any) -> "Predictor":
-        """Return that of labeled rows; ValueError where they lack its columns."""
+        """Return the predictor for labeled rows; ValueError if a column is missing."""
         named, columns = getattr(model, "feature_names_in_", None), None
         if named is not None and isinstance(X, Frame):
             columns = tuple(map(str, named))
@@ -74,7 +74,7 @@ def fitted_model(
 ) -> Any:
     """Return a fitted model, by default a classifier; a path is opened.
 
-    `others` are words for what else the argument `name` may be.
+    `others` describes what else the argument `name` may be, for messages.
     """
     if isinstance(model, (str, os.PathLike)):
         try:

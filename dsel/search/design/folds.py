@@ -1,8 +1,8 @@
-"""Which models a search trains, and on which held-out rows each is tested.
+"""Schemes: the models that a search trains, and the held-out rows that test each.
 
 A search by folds trains without each fold and on all rows. A nested search trains every
-candidate without each *pair* of folds: what is chosen without fold i sees the errors on
-fold j of the model without both, and the other way round. Only what was chosen is then
+candidate without each *pair* of folds: the choice without fold i uses the errors on
+fold j of the model without both, and conversely. Then only the chosen candidate is
 trained without fold i, and on all rows. Co-validation trains on random halves.
 """
 
@@ -31,23 +31,24 @@ from dsel.data.splits import (
 )
 
 ALL_PAIRS: Final = 6
-"""Up to so many folds every pair is left out; of more, four neighbours on a circle."""
+"""Most folds of which every pair is left out; with more, each fold is paired with its
+four neighbors on a circle."""
 FEWEST_ROWS: Final = 4
-"""A nested search needs so many rows in each fold."""
+"""Fewest rows in each fold of a nested search."""
 
 
 @dataclass(frozen=True)
 class InnerTest:
-    """Errors of the model of one split that one inner search may read."""
+    """Errors of one split's model that one inner search may use."""
 
     search: int
-    """The fold that neither this model nor the search has seen."""
+    """The fold that this model and the search are made without."""
     split: int
-    """Number of the split that the model is trained on."""
+    """Number of the split on which the model is trained."""
     side: int
     """0 for the errors on the split's test rows, 1 for those on its second rows."""
     fold: int
-    """The fold of the rows that it is tested on."""
+    """The fold of its test rows."""
     n_rows: int
 
 
@@ -61,12 +62,12 @@ class CVScheme:
     is_plain_random: bool
     """Whether folds were drawn independently of features and labels."""
     n_halvings: int = 0
-    """Random halvings whose halves the folds are; 0 for folds proper."""
+    """Random halvings whose halves are the folds; 0 for real folds."""
     last: "CVScheme | None" = None
     """Nested searches: the scheme of the last step, without each fold and on all rows,
-    in which only what was chosen is trained."""
+    for the chosen candidates only."""
     inner_tests: tuple[InnerTest, ...] = ()
-    """Nested searches: what each inner search reads; nothing where there is one
+    """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
     first: tuple[int, ...] = ()
     """Nested searches: the splits that every candidate is trained on before any is
@@ -74,7 +75,7 @@ class CVScheme:
 
     @property
     def token(self) -> str:
-        """A hash of all rows, by which a store knows its plan."""
+        """A hash of the row numbers of all splits, for the identity of a plan."""
         rows = [(each.name, each.train_rows, *each.tests) for each in self.splits]
         return str(tokenize(rows))
 
@@ -100,7 +101,7 @@ class CVScheme:
 
     @property
     def counted_rows(self) -> NDArray[np.int64]:
-        """Labeled rows that are counted in some fold, ascending: what bounds read."""
+        """Labeled rows that are counted in some fold, ascending; bounds use these."""
         return np.unique(np.concatenate([each.test_rows for each in self.held_out]))
 
     @property
@@ -115,7 +116,7 @@ class CVScheme:
 
     @property
     def with_models(self) -> tuple[int, ...]:
-        """Numbers of the splits of one model each, which answer rows of the pool."""
+        """Numbers of the splits with one model, which can predict pool rows."""
         return tuple(s.number for s in self.splits if s.number != self.leave_one_out)
 
     def _number_of(self, kind: SplitKind) -> int | None:
@@ -128,7 +129,7 @@ class CVScheme:
 
 
 def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
-    """Return the pairs that are left out, those of neighbours on a circle first.
+    """Return the pairs that are left out, those of neighbors on a circle first.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def scheme_of_folds(
 ) -> CVScheme:
     """Return plain random folds, or those of a splitter, and the full split.
 
-    Where rows come in groups, random folds are of whole groups, and a certificate reads
+    If rows come in groups, random folds consist of whole groups, and a certificate uses
     one row of each.
     """
     n_folds = number_of_folds(cv, len(labels))
@@ -176,7 +177,7 @@ def scheme_of_folds(
 def _draw_folds(
     n_rows: int, n_folds: int, seed: int, groups: RowGroups | None
 ) -> NDArray[np.int64]:
-    """Return each row's fold: of rows that are drawn one by one, or of whole groups."""
+    """Return the random fold of each row; with groups, that of its whole group."""
     if groups is None:
         return random_folds(n_rows, n_folds, seed=seed)
     return groups.folds(n_folds, seed=seed)
@@ -192,11 +193,11 @@ def scheme_of_pairs(
 ) -> CVScheme:
     """Return the trainings without each pair of plain random folds.
 
-    A single candidate is chosen without any. Of two folds nothing would be left without
-    both: each fold is halved, and a model is trained on one half of the rows that its
-    search may see, and tested on the other.
+    A single candidate is chosen without any training. Two folds are halved, since
+    without both no row would be left: a model is trained on one half of the rows that
+    its search may use, and tested on the other.
 
-    Where rows come in groups, folds and halves are of whole groups. Inner searches read
+    If rows come in groups, folds and halves consist of whole groups. Inner searches use
     all rows; in the last step one row of each group is counted.
     """
     if groups is None and n_rows < FEWEST_ROWS * n_folds:
@@ -256,9 +257,9 @@ def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
 
 
 def number_of_folds(cv: Any, n_rows: int) -> int | None:
-    """Return the folds that a number or ``KFold(shuffle=True)`` asks for, else None.
+    """Return the number of folds of a number or ``KFold(shuffle=True)``, else None.
 
-    Raises TypeError or ValueError where it is neither that nor a splitter or a list.
+    Raises TypeError or ValueError if it is neither that nor a splitter or a list.
     """
     if isinstance(cv, KFold) and cv.shuffle:
         cv = cv.get_n_splits()

@@ -1,6 +1,6 @@
-"""The one loop that fits, counts and prunes: jobs go out, results come back.
+"""The loop that fits, counts and prunes: it submits jobs and collects their results.
 
-`engine` submits tasks in the order that `fits` gives and `pruning` shortens, until no
-candidate needs another. `jobs` has all that runs on a worker, `counts` the table of
-what came back, and `retries` what becomes of jobs whose task failed. Nothing is chosen.
+`engine` submits tasks in the order of `fits` until `pruning` shows that no candidate
+needs another one. `jobs` has the code of workers, `counts` the table of results, and
+`retries` the policy for failed tasks. Nothing is chosen here.
 """

@@ -1,7 +1,7 @@
-"""Counts of every candidate so far, which fits are still needed, and their records.
+"""The table with the counts of every candidate, and their records in a store.
 
-The table is what the driver knows; records are how a store keeps it. A record names its
-candidate by a key, and the split, or the rows of the slice.
+The table also has the state of each fit. A record names its candidate by a key, and the
+split, or the rows of the slice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,14 +32,14 @@ class CountTable:
 
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
-    """Of the candidates; none in the last step, whose only one is what was chosen."""
+    """Groups of the candidates; empty in the last step, which has chosen ones only."""
     comparisons: tuple[Comparison, ...]
-    """What is counted on the pool; empty without one."""
+    """Comparisons of models on the pool; empty without one."""
     slices: tuple[PoolSlice, ...]
     """Parts of the pool, one task each; empty without one."""
     n_candidates: int
     of_numbers: bool = False
-    """Whether these are regressors."""
+    """Whether candidates are regressors."""
     chosen: tuple[int, ...] = ()
     """In the last step, the candidate that was chosen for each split."""
 
@@ -71,7 +71,7 @@ class CountTable:
         }
 
     def compare(self, comparisons: tuple[Comparison, ...]) -> None:
-        """Begin to count these; what they are may depend on the fits."""
+        """Add comparisons, which may depend on the fits."""
         self.comparisons, n = comparisons, self.n_candidates
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
@@ -79,7 +79,7 @@ class CountTable:
         self.drawn = DrawnRows()
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
-        """Write what one fit counted; what other models of it counted is dropped."""
+        """Write the counts of a fit; drop those of its earlier models."""
         key = number, split
         # The pool may be counted with the former model, which is gone: a fit that
         # repeats exactly has no token, and its counts stay.
@@ -102,13 +102,13 @@ class CountTable:
         self.add_fit(number, split, FitResult.failed(message))
 
     def forget_fits(self, number: int) -> None:
-        """Drop all counts of a candidate, whose models are others than were counted."""
+        """Drop all counts of a candidate, whose models differ from the counted ones."""
         self.fit_status[number] = FitStatus.OPEN
         self.errors[number] = names.UNCOUNTED
         self.forget_pool(number)
 
     def forget_pool(self, number: int) -> None:
-        """Drop what was counted on the pool with a candidate's earlier models."""
+        """Drop the pool counts of a candidate's earlier models."""
         self.visited[number] = False
         self.score_seconds[number] = 0.0
         for total in (*self.differences, *self.pool_rows):
@@ -116,7 +116,7 @@ class CountTable:
         self.drawn = DrawnRows()
 
     def add_slice(self, number: int, result: CountResult) -> bool:
-        """Add a candidate's counts of a slice, once; return False of other models."""
+        """Add a candidate's counts of a slice, once; return False if models differ."""
         at = self.slice_number[result.start, result.stop]
         # A slice may come twice: from a task that was thought dead, and from its retry.
         if self.visited[number, at]:
@@ -134,19 +134,19 @@ class CountTable:
         return True
 
     def joined_token(self, number: int) -> str:
-        """Return what tells all models of a member from those of other fits."""
+        """Return a text that identifies all models of a member."""
         splits = self.scheme.with_models
         tokens = {split: self.tokens.get((number, split), "") for split in splits}
         return join_tokens(tokens)
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        """Fits that are done, or failed."""
+        """Whether each fit is done or failed."""
         return np.asarray(self.fit_status >= FitStatus.DONE)
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
-        """Fits that ended, and so did those of its earlier splits.
+        """Whether each fit ended, and so did the candidate's fits on earlier splits.
 
         Exact pruning reads only these. A count that comes early waits for those before
         it, so that the outcome does not depend on the order in which tasks end.
@@ -155,9 +155,9 @@ class CountTable:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Candidates of which a fit failed, (n_candidates,); nested: of each search.
+        """Whether a fit of each candidate failed, (n_candidates,); nested: by search.
 
-        One that answers on no fold has failed, too: it is not tried on the pool.
+        A candidate that can predict on no fold has failed, too: it gets no pool rows.
         """
         failed = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
         if not self.scheme.is_nested:
@@ -166,17 +166,17 @@ class CountTable:
 
     @property
     def fitted(self) -> NDArray[np.bool_]:
-        """Candidates of which every fit is done."""
+        """Whether every fit of each candidate is done."""
         return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Candidates that are counted on the whole pool."""
+        """Whether each candidate is counted on the whole pool."""
         return np.asarray(self.visited.all(axis=1))
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """Candidates that may win and are not complete."""
+        """Whether each candidate may still win, and is not complete."""
         if self.scheme.is_nested:
             is_waiting = (self.fit_status == FitStatus.OPEN).any(axis=1)
             is_waiting |= (self.fit_status == FitStatus.SUBMITTED).any(axis=1)
@@ -185,13 +185,13 @@ class CountTable:
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
-        """Fits that are needed and not submitted, (n_candidates, n_splits)."""
+        """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
         is_open = self.fit_status == FitStatus.OPEN
         return np.asarray(is_open & self.active[:, np.newaxis])
 
     @property
     def status(self) -> NDArray[np.int8]:
-        """Status of each candidate, as the cube has it."""
+        """Status of each candidate, by the codes of the cube."""
         status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
         status[self.fitted & self.scored] = names.STATUS_DONE
         status[self.pruned] = names.STATUS_PRUNED
@@ -199,7 +199,7 @@ class CountTable:
         return status
 
     def current_comparisons(self) -> tuple[Comparison, ...]:
-        """Return what is counted, each candidate's best fold as it is known now."""
+        """Return the comparisons, with each candidate's best fold so far."""
         k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
         errors = self.errors[:, :k, 0]
         known = (errors >= 0).all(axis=1)
@@ -209,17 +209,17 @@ class CountTable:
 
     @property
     def unpredicting(self) -> NDArray[np.bool_]:
-        """Candidates whose `predict` raised wherever it was tried, (n_candidates,).
+        """Whether each candidate's `predict` raised in every call, (n_candidates,).
 
-        One that raises on some rows errs there. One that never answers has no error:
-        a bound of 100% would be a riddle where a message says what is wrong.
+        Rows on which it raised count as errors. If it raised for all rows, a message
+        explains the failure, which a bound of 100% would not.
         """
         is_tested = [any(map(len, split.tests)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
     def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return for each candidate what its first fit with a message says, or ""."""
+        """Return the first message of each candidate's fits, or ""."""
         texts = np.full(self.n_candidates, "", dtype=object)
         for (number, split), text in sorted(self.messages.items(), reverse=True):
             if text and shown[number, split]:
@@ -233,8 +233,8 @@ class CountTable:
     ) -> dict[str, NDArray[Any]]:
         """Return the counts under the names of the cube, candidates first.
 
-        By default of the fits in order, (n_candidates, n_splits), and the pool counts
-        of the candidates that need no more.
+        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
+        counts of complete candidates.
         """
         scheme, k = self.scheme, self.scheme.n_folds
         shown = self.in_order if shown is None else shown
@@ -279,15 +279,15 @@ class CountTable:
 
 
 def has_stopped(message: str) -> bool:
-    """Return whether a fit was done, but stopped before it converged."""
+    """Return whether a message is about a fit that stopped before it converged."""
     return "ConvergenceWarning" in message or "The solver stopped" in message
 
 
 def cannot_predict(message: str, errors: Iterable[int], n_rows: Iterable[int]) -> bool:
     """Return whether `predict` of a fitted model raised on each part of its test rows.
 
-    Fits that were done have a message where they stopped early or `predict` raised;
-    then all rows of the part are errors.
+    A completed fit has a message if it stopped early or `predict` raised; in the latter
+    case all rows of the part are errors.
     """
     are_errors = all(e == n for e, n in zip(errors, n_rows, strict=False) if n)
     return bool(message) and not has_stopped(message) and are_errors
@@ -299,15 +299,15 @@ def fit_key(table: CountTable, number: int, split: int) -> str:
 
 
 def slice_key(table: CountTable, number: int, result: CountResult) -> str:
-    """Return the key of what was counted in a slice, in the store."""
+    """Return the key of a slice's counts in the store."""
     rows = f"{result.start}-{result.stop}"
     return f"slice/{rows}/{table.keys[number]}/{result.token}"
 
 
 def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what an earlier run counted into the table: fits first, then slices.
+    """Write the records of an earlier run into the table: fits first, then slices.
 
-    Raises TypeError or ValueError where a record is not what a run has written.
+    Raises TypeError or ValueError if a record was not written by a run.
     """
     numbers = {key: number for number, key in table.keys.items()}
     splits = {split.name: split.number for split in table.scheme.splits}

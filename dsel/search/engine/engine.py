@@ -41,7 +41,7 @@ class Engine:
 
     executor: Executor
     store: Store | None
-    """Where results are written, or None."""
+    """The store that results are written to, or None."""
     table: CountTable
     pool: Pool | None = None
 
@@ -58,8 +58,8 @@ class Engine:
     ) -> Iterator[Any]:
         """Run jobs, each list as a task; yield results as tasks end.
 
-        `batches` is read as slots get free. None of these jobs may fail: after some
-        attempts its error ends the run.
+        `batches` is iterated as slots become free. None of these jobs may fail: after
+        some attempts the error ends the run.
         """
         running: dict[str, list[J]] = {}
         waiting, again = iter(batches), deque[list[J]]()
@@ -92,10 +92,10 @@ class Engine:
         context: str | None = None,
         on_turn: Callable[[], object],
     ) -> Iterator[int]:
-        """Read the pool once; yield members whose models are others than were fitted.
+        """Read the pool once; yield members whose models differ from the fitted ones.
 
-        The models are those that the tasks `inputs` have kept, or those of the
-        `context` that was put on the executor.
+        The models are those of the tasks `inputs`, or those of the `context` that was
+        sent to the executor.
         """
         table, pool, numbers = self.table, self.pool, np.array(members)
         assert pool is not None  # else there are no slices
@@ -146,7 +146,7 @@ class Engine:
                 yield from self._take_slice(counted)
 
     def _take_slice(self, counted: CountedJob) -> Iterator[int]:
-        """Write what was counted into the table and the store."""
+        """Write counts to the table and the store; yield members with other models."""
         job = counted.job
         logger.info(
             "slice rows=%d-%d candidates=%s seconds=%.6f",
@@ -174,7 +174,7 @@ class Search:
     pruner: ExactPruner | NestedPruner
     fitting: Fitting
     on_turn: Callable[[], None] | None = None
-    """Called before tasks are submitted, to report; what it raises ends the run."""
+    """Called before tasks are submitted, to report; an error in it ends the run."""
 
     def __post_init__(self) -> None:
         self.table = self.engine.table
@@ -211,7 +211,7 @@ class Search:
         return self.fitting.next_task(self.lower)
 
     def _count(self, members: tuple[int, ...]) -> None:
-        """Read the pool once for some candidates, whose models are all kept."""
+        """Read the pool once for some candidates, all of whose models are available."""
         splits, keys = self.table.scheme.with_models, self.fitting.model_keys
         changed = self.engine.count_pool(
             members,
@@ -225,7 +225,7 @@ class Search:
         self._release()
 
     def model(self, candidate: int, split: int) -> FittedGroup:
-        """Return the group that holds the counted model, fitted again if it is lost."""
+        """Return the group with the counted model, which is fitted again if lost."""
         for _ in range(ATTEMPTS):
             # A worker may die between the fit and the fetch, and takes the model with
             # it.
@@ -238,7 +238,7 @@ class Search:
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
     def forget(self, number: int) -> None:
-        """Drop all that was counted of a candidate whose models are others now."""
+        """Drop all counts of a candidate whose models have changed."""
         self.table.forget_fits(number)
         self.fitting.forget(number)
         self.changed[number] += 1
@@ -250,11 +250,11 @@ class Search:
     def _next_members(self) -> tuple[int, ...]:
         """Return the candidates of the next pass, smallest lower bound first; or none.
 
-        With pruning, a first pass for a few leaders begins as soon as the candidate of
-        smallest lower bound is fitted: its estimate prunes others. All other passes
-        wait until no fit is left, or their models take all the memory that a pass may
-        have, so that the pool is read as few times as possible. The models of a pass
-        must fit into the memory of every worker.
+        With pruning, a first pass for a few leaders begins as soon as the candidate
+        with the smallest lower bound is fitted: its estimate prunes others. All other
+        passes wait until no fit is left, or their models use the memory of a pass, so
+        that the pool is read as few times as possible. The models of a pass must fit
+        into the memory of every worker.
         """
         table = self.table
         if not table.slices:
@@ -279,7 +279,7 @@ class Search:
         return tuple(ready[: min(n_fitting, most)].tolist())
 
     def _release(self) -> None:
-        """Drop models that nobody needs; whoever leads may be handed over."""
+        """Drop models that are not needed; the best candidate may be deployed."""
         complete = self.table.fitted & self.table.scored
         least = np.min(self.lower[complete], initial=np.inf)
         leads = complete & (self.lower <= least + ROUNDING)
@@ -290,7 +290,7 @@ class Search:
             self.on_turn()
 
     def progress(self) -> Progress:
-        """Return how much is done."""
+        """Return the progress of fits and passes."""
         table = self.table
         # A held fit is one that the second round of halving may open again.
         is_dropped = table.pruned[:, np.newaxis] | (table.fit_status == FitStatus.HELD)

@@ -1,9 +1,9 @@
-"""The fits of a run: which are submitted next, tried again, and where models are.
+"""The fits of a run: their order of submission, retries, and the places of models.
 
-If counts decide what is needed, candidates of smallest lower bound are fitted first;
-else as many groups as there are slots side by side, one after another. Models are kept
-where tasks made them, until no row of the pool is left to predict with them. Those that
-are lost with a worker, or a run, are fitted again.
+If counts decide which fits are needed, candidates with the smallest lower bound are
+fitted first. Otherwise as many groups as there are slots are fitted side by side, then
+the next ones. Models stay where tasks made them until all pool rows are predicted.
+Models that are lost with a worker, or a run, are fitted again.
 """
 
 import logging
@@ -33,7 +33,7 @@ PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is
 
 @dataclass
 class BatchSize:
-    """How many jobs make a task, by how long recent jobs took.
+    """Number of jobs of a task, by the time of recent jobs.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class BatchSize:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
 
     def jobs_per_task(self, n_left: int, n_slots: int) -> int:
-        """Return how many of `n_left` jobs to submit as one task, at least one.
+        """Return the number of jobs, of `n_left`, to submit as one task; at least one.
 
         Tasks get smaller towards the end, so that all slots end at about the same time.
         """
@@ -59,18 +59,18 @@ class BatchSize:
 
 @dataclass
 class Fitting:
-    """Tasks that fit, and the models that they keep where they were made."""
+    """Tasks that fit, and the models that they keep on their workers."""
 
     table: CountTable
     executor: Executor
     store: Store | None
-    """Where finished fits are written, or None."""
+    """The store that finished fits are written to, or None."""
     best_first: bool
-    """Whether counts decide what is fitted next, so that the order matters."""
+    """Whether counts decide which fit is next, so that the order matters."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     keep: Keep = Keep.NOWHERE
-    """Where models go."""
+    """The place of models after a fit."""
 
     def __post_init__(self) -> None:
         # By candidate and split: the task that keeps a model.
@@ -105,7 +105,7 @@ class Fitting:
         return not (self.running or self.again or self.table.open_fits.any())
 
     def next_task(self, lower: NDArray[np.float64]) -> Task | None:
-        """Return the next task, of the best open fits; None where there is none."""
+        """Return the next task, with the best open fits; None if there is none."""
         if self.again:
             return self._task(self.again.popleft())
         open_fits, n_slots = self.table.open_fits, self.executor.n_slots
@@ -130,7 +130,7 @@ class Fitting:
     def _jobs_of(
         self, group: int, split: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
-        """Return the job of a group's wanted candidates; none where it has none."""
+        """Return the job of a group's wanted candidates in a list, or no job."""
         members, status = self.members[group], self.table.fit_status
         numbers = members[wanted[members]]
         # Of models that were lost the counts are known, and stay so.
@@ -177,9 +177,9 @@ class Fitting:
                 yield int(self.group_numbers[number]), split
 
     def _place(self, group: int, n_slots: int) -> int:
-        """Return where a task goes: where its group's tasks went, unless that is busy.
+        """Return the slot of a task: that of its group's tasks, unless it is busy.
 
-        What a group shares, such as its kernel matrix, is there already.
+        Data that a group shares, such as its kernel matrix, is there already.
         """
         load = Counter(dict.fromkeys(range(n_slots), 0))
         load.update(self.places[key] for key in self.running if key in self.places)
@@ -211,7 +211,7 @@ class Fitting:
     def restore_models(self, members: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
 
-        Models are lost with the worker that kept them, or with the run.
+        Models are lost with their worker, or with the run.
         """
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split in self.table.scheme.with_models:
@@ -228,9 +228,9 @@ class Fitting:
         return none_missing
 
     def fetch(self, candidate: int, split: int) -> FittedGroup | None:
-        """Return the group that holds a kept model, brought to this process.
+        """Return the group with a kept model, transferred to this process.
 
-        None where it was made again on the way, and is another one than was counted.
+        None if Dask made the model again, and it differs from the counted one.
         """
         of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
@@ -242,12 +242,12 @@ class Fitting:
         return None
 
     def forget(self, number: int) -> None:
-        """Fit a candidate again: its models are lost, or were others than counted."""
+        """Fit a candidate again, whose models are lost or not the counted ones."""
         kept = self.model_keys.items()
         self.model_keys = {at: key for at, key in kept if at[0] != number}
 
     def release(self, needed: Collection[int]) -> None:
-        """Drop the tasks that keep no model of some candidates."""
+        """Drop tasks that keep no model of the `needed` candidates."""
         wanted = {
             key for (number, _), key in self.model_keys.items() if number in needed
         }

@@ -1,10 +1,10 @@
-"""All that runs on a worker: fits, their losses, and counts over slices of the pool.
+"""Code of workers: fits, their losses, and counts over slices of the pool.
 
-A job is a value that says what is done, and a batch runs the jobs of one task; the
-context, which is sent once, has what all jobs need. Results are what the table takes
-and the store writes. Models stay where they were fitted, but for those of the last step
-of a nested search: there a model comes back in one message with its counts, so that
-what is deployed is the object that was counted.
+A job is a value that describes work, and a batch runs the jobs of one task. The
+context, which is sent once, has the data that all jobs need. Results go to the table
+and the store. Models stay where they were fitted, except in the last step of a nested
+search: there a model comes back in one message with its counts, so that the deployed
+object is the one that was counted.
 """
 
 import time
@@ -56,54 +56,54 @@ class CandidateGroup:
     number: int
     family: Family
     candidates: tuple[Candidate, ...]
-    """In the order of their numbers."""
+    """The candidates, in the order of their numbers."""
     keys: tuple[str, ...]
-    """For each candidate a hash of all that its fit depends on besides the rows."""
+    """Hash for each candidate of everything except the rows that affects its fit."""
     label: str
-    """What the candidates have in common, for names of tasks: ``gamma=0.01``."""
+    """Common parameters of the candidates, for names of tasks: ``gamma=0.01``."""
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
-        """Return the candidates of these numbers."""
+        """Return the candidates with these numbers."""
         return [each for each in self.candidates if each.number in numbers]
 
 
 @dataclass(frozen=True)
 class JobContext:
-    """What every job of a run needs; sent to a cluster once."""
+    """Data that every job of a run needs; sent to a cluster once."""
 
     X: Any
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
     y: NDArray[Any]
     """Class codes, or numbers."""
     schemes: tuple[tuple[Split, ...], ...]
-    """Splits of the search, and of the last step of a nested one."""
+    """Splits of the search, and those of the last step of a nested one."""
     candidate_groups: tuple[CandidateGroup, ...]
     fitting_pool: Any = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
-    """Whether every estimator takes missing values."""
+    """Whether every estimator accepts missing values."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
-    """What ranks the candidates, and what is counted of those that are chosen."""
+    """The loss that ranks candidates, and the losses counted for the chosen ones."""
     chosen: "ChosenModels | None" = None
     """The models of the last step, for its pass over the pool."""
     comparisons: tuple[Comparison, ...] = ()
-    """What that pass counts; each job of an ordinary pass says it by itself."""
+    """Comparisons of that pass; jobs of other passes have their own."""
     sampled_rows: SampledRows | None = None
-    """Rows of the pool as an earlier pass has read them."""
+    """Sampled pool rows of an earlier pass, to notice changed files."""
     baseline: NDArray[np.int64] | None = None
-    """What the baseline predicts for each labeled row, class codes, (n_labeled,)."""
+    """Class codes that the baseline predicts for labeled rows, (n_labeled,)."""
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
-        """Return a candidate's group."""
+        """Return the group of a candidate."""
         groups = self.candidate_groups
         return next(group for group in groups if group.members((candidate,)))
 
 
 class FitStatus(IntEnum):
-    """How far a fit is; the table has one for each candidate and split."""
+    """State of a fit; the table has one for each candidate and split."""
 
     HELD = 0
-    """Not to be made, unless a later round asks for it."""
+    """Not needed, unless a later round opens it."""
     OPEN = 1
     """Needed, and not submitted."""
     SUBMITTED = 2
@@ -112,13 +112,13 @@ class FitStatus(IntEnum):
 
 
 class Keep(Enum):
-    """Where the models of a fit go."""
+    """Place of the models after a fit."""
 
     NOWHERE = 0
     ON_WORKER = 1
-    """For passes over the pool, which are sent to where they are."""
+    """Models stay on the worker, for passes over the pool."""
     IN_RESULT = 2
-    """To the driver, in one message with the counts."""
+    """Models come to the driver, in one message with the counts."""
 
 
 @dataclass(frozen=True)
@@ -126,16 +126,16 @@ class FitJob:
     """Candidates of a group on one split."""
 
     candidate_group: int
-    """Its number."""
+    """Number of the group."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Its number in the scheme."""
+    """Number of the split in the scheme."""
     scheme: int = 0
     """Number of the scheme in `JobContext.schemes`."""
 
     def alone(self) -> list["FitJob"]:
-        """Return the jobs of each candidate."""
+        """Return one job for each candidate."""
         return [
             FitJob(self.candidate_group, (number,), self.split, self.scheme)
             for number in self.candidates
@@ -144,89 +144,89 @@ class FitJob:
 
 @dataclass(frozen=True)
 class CountJob:
-    """Models to be compared on some consecutive rows of the pool."""
+    """Comparison of models on consecutive rows of the pool."""
 
     start: int
     """First global row number."""
     stop: int
-    """One past the last."""
+    """One more than the last row number."""
     members: tuple[int, ...]
-    """Rows of the table whose models are compared: candidates, or what was chosen."""
+    """Rows of the table whose models are compared: candidates, or the chosen one."""
 
     def alone(self) -> list["CountJob"]:
-        """Return the job itself: models that are compared answer together."""
+        """Return the job itself: compared models must predict together."""
         return [self]
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """What one fit of one candidate counted."""
+    """Result of one fit of one candidate."""
 
     status: FitStatus
     """`DONE` or `FAILED`."""
     seconds: float
     errors: tuple[int, ...] = ()
-    """Two numbers: errors on the split's test rows, and on its second rows or, where
-    these are counted, its training rows; -1 where it has no such part. None of a fit
-    that failed."""
+    """Two numbers: errors on the split's test rows, and on its second rows or, if these
+    are counted, its training rows; -1 for a part that it does not have. Empty for a
+    failed fit."""
     scores: tuple[float, ...] = ()
-    """The loss of the plan on each part that the split has, one number or two."""
+    """The loss of the plan on each part of the split, one number or two."""
     message: str = ""
-    """Why it failed, or what a reader should know of it."""
+    """Reason of a failure, or a warning."""
     token: str = ""
-    """Tells the model from that of another fit; "" where fits repeat exactly, or nobody
-    will ask for the model."""
+    """Identifies the model among those of other fits; "" if fits repeat exactly, or the
+    model is not needed later."""
 
     def to_record(self) -> dict[str, Any]:
-        """Return what the store keeps."""
+        """Return the record for the store."""
         return cast(dict[str, Any], to_record(self))
 
     @classmethod
     def from_record(cls, record: object) -> "FitResult":
-        """Return what `to_record` gave; TypeError or ValueError for anything else."""
+        """Invert `to_record`; TypeError or ValueError for anything else."""
         return from_record(cls, record)
 
     @classmethod
     def failed(cls, message: str) -> "FitResult":
-        """Return that of a fit that was given up."""
+        """Return the result of a fit that was given up."""
         return cls(FitStatus.FAILED, float("nan"), message=message)
 
 
 @dataclass(frozen=True)
 class CountResult:
-    """What was counted of one member in one slice of the pool."""
+    """Counts of one member in one slice of the pool."""
 
     start: int
     stop: int
     seconds: float
     token: str
-    """Of the models that were compared."""
+    """Token of the compared models."""
     rows: Mapping[str, tuple[int, ...]]
-    """By variable: rows of each bin."""
+    """Rows of each bin, by variable."""
     counts: Mapping[str, tuple[int, ...]]
-    """By variable: what was counted in each bin."""
+    """Count of each bin, by variable."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Rows of the slice that may be queried, of the last step of a search with
+    """Rows of the slice that may be queried, in the last step of a search with
     queries."""
 
     def to_record(self) -> dict[str, Any]:
-        """Return what the store keeps."""
+        """Return the record for the store."""
         return cast(dict[str, Any], to_record(self))
 
     @classmethod
     def from_record(cls, record: object) -> "CountResult":
-        """Return what `to_record` gave; TypeError or ValueError for anything else."""
+        """Invert `to_record`; TypeError or ValueError for anything else."""
         return from_record(cls, record)
 
 
 @dataclass(frozen=True)
 class KeptModels:
-    """Fitted models, and what tells each from that of another fit."""
+    """Fitted models, with a token that identifies each."""
 
     models: FittedGroup
     tokens: Mapping[tuple[int, int], str]
-    """By candidate and split; made where the model was, since a model that has moved
-    may be written otherwise."""
+    """Tokens by candidate and split; they are made where the model was fitted, since a
+    transferred model may have another pickle."""
 
 
 Kept = dict[FitJob, KeptModels]
@@ -235,26 +235,26 @@ Kept = dict[FitJob, KeptModels]
 
 @dataclass(frozen=True)
 class FittedJob:
-    """What comes back of a `FitJob`."""
+    """Result of a `FitJob`."""
 
     job: FitJob
     results: tuple[FitResult, ...]
-    """Of each candidate."""
+    """Result of each candidate."""
     nbytes: int = 0
-    """Size of the models, where they are kept."""
+    """Bytes of the models, if they are kept."""
     models: FittedGroup | None = None
     """The models themselves, with `Keep.IN_RESULT`."""
     counts: tuple[Counts, ...] = ()
-    """With them, what the statistics of the plan count on the held-out rows."""
+    """Counts of the plan's statistics on the held-out rows, with `Keep.IN_RESULT`."""
 
 
 @dataclass(frozen=True)
 class CountedJob:
-    """What comes back of a `CountJob`."""
+    """Result of a `CountJob`."""
 
     job: CountJob
     results: tuple[CountResult, ...]
-    """Of each member."""
+    """Result of each member."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class FitBatch:
     jobs: tuple[FitJob, ...]
     keep: Keep = Keep.NOWHERE
     last_of: frozenset[int] = frozenset()
-    """Groups of which no other task will follow, unless one is tried again."""
+    """Groups without a later task, unless one is retried."""
 
     def run(self, context: JobContext, inputs: Inputs) -> Output:
         """Fit; the result is a `FittedJob` for each job."""
@@ -345,7 +345,7 @@ def fit_results(
     fitted: FittedGroup,
     tokens: Mapping[tuple[int, int], str],
 ) -> tuple[FitResult, ...]:
-    """Return what the fits of a job counted, with the losses of their models."""
+    """Return the counts of a job's fits, with the losses of their models."""
     split, column = _split_of(context, job), fitted.splits.index(job.split)
     scores = zip(
         *(
@@ -417,7 +417,7 @@ def score_models(
 def count_held_out(
     context: JobContext, job: FitJob, fitted: FittedGroup
 ) -> tuple[Counts, ...]:
-    """Return what each statistic of the plan counts of the only candidate of a job."""
+    """Return the counts of the plan's statistics for the only candidate of a job."""
     column = fitted.splits.index(job.split)
     n_errors = int(fitted.counts.test_errors[0, column])
     return count_rows(context, _split_of(context, job), fitted, n_errors)
@@ -426,9 +426,9 @@ def count_held_out(
 def count_rows(
     context: JobContext, split: Split, fitted: FittedGroup, n_errors: int = -1
 ) -> tuple[Counts, ...]:
-    """Return what each statistic counts of a single candidate on a split's test rows.
+    """Return the counts of each statistic for one candidate on a split's test rows.
 
-    `n_errors` are known from its fit; -1 where they are not.
+    `n_errors` are the errors of its fit; -1 if they are not known.
     """
     rows, statistics = split.test_rows, context.losses.statistics
     # Errors were counted when the model was fitted; one that failed has none.
@@ -449,9 +449,9 @@ def count_rows(
 def predict_rows(
     context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return what each candidate predicts for labeled rows, (n_candidates, n_rows).
+    """Return predictions for labeled rows, (n_candidates, n_rows).
 
-    Where `predict` raises, or there is no model, that is what `no_predictions` gives.
+    If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
     # An error of `predict` is an error on each row, which any loss can count.
     codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
@@ -462,10 +462,10 @@ def predict_rows(
 
 
 def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
-    """Return what tells a model from those of other fits; "" where fits repeat exactly.
+    """Return a token that identifies a model; "" if fits repeat exactly.
 
-    Families of ours give the same model for the same rows and seed. What any other
-    learner draws without a seed shows in its pickle.
+    Families of dsel make the same model for the same rows and seed. For other learners
+    a hash of the pickle reveals draws without a seed.
     """
     models = getattr(fitted, "models", None)
     if models is None or (candidate, split) not in models:
@@ -480,10 +480,10 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
 
 @dataclass(frozen=True)
 class ChosenModels(FittedGroup):
-    """The models of what was chosen, which on each split may be another candidate.
+    """Models of the chosen candidates, which may differ between splits.
 
     They predict together as those of one candidate, number 0. A split without a model
-    predicts nothing.
+    gives no predictions.
     """
 
     parts: tuple[tuple[tuple[int, ...], FittedGroup], ...]
@@ -505,7 +505,7 @@ class ChosenModels(FittedGroup):
         return max(group.row_nbytes for _, group in self.parts)
 
     def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
-        """Return predictions, (len(which), 1, n_rows); each item is of one split."""
+        """Return predictions, (len(which), 1, n_rows); each item has one split."""
         wanted = [int(each) for each in which]
         predicted: dict[int, NDArray[Any]] = {}
         for splits, group in self.parts:
@@ -523,14 +523,14 @@ class CountBatch:
 
     jobs: tuple[CountJob, ...]
     comparisons: tuple[Comparison, ...]
-    """What is counted; none where that stands in the context."""
+    """Comparisons; empty if the context has them."""
     key: str
-    """Under which joined models stay in the cache, for other tasks of the pass."""
+    """Cache key of the joined models, which other tasks of the pass use, too."""
 
     def run(self, context: JobContext, inputs: Inputs) -> Output:
         """Count; the result is a `CountedJob` for each job.
 
-        Models are those of the context, or what the fits have kept.
+        Models are those of the context, or those that fits have kept.
         """
         # Joining copies models, so a worker joins them once for all tasks of a pass.
         members = self.jobs[0].members
@@ -632,7 +632,7 @@ def _join_models(
 
 
 def join_tokens(tokens: dict[int, str]) -> str:
-    """Return one text of the tokens of a candidate's models, by split."""
+    """Return the tokens of a candidate's models, by split, as one text."""
     if not any(tokens.values()):
         return ""
     text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))
@@ -642,7 +642,7 @@ def join_tokens(tokens: dict[int, str]) -> str:
 def _blocks(
     sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
 ) -> Iterator[Block]:
-    """Yield the rows of a slice: fewer at once where the process has little memory."""
+    """Yield the rows of a slice in blocks, which are small if memory is short."""
     fewest, most = BLOCK_ROWS
     nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
     most = FRAME_ROWS if are_frames else most
@@ -652,7 +652,7 @@ def _blocks(
 
 @contextmanager
 def _naming_rows(block: Block) -> Iterator[None]:
-    """Say which rows of the pool models cannot predict."""
+    """Add the numbers of the pool rows to errors of `predict`."""
     try:
         yield
     except (TypeError, ValueError) as error:

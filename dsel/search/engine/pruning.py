@@ -1,15 +1,15 @@
-"""Which candidates can still win: exact decisions, and halving in nested searches.
+"""Pruning of candidates that cannot win: exactly, or by halving in nested searches.
 
-An exact run drops a candidate as soon as its counts prove that it cannot win. How much
-of it was counted by then depends on the order in which tasks end. The cube therefore
-shows of each dropped candidate only the first fits that suffice to prove it worse than
-the final winner. Every run has counted these, because no estimate that candidates were
-compared with during the run is smaller than the winner's. So runs that were killed and
-resumed end with the same cube as others.
+An exact run drops a candidate as soon as its counts prove that it cannot win. The
+number of its fits by then depends on the order in which tasks end. Therefore the cube
+shows only the first fits of a dropped candidate that suffice to prove it worse than the
+final winner. Every run has counted these, because no estimate with which candidates
+were compared during the run is smaller than the winner's. So a run that was killed and
+resumed ends with the same cube.
 
-Halving drops candidates of an inner search by what that search may read, and is no less
-valid: the bounds hold whichever candidate is chosen. It may choose another candidate
-than the exhaustive search.
+Halving drops candidates of an inner search by the counts that this search may use. The
+bounds hold nevertheless, since they hold for any choice. It may choose another
+candidate than the exhaustive search.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import FitStatus
 
 ROUNDING: Final = 1e-9
-"""A lower bound must exceed the best estimate by more than this to prune; where that is
-above 1, as mean squares are, by so many times of it."""
+"""A lower bound must exceed the best estimate by more than this to prune; relative to
+an estimate above 1, such as a mean square."""
 
 TIE: Final = 1e-12
 """Scores that differ by less are equal, relative to the larger one: they are means of
@@ -40,12 +40,12 @@ Flags = NDArray[np.bool_]
 
 
 def margin_above(best: Any) -> Any:
-    """Return what a lower bound must exceed, where this is the best estimate."""
+    """Return the number that a lower bound must exceed to prune a candidate."""
     return best + ROUNDING * np.maximum(best, 1.0)
 
 
 def count_survivors(n_candidates: int) -> int:
-    """Return how many candidates a search keeps after the first round of halving."""
+    """Return the number of candidates after the first round of halving."""
     return max(1, round(n_candidates / 3))
 
 
@@ -55,9 +55,9 @@ class ExactPruner:
 
     criterion: Criterion
     settings: Settings
-    """Its shares of delta."""
+    """Shares of delta of the candidates."""
     fixed: dict[str, NDArray[Any]]
-    """Evidence that no task counts, such as the number of pool rows."""
+    """Evidence that is known in advance, such as the number of pool rows."""
     may_prune: bool
     """False for the exhaustive search."""
 
@@ -67,10 +67,10 @@ class ExactPruner:
         return self.may_prune and self.criterion.can_prune
 
     def prune(self, table: CountTable) -> Floats:
-        """Drop the candidates that cannot win whatever is counted from now on.
+        """Drop the candidates that cannot win; return the lower bounds.
 
-        While counts come in, lower bounds only grow and the best estimate only falls,
-        so a candidate that is dropped would never win later. Returns the lower bounds.
+        With more counts lower bounds only grow and the best estimate only falls, so
+        that a dropped candidate would never win later.
         """
         evidence = table.evidence() | self.fixed
         lower = self.criterion.lower_bound(evidence, self.settings)
@@ -84,7 +84,7 @@ class ExactPruner:
         return float(np.min(estimates[~np.isnan(estimates)], initial=np.inf))
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
-        """Return the evidence of a finished run, as the cube shows it."""
+        """Return the evidence of a finished run, for the cube."""
         shown, scored, status = table.in_order, table.scored, table.status
         if self.best_first:
             best = self._best(table.evidence() | self.fixed)
@@ -134,13 +134,13 @@ class Choices:
     """The candidates that a nested search has chosen."""
 
     all_rows: int
-    """By all folds."""
+    """Candidate that was chosen by all folds."""
     by_fold: tuple[int, ...]
-    """Without each fold, (n_folds,)."""
+    """Candidates that were chosen without each fold, (n_folds,)."""
 
     @property
     def by_split(self) -> tuple[int, ...]:
-        """In the order of the splits of the last step: that of all rows comes last."""
+        """Candidates in the order of the last step's splits: all rows come last."""
         return (*self.by_fold, self.all_rows)
 
 
@@ -165,11 +165,11 @@ class NestedPruner:
         return self.prune_by == "exact"
 
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
-        """Return scores with missing losses at 0, and where none is missing.
+        """Return scores with missing losses at 0, and whether none is missing.
 
-        Both (n_searches, n_candidates): the searches without each fold, then that by
+        Both (n_searches, n_candidates): the searches without each fold, then the one by
         all folds. A score is the mean of the losses over the tests of the search;
-        infinity where a fit failed.
+        infinity if a fit failed.
         """
         everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
         scores = np.zeros((by_all + 1, table.n_candidates))
@@ -197,9 +197,9 @@ class NestedPruner:
         return self.drop_losers(table)
 
     def open_second_round(self, table: CountTable) -> None:
-        """Hold all fits but those of the first round; open what survivors need then.
+        """Hold all fits except those of the first round; then open those of survivors.
 
-        A fit of the second round is made where a search that reads it has kept its
+        A fit of the second round is made if a search that uses it has kept its
         candidate.
         """
         first = list(self.scheme.first)
@@ -220,7 +220,7 @@ class NestedPruner:
     def drop_losers(self, table: CountTable) -> Floats:
         """Drop the candidates that can win no search; return the smallest scores.
 
-        Of an exhaustive search it drops none.
+        An exhaustive search drops none.
         """
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == "exact":
@@ -231,7 +231,7 @@ class NestedPruner:
     def survivors(self, table: CountTable) -> Flags:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
-        That by all folds, the last one, drops none, and needs no fits of its own.
+        The search by all folds, the last one, drops none, and needs no other fits.
         """
         shown = np.zeros(table.fit_status.shape, bool)
         shown[:, list(self.scheme.first)] = True
@@ -246,9 +246,10 @@ class NestedPruner:
         return kept
 
     def finalists(self, table: CountTable, shown: Flags) -> Flags:
-        """Return the candidates that the search of all folds chooses from.
+        """Return the candidates among which the search by all folds chooses.
 
-        They have every fit; of halving most fits, as most searches kept them.
+        They have every fit; with halving those with the most fits, which most searches
+        kept.
         """
         failed = (table.fit_status == FitStatus.FAILED) & shown
         done = (table.fit_status == FitStatus.DONE) & shown
@@ -257,9 +258,9 @@ class NestedPruner:
         return np.asarray(n_fits == n_all)
 
     def choices(self, table: CountTable) -> Choices:
-        """Return which candidates are chosen, by all folds and without each.
+        """Return the chosen candidates, by all folds and without each.
 
-        Raises AllFitsFailedError where a search has no candidate left.
+        Raises AllFitsFailedError if a search has no candidate left.
         """
         shown = table.ended
         scores, complete = self.scores(table, shown)
@@ -281,10 +282,9 @@ class NestedPruner:
         return Choices(all_rows, tuple(by_fold))
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
-        """Return errors on each fold of the models that have not seen it, and status.
+        """Return errors on each fold of the models without it, and status.
 
-        Each row of a fold is answered once by every model without this fold and one
-        other that was fitted.
+        Every fitted model without this fold and another one predicts each of its rows.
         """
         scheme, n = self.scheme, table.n_candidates
         # Only fits that every run of this plan has made.

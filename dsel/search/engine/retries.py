@@ -1,14 +1,14 @@
-"""What becomes of jobs whose task failed: the one policy of a run.
+"""The policy for jobs whose task failed.
 
 Tasks fail for reasons that have nothing to do with their jobs: a worker is killed, a
-node is short of memory, a file system does not answer. So a job is tried again, alone,
-before anything is concluded. What is concluded then depends on the job. A fit of one of
-many candidates is given up, and the search goes on without the candidate. A pass over
-the pool, or the fit of what was chosen, ends the run: to count them as failed would
-make a certificate depend on the health of a cluster.
+node is short of memory, a file system does not respond. Therefore a job is first tried
+again, alone. If it still fails, the consequence depends on the job. A fit of one of
+many candidates is given up, and the search continues without the candidate. A pass over
+the pool, or the fit of a chosen candidate, ends the run: if they counted as failed, a
+certificate would depend on the health of a cluster.
 
-Inputs that died with the worker that held them are no failure of a job; the loop that
-submits tasks sends them again.
+Inputs that are lost with their worker are no failure of a job; the loop that submits
+tasks sends them again.
 """
 
 import logging
@@ -23,18 +23,18 @@ from dsel.runtime.workers import GO_ON, MORE_MEMORY
 logger = logging.getLogger("dsel.search")
 
 ATTEMPTS: Final = 3
-"""Of one job, before its error is final."""
+"""Attempts of one job before its error is final."""
 DEATHS: Final = 12
-"""Tasks that killed their workers before any fit was done, after which a run ends."""
+"""Tasks that may kill their workers, before any fit is done, until a run ends."""
 OF_DATA: Final = (ValueError, TypeError, KeyError)
-"""Errors that another attempt would only repeat: rows or code are to blame."""
+"""Errors that another attempt would repeat: their cause is in the rows or the code."""
 
 
 class RetriedJob(Protocol):
-    """A job as the policy sees it."""
+    """A job that can be divided for another attempt."""
 
     def alone(self) -> list[Self]:
-        """Return the smallest jobs that it can be divided into."""
+        """Return the smallest jobs into which it can be divided."""
 
     def __hash__(self) -> int: ...
 
@@ -44,21 +44,21 @@ J = TypeVar("J", bound=RetriedJob)
 
 @dataclass
 class Retries(Generic[J]):
-    """Decides what becomes of the jobs of a task that failed."""
+    """Decides whether the jobs of a failed task are retried or given up."""
 
     may_give_up: bool
-    """Whether a job may fail for good and the run go on."""
+    """Whether the run continues if a job fails finally."""
     tries: Counter[J] = field(default_factory=Counter)
     deaths: list[J] = field(default_factory=list)
-    """Jobs that were alone in a task whose worker died, while no fit was done."""
+    """Jobs that were alone in a task whose worker died, before any fit was done."""
 
     def sort_out(
         self, jobs: list[J], error: BaseException, *, any_done: bool
     ) -> tuple[list[J], list[J]]:
-        """Return the jobs to be tried again, each as a task, and those to be given up.
+        """Return the jobs to retry, each as a task, and those to give up.
 
-        Raises the error where it ends the run. `any_done` says whether any fit of the
-        run was ever done.
+        Raises the error if it ends the run. `any_done`: whether any fit of the run was
+        ever done.
         """
         if not self.may_give_up and isinstance(error, OF_DATA):
             raise error
@@ -82,10 +82,10 @@ class Retries(Generic[J]):
         return again, given_up
 
     def _count_death(self, job: J, error: BaseException) -> None:
-        """End a run whose workers die whatever they run.
+        """End a run whose workers die in any task.
 
-        They do not where only one group of candidates kills them, or any fit was ever
-        done: then the candidates fail, and the run goes on.
+        If only one group of candidates kills them, or any fit was ever done, the
+        candidates fail instead, and the run continues.
         """
         self.deaths.append(job)
         groups = {getattr(each, "candidate_group", None) for each in self.deaths}

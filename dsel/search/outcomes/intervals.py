@@ -1,4 +1,4 @@
-"""Predictions of regressors with the tolerance that is certified for them."""
+"""Prediction intervals of regressors, by their certified tolerance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 
 def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
-    """Return the deployment whose tolerance is asked for.
+    """Return the name of the model whose tolerance is requested.
 
-    Raises ValueError where none is certified.
+    Raises ValueError if no tolerance of it is certified.
     """
     wanted = deploy or choice.deploy
     certificate = choice.certificates[wanted]
@@ -37,16 +37,16 @@ def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far off the predictions of a model may be."""
+    """Certified distance between the predictions of a model and their targets."""
 
     bound: float
-    """What is certified of the model of one fold."""
+    """Certified tolerance of the model of one fold."""
     fold_model: Any = None
-    """That model, where the predictions are those of the model of all rows.
+    """The model of that fold, if the predictions are those of the model of all rows.
 
-    Then how far both are apart on a row is added. That holds for the same share of the
-    rows, whatever the pool is: a row is off by more only if the fold's model is off by
-    more than its tolerance.
+    Then the distance of both predictions is added, row by row. By the triangle
+    inequality the interval holds for the same share of the rows: it misses a target
+    only if the fold's model is off by more than its tolerance.
     """
 
     def interval(self, X: ArrayLike, predicted: Floats) -> NDArray[np.float64]:
@@ -70,7 +70,7 @@ def predict_interval(
     X: ArrayLike,
     deploy: str | None = None,
 ) -> NDArray[np.float64]:
-    """Return the ends between which targets are, (n_rows, 2)."""
+    """Return the lower and upper end of each interval, (n_rows, 2)."""
     wanted = check_tolerance(choice, deploy)
     tolerance = Tolerance(
         choice.certificates[ONE_FOLD].bound,

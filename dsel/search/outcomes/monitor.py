@@ -1,8 +1,8 @@
-"""Whether the promises of a search are still about the rows of a new table.
+"""Tests on a new table of whether the promises of a search still hold.
 
-Three tests, each a statement of its own: the new rows against the labeled ones, how
-often both deployed models differ, and, where the new rows have labels, their errors.
-One pass over the table counts for all of them; what is kept of its rows is a sample.
+There are three kinds of tests, each at its own level: the new rows against the labeled
+ones, the disagreement of both deployed models and, if the new rows have labels, their
+errors. One pass over the table counts for all of them, and keeps a sample of its rows.
 """
 
 import os
@@ -91,9 +91,9 @@ if TYPE_CHECKING:
 
 
 LEVEL: Final = 0.01
-"""Probability with which a test refutes what holds, unless another one is given."""
+"""Default of the probability that a test refutes a promise that holds."""
 SEED: Final = 0
-"""Of the sample and the forest of the two-sample test: the same each time."""
+"""Seed of the sample and the forest of the two-sample test: the same each time."""
 SHOWN_COLUMNS: Final = 3
 LIKE_LABELED: Final = "The new rows are like the labeled rows"
 NO_LABEL: Final = -1
@@ -105,20 +105,20 @@ IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 
 @dataclass(frozen=True)
 class Promises:
-    """What a search has promised, and what its tests need."""
+    """Promises of a search, with the models and rows that their tests need."""
 
     models: Mapping[str, Any]
     """The deployed models, fitted; ``one_fold``, ``all_rows`` or both."""
     choice: Choice
     input_format: InputFormat
     disagreement: float | None
-    """Limit of the rows on which both models differ, from the pool; None without."""
+    """Limit, from the pool, of the rate at which both models differ, or None."""
     labeled: LabeledRows | None = None
-    """The labeled rows; their labels are not read."""
+    """The labeled rows; their labels are not used."""
     why_unknown: str = ""
-    """Why the labeled rows are not known."""
+    """Reason why the labeled rows are not known."""
     group_keys: NDArray[Any] | None = None
-    """Keys of the labeled groups, where rows come in groups; None if unknown."""
+    """Keys of the labeled groups, if rows come in groups; None if unknown."""
 
     @property
     def are_in_groups(self) -> bool:
@@ -128,24 +128,24 @@ class Promises:
 
 @dataclass(frozen=True)
 class NewLabels:
-    """Where the labels of new rows are: in a column, or in an array by row number."""
+    """Labels of new rows: a column of the table, or an array by row number."""
 
     target: str | None = None
     y: NDArray[Any] | None = None
     option: str = "`target`"
-    """How the caller names the column of labels: in a shell it is another word."""
+    """The argument with the column of labels; the command line has another name."""
     groups: Any = None
-    """Column with the key of each row's group, or these keys; None of single rows."""
+    """Column with the key of each row's group, or these keys; None without groups."""
     groups_option: str = "`groups`"
 
     @property
     def why_none(self) -> str:
-        """Why nothing is known of errors, and the way out."""
+        """Reason why errors cannot be tested, with advice."""
         return f"the new rows have no labels; {self.option} names their column"
 
     @property
     def are_there(self) -> bool:
-        """Whether there are any."""
+        """Whether there are labels."""
         return self.target is not None or self.y is not None
 
 
@@ -271,7 +271,7 @@ def checked_labels(y: Any) -> NDArray[Any]:
 
 
 def check_level(level: Any) -> float:
-    """Return the level of the tests, or raise where it is none."""
+    """Return the level of the tests, or raise if it is out of range."""
     number, least = check_probability(level, "level"), 1 / (N_PERMUTATIONS + 1)
     if not least <= number <= 0.5:
         raise ValueError(
@@ -282,10 +282,10 @@ def check_level(level: Any) -> float:
 
 
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
-    """Return the limit, from the pool, of how often the deployed models differ.
+    """Return the limit, from the pool, of the rate at which the deployed models differ.
 
-    It has the share of delta that the bound of the model of all rows gives to the pool
-    of each fold. None where no pool was counted.
+    It uses the share of delta that the bound of the model of all rows gives to the pool
+    of each fold. None if no pool was counted.
     """
     fold = choice.certificates[ONE_FOLD].fold if ONE_FOLD in choice.certificates else 0
     if ALL_ROWS not in choice.certificates or fold is None:
@@ -305,7 +305,7 @@ def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
 
 @dataclass(frozen=True)
 class _Tally:
-    """What was counted of new rows; parts add up in any order."""
+    """Counts of new rows; those of parts add up in any order."""
 
     n_rows: int
     n_duplicates: int
@@ -326,7 +326,7 @@ class _Tally:
     """By column, values that no labeled row has."""
 
     def merge(self, later: "_Tally") -> "_Tally":
-        """Return what both counted, and the rows of the smallest words."""
+        """Return the sum of both counts, and the rows with the smallest words."""
         words = np.concatenate([self.words, later.words])
         rows = np.concatenate([self.rows, later.rows])
         kept = smallest_words(words, rows, SAMPLE_ROWS)
@@ -348,7 +348,7 @@ class _Tally:
 
 @dataclass(frozen=True)
 class _Context:
-    """What every task needs."""
+    """Data that every task needs."""
 
     models: tuple[Any, ...]
     model_rows: ModelRows

@@ -54,7 +54,7 @@ from dsel.families.answers import predict_numbers
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
-from dsel.results.place import Place, check_kept, read_outcome
+from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.predictions import ROW, check_new_file, predictions_file
 from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import load_schema
@@ -173,7 +173,7 @@ def open_deployed(
     options = {"storage_options": storage_options}
     model = open_model(place, name=deploy, trusted=trusted, **options)
     where = Place(place, storage_options=storage_options, name="place")
-    check_kept(where)
+    check_has_results(where)
     outcome = read_outcome(where) or {"said": {}}
     said, certificate, tolerance = outcome["said"], None, None
     if "choice" in said:

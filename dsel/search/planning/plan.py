@@ -351,7 +351,7 @@ class Plan:
         return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
     def _repr_html_(self) -> str:
-        return as_card(self.facts())
+        return render_card(self.facts())
 
     def facts(self) -> list[Fact]:
         """Return what is planned: a title, names and texts, and caveats."""

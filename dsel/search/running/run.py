@@ -27,8 +27,8 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
     PoolFacts,
     caveats_of_fitting_rows,
+    check_pool,
     count_fitting_rows,
-    look_at_pool,
     with_pool_facts,
 )
 from dsel.search.engine.counts import CountTable, replay
@@ -154,7 +154,7 @@ class Run:
             return PoolFacts(**known)
         facts = PoolFacts()
         if plan.certificate:
-            facts, self.sampled_rows = look_at_pool(
+            facts, self.sampled_rows = check_pool(
                 plan.pool,
                 plan.labeled,
                 seed=plan.seed,

@@ -1,21 +1,21 @@
-"""What is told by facts, which are rows of texts: as lines, as HTML and as JSON."""
+"""Results as lines, as HTML and as JSON, all made from the same rows of texts."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self
 
-from dsel.cards import Fact, as_card
+from dsel.cards import Fact, render_card
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
 
-class Told:
-    """What is told by facts in several renderings; equal where its JSON is."""
+class Renderable:
+    """A result that is shown as lines, HTML or JSON; two are equal if their JSON is."""
 
     n_heads: ClassVar[int] = 1
     """Lines of a card that are in bold."""
 
     def facts(self) -> Sequence[Fact]:
-        """Return the rows of texts that all renderings show."""
+        """Return the rows of texts that all renderings show: a name, then its texts."""
         raise NotImplementedError
 
     def to_json(self) -> str:
@@ -24,10 +24,10 @@ class Told:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what `to_json` wrote; TypeError or ValueError where it is other."""
+        """Read what `to_json` wrote; TypeError or ValueError if it is not that."""
         return records.from_json(cls, text)
 
-    # Parts that are NaN are equal; as floats they would not be.
+    # JSON is compared, and not the fields: NaN does not equal NaN as a float.
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.to_json() == other.to_json()
 
@@ -35,19 +35,19 @@ class Told:
         return hash(self.to_json())
 
     def __str__(self) -> str:
-        return as_lines(self.facts(), terminal_width())
+        return render_lines(self.facts(), terminal_width())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
 
     def _repr_html_(self) -> str:
-        return as_card(self.facts(), n_heads=self.n_heads)
+        return render_card(self.facts(), n_heads=self.n_heads)
 
 
-def as_lines(facts: Iterable[Fact], width: int | None = None) -> str:
-    """Return facts as lines: texts behind their names, tables in columns.
+def render_lines(facts: Iterable[Fact], width: int | None = None) -> str:
+    """Return rows of texts as lines: a text follows its name, tables have columns.
 
-    Lines are wrapped at `width` columns; a table stays as it is.
+    Lines are wrapped at `width` columns; a table is not.
     """
     facts = list(facts)
     table = [row for row in facts if len(row) > 2]
