@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_shares
-from dsel.cards import Fact, as_card
+from dsel.cards import Fact, render_card
 from dsel.checks import check_integer, explain_unknown
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
