@@ -8,7 +8,7 @@ from typing import Any
 from dsel.checks import check_strings, explain_unknown
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
-from dsel.results.place import PAIRS, Place, check_kept, read_outcome
+from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
 from dsel.search.outcomes.outcome import Outcome
@@ -73,7 +73,7 @@ def open_outcome(
     """
     trusted = check_strings(trusted, "trusted")
     where = Place(place, storage_options=storage_options, name="place")
-    check_kept(where)
+    check_has_results(where)
     outcome = read_outcome(where)
     if outcome is None or "choice" not in outcome["said"]:
         raise FileNotFoundError(
