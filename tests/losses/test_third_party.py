@@ -4,16 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
+from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import CubeVariable, Loss, Statistic, smallest_sum
 from dsel.losses.error_rate import ERROR
 
 X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
+NEW, TRUTH = X[300:], Y[300:]
 POOL, X, Y = np.vstack([X[300:], X[:20]]), X[:300], Y[:300]  # some duplicates
 TREE, GRID = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 4]}
 
@@ -102,6 +105,10 @@ class ErrorWhere:
     def caveats(self, y, n_folds, delta):
         return []
 
+    def lower_limits(self, rows, delta):
+        (errors, n_rows), (stale, _) = rows.counts.T, rows.duplicates.T
+        return lower_rate_limits(errors, stale, n_rows, delta)
+
 
 @pytest.mark.parametrize(
     "loss",
@@ -153,3 +160,19 @@ def test_loss_of_a_third_party__is_read_from_out(tmp_path):
     )
     with pytest.raises(ValueError, match="another plan"):
         other.run(out=tmp_path)
+
+
+def test_loss_of_a_third_party__is_monitored_where_it_has_lower_limits():
+    outcome = dsel.plan_search(
+        TREE, GRID, X, Y, loss=ErrorWhere(0), random_state=7
+    ).run()
+    kept = outcome.monitor(NEW, y=TRUTH)
+    wrong = outcome.monitor(NEW, y=1 - TRUTH)
+    assert [test.name for test in wrong.refuted] == ["error of one_fold"]
+    test = wrong.refuted[0]
+    there = NEW[:, 0] > 0
+    errors = (outcome.model.predict(NEW) == TRUTH)[there].sum()
+    exact = stats.beta.ppf(0.01, errors, there.sum() - errors + 1)
+    assert test.at_least == pytest.approx(exact, abs=1e-6)
+    assert "Error where positive at most" in test.promise
+    assert kept.tests[-1].result == "kept"

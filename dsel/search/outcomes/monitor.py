@@ -119,6 +119,22 @@ class Promises:
     """Reason why the labeled rows are not known."""
     group_keys: NDArray[Any] | None = None
     """Keys of the labeled groups, if rows come in groups; None if unknown."""
+    own_loss: Loss | None = None
+    """Loss of the plan, which may be of the user's own; None if unknown."""
+
+    @property
+    def loss(self) -> Loss | None:
+        """Loss that the search has bounded; None if it cannot be tested.
+
+        Stored results keep only its text, by which a loss of dsel is made again. A loss
+        of the user's own needs lower limits, and counts that add up over blocks.
+        """
+        text, own = self.choice.certificate.loss, self.own_loss
+        if (named := loss_of_text(text)) is not None:
+            return named
+        if own is None or repr(own) != text or own.statistic.fold_shape is None:
+            return None
+        return own if isinstance(own, RefutableLoss) else None
 
     @property
     def are_in_groups(self) -> bool:
@@ -362,8 +378,10 @@ class _Context:
     find_duplicates: FindDuplicates | None
     known: KnownValues
     """Values of text columns in labeled rows."""
+    of_numbers: bool = False
+    """Whether models predict numbers."""
     tolerances: tuple[float, ...] = ()
-    """Of regressors, how far off each model may be; empty of classifiers."""
+    """How far off each model may be; empty where another loss is tested."""
     drawn: Bools | None = None
     """Of rows in groups, which are counted: one of each group; None of single rows."""
 
@@ -379,12 +397,13 @@ class _Context:
     ) -> "_Context":
         """Return what the tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
-        named = loss_of_text(promises.choice.certificate.loss)
+        named, of_numbers = promises.loss, any(map(is_regressor, models))
         tolerances: tuple[float, ...] = ()
-        if any(map(is_regressor, models)):
+        if of_numbers:
             classes, loss = np.empty(0), named
             bounds = promises.choice.certificates.values()
-            tolerances = tuple(_tolerance_of(each, named) for each in bounds)
+            if isinstance(loss, ErrorQuantile | Beyond):
+                tolerances = tuple(_tolerance_of(each, loss) for each in bounds)
         else:
             classes = _classes_of(promises, named or ERROR)
             loss = None if named is None else declare_losses(named, None, classes).main
@@ -402,6 +421,7 @@ class _Context:
             like,
             find,
             known_values(promises.input_format.table_schema),
+            of_numbers,
             tolerances,
         )
 
@@ -417,8 +437,8 @@ class _Context:
         y: NDArray[Any] = np.zeros(len(rows), np.int64)
         has_label = np.zeros(len(rows), np.bool_)
         if (values := self._values_of_labels(X, rows)) is not None:
-            y = self._numbers(values) if self.tolerances else self._labels(values)
-            has_label = np.isfinite(y) if self.tolerances else y != NO_LABEL
+            y = self._numbers(values) if self.of_numbers else self._labels(values)
+            has_label = np.isfinite(y) if self.of_numbers else y != NO_LABEL
         if self.drawn is not None:
             if rows[-1] >= len(self.drawn):
                 raise ValueError(
@@ -427,7 +447,7 @@ class _Context:
                 )
             has_label = has_label & self.drawn[rows]
         parts = has_label, has_label & is_duplicate
-        n_unknown = 0 if self.tolerances else int((y[has_label] < 0).sum())
+        n_unknown = 0 if self.of_numbers else int((y[has_label] < 0).sum())
         inside = X if known is None else known
         counts = np.stack(
             [
@@ -464,7 +484,7 @@ class _Context:
 
     def _codes(self, predicted: NDArray[Any]) -> NDArray[Any]:
         """Return predictions as class codes, or numbers as they are."""
-        return predicted if self.tolerances else codes_of(predicted, self.classes)
+        return predicted if self.of_numbers else codes_of(predicted, self.classes)
 
     def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
         """Return what is counted of one model on rows with a label."""

@@ -17,6 +17,7 @@ from dsel.checks import as_array, check_choice
 from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
+from dsel.losses.base import Loss
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
@@ -98,6 +99,8 @@ class Outcome:
     """The labeled rows of the plan, with which `monitor` compares new ones."""
     group_keys: NDArray[Any] | None = field(default=None, compare=False)
     """Keys of the labeled groups, where rows come in groups."""
+    loss: Loss | None = field(default=None, compare=False)
+    """What was bounded, for `monitor`."""
 
     @cached_property
     def deployed(self) -> Mapping[str, DeployedModel]:
@@ -468,6 +471,7 @@ class Outcome:
             self.labeled,
             "the outcome does not know them",
             self.group_keys,
+            self.loss,
         )
         with row_progress(check_verbose(verbose), "Testing new rows") as report:
             return monitor_table(

@@ -81,6 +81,7 @@ def execute(
                     input_format=run.input_format,
                     labeled=plan.labeled,
                     group_keys=None if plan.groups is None else plan.groups.keys,
+                    loss=plan.context.losses.main,
                 )
             # Hours of fits should not end with models that cannot be written.
             run.not_kept = check_estimators(run.estimators, store.place)
@@ -103,6 +104,7 @@ def execute(
         input_format=run.input_format,
         labeled=plan.labeled,
         group_keys=None if plan.groups is None else plan.groups.keys,
+        loss=plan.context.losses.main,
     )
 
 
