@@ -4,7 +4,8 @@ A session in a shell
 
 From two tables to predictions, a smaller bound, a page about the run and a check a
 month later. Every command below was run when this site was built, in a terminal of
-80 columns, and all of its output is shown, but for the lines that show progress.
+80 columns, and all of its output is shown, but for the lines that show progress. The
+script below this page has the functions that read the census and run a command.
 """
 
 # %%
@@ -15,6 +16,7 @@ month later. Every command below was run when this site was built, in a terminal
 # cancers takes its place. Few rows are labeled, many are not; others stand for the rows
 # of next month.
 
+# sphinx_gallery_start_ignore
 import os
 import pty
 import shlex
@@ -45,6 +47,29 @@ def census(path):
     return frame.assign(income=kept["classes"][kept["y"]])
 
 
+def dsel(words):
+    """Run a command of dsel in a terminal, and print what a person would see there."""
+    print(f"$ dsel {words}")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dsel", *shlex.split(words)]
+    done = subprocess.Popen(
+        command, cwd=folder, stdout=theirs, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"COLUMNS": "80"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # raised where all is read
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    status = done.wait()
+    notes = [line for line in done.stderr if line.startswith("Note")]
+    print("".join(notes) + shown.decode().replace("\r\n", "\n"), end="")
+    if status:
+        print(f"(exit status {status})")
+
+
+# sphinx_gallery_end_ignore
 data = Path(os.environ.get("DSEL_DATA", ".")) / "adult.npz"
 if data.exists():
     table, target, sizes = census(data), "income", (600, 5000, 2000)
@@ -66,30 +91,6 @@ print("\n".join(f"{each.name:15} {len(pd.read_csv(each)):6,} rows"
 # %%
 # Choose a model and bound its error
 # ----------------------------------
-# The function runs a command in a terminal and prints what a person would see there.
-
-
-def dsel(words):
-    """Run a command of dsel and print what it prints."""
-    print(f"$ dsel {words}")
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "dsel", *shlex.split(words)]
-    done = subprocess.Popen(
-        command, cwd=folder, stdout=theirs, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"COLUMNS": "80"},
-    )  # fmt: skip
-    os.close(theirs)
-    shown = b""
-    with suppress(OSError):  # raised where all is read
-        while part := os.read(ours, 65536):
-            shown += part
-    os.close(ours)
-    status = done.wait()
-    notes = [line for line in done.stderr if line.startswith("Note")]
-    print("".join(notes) + shown.decode().replace("\r\n", "\n"), end="")
-    if status:
-        print(f"(exit status {status})")
-
 
 dsel(f"select labeled.csv --target {target} --pool unlabeled.csv --queries 40 "
      "--out results")  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from dsel import names
+from dsel.cli.printing import say
 from dsel.cli.running import numbers
 from dsel.rounded_texts import confidence, wrap_line
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
@@ -102,10 +103,12 @@ def command(
     for kind, title in titles.items():
         needed = plan.get(f"{kind}_needed")
         if needed is not None and (needed >= 0).any():
-            click.echo(f"\nFor a bound of {wanted:g}, {title} rows needed:\n")
+            click.echo(f"\nFor a bound of {100 * wanted:g}%, {title} rows needed:\n")
             click.echo(_table(needed, lambda n: "never" if n < 0 else f"{n:,}"))
         elif needed is not None and wanted > assumed["error"]:
-            click.echo(f"\nNo number of {title} rows gives a bound of {wanted:g}.")
+            click.echo(
+                f"\nNo number of {title} rows gives a bound of {100 * wanted:g}%."
+            )
     _explain_rows(plan)
 
 
@@ -132,7 +135,7 @@ def _explain_rows(plan: Any) -> None:
     """Print the meaning of each row of the table."""
     click.echo()
     for certificate in plan[names.CERTIFICATE].values.tolist():
-        click.echo(f"  {certificate:<18} {ROWS[certificate]}")
+        say(f"  {certificate:<18} {ROWS[certificate]}", indent=21)
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:

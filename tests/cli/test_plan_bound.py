@@ -31,7 +31,7 @@ def test_plan_bound__says_in_one_line_why_a_bound_cannot_be_had():
 
 def test_plan_bound__says_how_many_labels_a_bound_needs():
     text = run(500, 10_000, "--wanted", 0.13).output
-    assert "For a bound of 0.13, labeled rows needed:" in text
+    assert "For a bound of 13%, labeled rows needed:" in text
 
 
 def rows_of(text):

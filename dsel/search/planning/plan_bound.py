@@ -204,11 +204,14 @@ def plan_bound(
         },
         coords={names.CERTIFICATE: list(ROWS), names.N_FOLDS: folds},
     )
-    rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
+    rates = ", ".join(
+        f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
+    )
     how = "as declared of five" if disagreement else "a third of the error in five"
     remarks = [
-        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
-        f"rows{'' if class_share is None else ' of the class'} ({how}, more in fewer)."
+        f"Guessed: on how many rows{'' if class_share is None else ' of the class'} "
+        f"the model of all rows differs from that of a fold: {rates} ({how}, more in "
+        f"fewer)."
     ]
     is_fifth = np.array([row is FIFTH for row in rows])
     of_dsel = plan[names.BOUND][~is_fifth].min()
