@@ -22,6 +22,19 @@ LONGEST = 300
 """Most characters of another library's message that are shown."""
 
 
+class Features(Protocol):
+    """Rows that estimators take: an array, a CSR matrix or a `Frame`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        ...
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return some rows, as the same type."""
+        ...
+
+
 class Estimator(Protocol):
     """An object that scikit-learn can clone: a classifier, a regressor, a pipeline."""
 

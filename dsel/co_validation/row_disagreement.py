@@ -4,9 +4,9 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import RandomState
+from dsel.arrays import Features, RandomState
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
@@ -95,7 +95,7 @@ def write_row_disagreement(
     n_classes, splits = len(labeled.classes), list(map(np.array, models.splits))
 
     def rates_of(
-        X: ArrayLike, rows: NDArray[np.int64]
+        X: Features, rows: NDArray[np.int64]
     ) -> dict[str, NDArray[np.float32]]:
         codes = models.predict(X, splits)[:, 0]
         # Predictions that are not a class count as one further class.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dsel.arrays import Features
 from dsel.data.frames import encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -49,7 +50,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
 
-    def find(X: Any) -> NDArray[np.bool_]:
+    def find(X: Features) -> NDArray[np.bool_]:
         likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
         for some, hashed in stages:
@@ -95,7 +96,7 @@ def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.bo
     return np.isin(hashes, known[dtype.name])
 
 
-def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
+def content_random(X: Features, seed: int, stream: int) -> NDArray[np.uint64]:
     """Return 64 random bits for each row, a function of its values, seed and stream.
 
     Equal rows have equal bits at any position, dense or sparse, in any numeric type.
@@ -104,7 +105,7 @@ def content_random(X: Any, seed: int, stream: int) -> NDArray[np.uint64]:
     return mix_bits(mix_bits(row_hashes(comparable(X, np.dtype(np.float64)))) ^ key)
 
 
-def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
+def comparable(X: Features, dtype: np.dtype[Any]) -> Any:
     """Return rows in a form in which equal rows have equal bytes."""
     X = encode_rows(X)
     if sparse.issparse(X):

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from dsel.arrays import Features
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
 from dsel.data.kinds import Bad, Kind, convert, trim
 from dsel.data.open import open_pool
@@ -180,7 +181,7 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     # The original pool is read: in the converted one wrong values raise one by one.
     texts = pool.with_columns([column.name for column in columns])
 
-    def first_bad(X: Any, rows: NDArray[np.int64]) -> dict[str, Bad]:
+    def first_bad(X: Features, rows: NDArray[np.int64]) -> dict[str, Bad]:
         bad = {}
         for column in columns:
             values = trim(_as_texts(native(X)[column.name]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.arrays import Floats
+from dsel.arrays import Features, Floats
 from dsel.data.frames import encode_rows
 from dsel.data.pool import Block, Pool
 from dsel.errors import PoolChangedError
@@ -34,7 +34,7 @@ class SampledRows:
     """The rows: an array, CSR, or a `Frame`."""
 
     @classmethod
-    def of(cls, pool: Pool, numbers: NDArray[np.int64], X: Any) -> Self | None:
+    def of(cls, pool: Pool, numbers: NDArray[np.int64], X: Features) -> Self | None:
         """Return some of these rows of a pool; None where stamps tell of a change."""
         if pool.origin.is_content or not len(numbers):
             return None
@@ -63,7 +63,7 @@ class SampledRows:
             )
 
 
-def _dense(X: Any) -> Floats:
+def _dense(X: Features) -> Floats:
     rows = encode_rows(X)
     rows = rows.toarray() if sparse.issparse(rows) else rows
     return np.asarray(rows, np.float64)

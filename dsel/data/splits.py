@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsel.arrays import Features
 from dsel.checks import check_integer, show
 from dsel.data.row_random import (
     BLOCK_STREAM,
@@ -126,7 +127,7 @@ def fold_splits(
     return (*splits, full_split(len(numbers), number=n_folds))
 
 
-def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
+def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
     """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
         iterable = cv.split(X, y, groups) if hasattr(cv, "split") else cv

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Features, Floats, Integers
 from dsel.checks import show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
@@ -25,7 +25,7 @@ from dsel.families.prefixes import has_prefix, transform_rows
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
 
-def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
+def predict_codes(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
     predicted = np.asarray(model.predict(read_only_rows(X)))
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
@@ -47,14 +47,16 @@ def predict_numbers(model: Any, X: Any) -> Floats:
     return predicted.ravel().astype(np.float64)
 
 
-def predict_codes_or_numbers(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[Any]:
+def predict_codes_or_numbers(
+    model: Any, X: Features, classes: NDArray[Any]
+) -> NDArray[Any]:
     """Predict class codes, or numbers for a regressor."""
     return (
         predict_codes(model, X, classes) if len(classes) else predict_numbers(model, X)
     )
 
 
-def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
+def class_scores(model: Any, X: Features, classes: NDArray[Any]) -> Floats:
     """Return a score for each class: decision values, or else probabilities.
 
     Raises TypeError where the model has neither.

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Features
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
@@ -36,7 +37,7 @@ class Assignment:
 
 def assign_families(
     candidates: Sequence[Candidate],
-    X: Any,
+    X: Features,
     *,
     classes: NDArray[Any],
     seed: int,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.data.splits import Split
 from dsel.families.family import FIT_DONE, Candidate, FittedGroup
 
@@ -23,7 +23,7 @@ def has_function(candidate: Candidate) -> bool:
     return any(isinstance(part, FunctionTransformer) for part in parts)
 
 
-def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
+def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
     """Record models as failed that predict rows differently alone than among others.
 
     They predict training rows, so that no choice depends on test rows. A single

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
@@ -135,7 +135,7 @@ class FittedGroup:
         """Return the size by which Dask moves and spills the models."""
         return self.nbytes
 
-    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
         """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
 
         For regressors these are float64, and NaN where the fit failed.
@@ -177,11 +177,11 @@ class Family:
         """Return why this family cannot fit a candidate; None if it can."""
         return None
 
-    def rows_of(self, estimator: Any, X: Any) -> Any:
+    def rows_of(self, estimator: Any, X: Features) -> Any:
         """Return rows as the estimator's `fit` takes them: a `Frame`, or numbers."""
         return X
 
-    def check(self, candidates: Sequence[Candidate], X: Any) -> None:
+    def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise TypeError or ValueError where a candidate cannot work on rows `X`."""
 
     def group_candidates(
@@ -204,7 +204,7 @@ class Family:
     def fit(
         self,
         group: Sequence[Candidate],
-        X: Any,
+        X: Features,
         y: NDArray[Any],
         splits: Sequence[Split],
         *,

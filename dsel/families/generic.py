@@ -16,6 +16,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
+from dsel.arrays import Features
 from dsel.data.frames import native
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text, hashed_seed
@@ -88,7 +89,7 @@ class ScikitLearnFamily(Family):
 
     name: ClassVar[str] = "scikit-learn"
 
-    def check(self, candidates: Sequence[Candidate], X: Any) -> None:
+    def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise ValueError for estimators that need a square matrix."""
         for estimator in (candidate.estimator for candidate in candidates):
             if get_tags(estimator).input_tags.pairwise:
@@ -102,7 +103,7 @@ class ScikitLearnFamily(Family):
     def fit(
         self,
         group: Sequence[Candidate],
-        X: Any,
+        X: Features,
         y: NDArray[Any],
         splits: Sequence[Split],
         *,
@@ -173,7 +174,7 @@ class ScikitLearnFamily(Family):
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
 
-    def _count_errors(self, model: Any, X: Any, y: NDArray[Any]) -> int:
+    def _count_errors(self, model: Any, X: Features, y: NDArray[Any]) -> int:
         """Count wrong predictions; for a regressor, those that are not finite."""
         predicted = predict_codes_or_numbers(model, X, self.classes)
         is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
@@ -182,7 +183,7 @@ class ScikitLearnFamily(Family):
     def _fit_one(
         self,
         candidate: Candidate,
-        X: Any,
+        X: Features,
         y: NDArray[Any],
         split: Split,
         pool: Any,

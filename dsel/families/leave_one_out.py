@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts
@@ -18,7 +17,7 @@ MODELS_AT_ONCE: Final = 64
 def leave_one_out_counts(
     family: Family,
     group: Sequence[Candidate],
-    X: ArrayLike,
+    X: Features,
     y: Integers,
     split: Split,
     *,

@@ -22,7 +22,7 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import LinearSVC
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Features, Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
 from dsel.families.family import iter_splits
@@ -92,7 +92,7 @@ class LinearStack(FittedClassifiers):
         """Bytes of `predict` for one row: the row in float64, and its scores."""
         return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
 
-    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         X, n_candidates = numbers(X), len(self.candidates)
         codes = np.empty((len(which), n_candidates, X.shape[0]), dtype=np.int64)

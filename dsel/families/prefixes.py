@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.data.frames import native, read_only_rows
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
@@ -53,7 +53,7 @@ def first_step(estimator: Any) -> Any:
 
 def fit_prefix(
     front: Pipeline,
-    X: Any,
+    X: Features,
     y: NDArray[Any],
     labels: NDArray[Any],
     split: Split,
@@ -99,7 +99,7 @@ def fit_prefix(
     return key.hexdigest(), *results
 
 
-def transform_rows(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
+def transform_rows(steps: Sequence[tuple[str, Any]], X: Features) -> Any:
     """Return rows transformed by fitted steps.
 
     `Pipeline.transform` would raise for a last step without fitted attributes, and

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel import names
-from dsel.arrays import Floats, Integers, as_plain
+from dsel.arrays import Features, Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 from dsel.bounds.tolerance import minimum_rows
@@ -81,12 +81,12 @@ class ValueColumn:
         plain = map(as_plain, self.values)
         return tuple(each if isinstance(each, kept) else str(each) for each in plain)
 
-    def of_rows(self, X: Any) -> "ValueColumn":
+    def of_rows(self, X: Features) -> "ValueColumn":
         """Return the column with the numbers of these rows, which alone are counted."""
         counts = np.bincount(self.codes(X), minlength=len(self.values) + 1)
         return replace(self, rows=tuple(counts[: len(self.values)].tolist()))
 
-    def codes(self, X: Any) -> Integers:
+    def codes(self, X: Features) -> Integers:
         """Return the place of each row's value among `values`; after them, others."""
         values, n = _column(X, self.place), len(self.values)
         places = dict(zip(self.values, range(n), strict=True))
@@ -111,7 +111,7 @@ class ValueColumn:
         return np.asarray(np.array([*at, places.get(None, n)], np.int64)[codes])
 
 
-def _column(X: Any, place: int) -> Any:
+def _column(X: Features, place: int) -> Any:
     """Return a column of rows as estimators get them."""
     if isinstance(X, Frame):
         return X.given.iloc[:, place]
@@ -410,7 +410,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
 
 
 def find_column(
-    report_by: Any, X: Any, columns: Sequence[str] | None, target: Any = None
+    report_by: Any, X: Features, columns: Sequence[str] | None, target: Any = None
 ) -> ValueColumn | None:
     """Return the column that ``report_by=`` names, or None where it names none.
 

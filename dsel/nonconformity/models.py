@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Features, Floats, Integers
 from dsel.data.cache import process_cache
 from dsel.data.equal_rows import comparable
 from dsel.data.splits import Split
@@ -49,7 +49,7 @@ class ModelSet:
         row = 8 * len(self.fitted) * len(self.classes)
         return int(np.clip(SCORES_NBYTES // row, 64, 16_384))
 
-    def scores(self, X: ArrayLike) -> Floats:
+    def scores(self, X: Features) -> Floats:
         """Return real scores, shape (n_models, n_rows, n_classes).
 
         Scores of equal rows are equal up to rounding, whether the rows are dense or
@@ -58,7 +58,7 @@ class ModelSet:
         X = self._comparable(X)
         return np.stack([class_scores(m, X, self.classes) for m in self.fitted])
 
-    def failures_on(self, X: ArrayLike) -> dict[int, str]:
+    def failures_on(self, X: Features) -> dict[int, str]:
         """Return why models have no scores on some rows, by candidate number.
 
         If all models raise, the call is wrong, and the first exception is raised.
@@ -92,7 +92,7 @@ class ModelSet:
 
 def train_grid(
     candidates: Sequence[Candidate],
-    X: Any,
+    X: Features,
     y: Integers,
     splits: Sequence[Split],
     *,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.data.frames import Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
@@ -64,7 +64,7 @@ class KernelSVMFamily(Family):
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
-    def rows_of(self, estimator: Any, X: Any) -> Any:
+    def rows_of(self, estimator: Any, X: Features) -> Any:
         """Return numbers, or a data frame for pipelines whose steps encode it."""
         if isinstance(X, Frame) and split_svc(estimator)[0]:
             names_columns = hasattr(first_step(estimator), "transformers")
@@ -128,7 +128,7 @@ class KernelSVMFamily(Family):
     def fit(
         self,
         group: Sequence[Candidate],
-        X: Any,
+        X: Features,
         y: Integers,
         splits: Sequence[Split],
         *,

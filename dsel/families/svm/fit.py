@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Floats, Integers, as_floats
+from dsel.arrays import Features, Floats, Integers, as_floats
 from dsel.data.cache import OWN
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, exact_text
@@ -37,7 +37,7 @@ class GroupFit:
         self,
         family: Family,
         group: Sequence[Candidate],
-        X: Any,
+        X: Features,
         y: Integers,
         budget: Cache,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import numbers
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
@@ -40,7 +40,7 @@ class ScoringPlan:
     splits: Sequence[int]
     """Numbers of the splits whose machines are in this plan."""
 
-    def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[Integers, Any]]:
+    def blocks(self, X: Features, rows: Integers) -> Iterator[tuple[Integers, Any]]:
         """Yield blocks of row numbers, and of `X` transformed for the SVMs.
 
         Data frames are transformed in one piece, since each call takes milliseconds.
@@ -146,7 +146,7 @@ class PackedSVMs(FittedGroup):
         """Leave out arrays that are computed again after unpickling."""
         return {name: v for name, v in self.__dict__.items() if name != "plans"}
 
-    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
         codes = np.full((len(which), len(self.candidates), n_rows), -1, dtype=np.int64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy import sparse
 
-from dsel.arrays import Integers, as_floats
+from dsel.arrays import Features, Integers, as_floats
 from dsel.data.frames import read_only_rows
 from dsel.families.prefixes import transform_rows
 from dsel.kernels.reference_rows import squared_lengths
@@ -49,7 +49,7 @@ class RowsByClass:
         order = np.argsort(self.numbers)
         return order[np.searchsorted(self.numbers, numbers, sorter=order)]
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Features) -> Any:
         """Transform other rows as input of the SVMs."""
         if self.n_values:
             values = as_floats(X)[:, self.numbers]
@@ -60,7 +60,7 @@ class RowsByClass:
 
 
 def rows_by_class(
-    y: Integers, n_classes: int, numbers: Integers, X: Any, **fields: Any
+    y: Integers, n_classes: int, numbers: Integers, X: Features, **fields: Any
 ) -> RowsByClass:
     """Return rows `X` of class codes `y` and ascending labeled row numbers."""
     order = np.argsort(y, kind="stable")

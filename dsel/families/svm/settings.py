@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from dsel.arrays import Floats
+from dsel.arrays import Features, Floats
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf
 
@@ -60,7 +60,7 @@ def check_svc(svc: Any, X: Any) -> None:
         )
 
 
-def check_gram(X: Any) -> None:
+def check_gram(X: Features) -> None:
     """Raise where rows are not a Gram matrix."""
     if issparse(X):
         raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")

@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from dsel.arrays import Features
 from dsel.checks import listed, show
 from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
@@ -94,7 +95,7 @@ def check_pool(
     fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
 
-    def look(X: Any, rows: NDArray[np.int64]) -> tuple[int, list[Any], list[Any]]:
+    def look(X: Features, rows: NDArray[np.int64]) -> tuple[int, list[Any], list[Any]]:
         """Return the equal rows of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < fraction)
@@ -131,7 +132,7 @@ def count_fitting_rows(
     """Return the number of pool rows for fits that equal labeled rows."""
     find_duplicates = duplicate_finder(fitting, labeled)
 
-    def count(X: Any, rows: NDArray[np.int64]) -> int:
+    def count(X: Features, rows: NDArray[np.int64]) -> int:
         return int(find_duplicates(X).sum())
 
     n_equal: int = fitting.reduce(count, add, client=client, allow_nan=allow_nan)
@@ -372,7 +373,7 @@ def _remark_on_scaling(X: Any) -> str:
     return ""
 
 
-def _copies(X: Any, scheme: CVScheme) -> str:
+def _copies(X: Features, scheme: CVScheme) -> str:
     """Return a caveat's text if labeled rows have copies in other folds, else ""."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     fold_of = pd.Series(-1, np.arange(len(hashes)))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Integers
+from dsel.arrays import Features, Integers
 from dsel.checks import listed, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import LabeledRows, codes_of
@@ -41,7 +41,7 @@ def add_baseline(
     losses: DeclaredLosses,
     baseline: Any,
     method: CertificateMethod,
-    X: Any,
+    X: Features,
     labeled: LabeledRows,
     folds: Sequence[Split],
 ) -> tuple[DeclaredLosses, Baseline | None]:
@@ -78,7 +78,7 @@ def add_baseline(
 
 
 def add_model(
-    losses: DeclaredLosses, baseline: Any, X: Any, classes: NDArray[Any]
+    losses: DeclaredLosses, baseline: Any, X: Features, classes: NDArray[Any]
 ) -> tuple[DeclaredLosses, Integers | None]:
     """Return losses that compare one model with a fitted one, and its predictions.
 
@@ -99,7 +99,7 @@ def add_model(
 
 
 def _given_model(
-    baseline: Any, X: Any, classes: NDArray[Any], n_folds: int
+    baseline: Any, X: Features, classes: NDArray[Any], n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""
     model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
@@ -154,7 +154,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     return Baseline(codes, difference, LARGEST_CLASS)
 
 
-def predict_baseline(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
+def predict_baseline(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
     """Return the class codes that a fitted model predicts for labeled rows.
 
     Raises TypeError or ValueError if the model was fitted to other columns, or predicts

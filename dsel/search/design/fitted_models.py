@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from dsel.arrays import Features
 from dsel.checks import show
 from dsel.data.frames import Frame, read_only_rows
 from dsel.results.models import open_model
@@ -26,7 +27,7 @@ class Predictor:
     """Names of the columns to which it was fitted, or None."""
     takes_frame: bool
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Features) -> NDArray[Any]:
         """Return one label for each row."""
         n_rows = X.shape[0]
         labels = np.asarray(self.model.predict(read_only_rows(self.rows(X))))
@@ -39,7 +40,7 @@ class Predictor:
             )
         return labels.ravel()
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Features) -> Any:
         """Return rows with the columns and the type that the model needs."""
         if isinstance(X, Frame):
             if self.columns is not None:
@@ -50,7 +51,7 @@ class Predictor:
         return X
 
     @classmethod
-    def of_rows(cls, model: Any, name: str, X: Any) -> "Predictor":
+    def of_rows(cls, model: Any, name: str, X: Features) -> "Predictor":
         """Return the predictor for labeled rows; ValueError if a column is missing."""
         named, columns = getattr(model, "feature_names_in_", None), None
         if named is not None and isinstance(X, Frame):

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 from dask.base import tokenize
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
+from dsel.arrays import Features
 from dsel.checks import check_integer, show
 from dsel.data.groups import RowGroups
 from dsel.data.splits import (
@@ -150,7 +151,7 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
 
 def scheme_of_folds(
     cv: Any,
-    X: ArrayLike,
+    X: Features,
     labels: NDArray[np.generic],
     seed: int,
     *,

@@ -20,6 +20,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Features
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
@@ -504,7 +505,7 @@ class ChosenModels(FittedGroup):
         """Working memory for one row."""
         return max(group.row_nbytes for _, group in self.parts)
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+    def predict(self, X: Features, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
         """Return predictions, (len(which), 1, n_rows); each item has one split."""
         wanted = [int(each) for each in which]
         predicted: dict[int, NDArray[Any]] = {}

@@ -22,6 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier as Boosting
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from dsel.arrays import Features
 from dsel.candidates import takes_nan
 from dsel.checks import listed
 from dsel.data.frames import (
@@ -288,7 +289,7 @@ class ModelRows:
         inner = [getattr(model, "best_estimator_", model) for model in models]
         return cls(input_format, where, takes_nan(inner))
 
-    def prepare(self, X: Any, rows: NDArray[np.int64]) -> Any:
+    def prepare(self, X: Features, rows: NDArray[np.int64]) -> Any:
         """Return a block with these row numbers as models get it: read-only.
 
         Raises ValueError where a number is infinite, or missing and not taken.
@@ -301,7 +302,7 @@ class ModelRows:
         check_finite(checked, self.where, rows, names, self.allow_nan)
         return read_only_rows(X)
 
-    def numbers(self, X: Any) -> Any:
+    def numbers(self, X: Features) -> Any:
         """Return a block of numbers as an array, or CSR, of the models' columns."""
         if isinstance(X, Frame):
             names = self.input_format.columns
@@ -371,7 +372,7 @@ class _Context:
         return pd.DataFrame({**carried, **own})
 
 
-def _predictions(model: Any, X: Any) -> dict[str, NDArray[Any]]:
+def _predictions(model: Any, X: Features) -> dict[str, NDArray[Any]]:
     """Return label and probabilities by the names of their columns."""
     # Both need what the steps before the last one make of the rows.
     if type(model) is Pipeline and len(model) > 1:

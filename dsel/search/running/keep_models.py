@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sklearn.base import clone
 
-from dsel.arrays import Estimator
+from dsel.arrays import Estimator, Features
 from dsel.data.frames import native
 from dsel.errors import DselWarning, warn
 from dsel.results.models import (
@@ -53,7 +53,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 
 
 def keep_models(
-    models: Mapping[str, Any], store: Store, X: Any, known: str
+    models: Mapping[str, Any], store: Store, X: Features, known: str
 ) -> dict[str, str]:
     """Write models to a store; return by deployment why one could not be kept.
 
