@@ -9,6 +9,9 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
 from dsel.cli.running import (
+    ClusterOptions,
+    OutputOptions,
+    TextOptions,
     cluster_options,
     draw_options,
     notes,
@@ -81,12 +84,9 @@ def command(
     delta: float,
     seed: int,
     trust: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    scheduler: str | None,
-    workers: int | None,
-    quiet: bool,
-    as_json: bool,
+    text: TextOptions,
+    cluster: ClusterOptions,
+    output: OutputOptions,
 ) -> None:
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
 
@@ -97,11 +97,10 @@ def command(
     check_new_place(out, "--out")
     import_from_here(trust)
     deployed = [open_deployed(place, trusted=trust) for place in (old, new)]
-    text = {"separator": sep, "encoding": encoding}
-    rows = open_rows(pool, deployed, text)
+    rows = open_rows(pool, deployed, text.arguments)
     check_target(target, rows.columns or ())
-    known = None if seen is None else seen_table(seen, deployed, text)
-    with open_client(scheduler, workers) as client:
+    known = None if seen is None else seen_table(seen, deployed, text.arguments)
+    with open_client(cluster) as client:
         comparison = compare_models(
             deployed[0].model,
             deployed[1].model,
@@ -113,11 +112,11 @@ def command(
             client=client,
         )
     file = write_comparison(out, comparison, target=target)
-    if as_json:
+    if output.as_json:
         print_json("compare", comparison=comparison, results=out, query_rows=file)
         return
-    click.echo(comparison.headline() if quiet else str(comparison))
-    if file is not None and not quiet:
+    click.echo(comparison.headline() if output.quiet else str(comparison))
+    if file is not None and not output.quiet:
         way = (
             f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
             f"{target!r}, then run: dsel label {out} {file}"

@@ -1,10 +1,10 @@
 """``dsel label``: compute bounds from the labels of queried rows."""
 
-from typing import Any
-
 import click
 
 from dsel.cli.running import (
+    OutputOptions,
+    TextOptions,
     choice_content,
     output_options,
     print_json,
@@ -35,10 +35,8 @@ def command(
     place: str,
     labels: str,
     target: str | None,
-    sep: str | None,
-    encoding: str | None,
-    quiet: bool,
-    as_json: bool,
+    text: TextOptions,
+    output: OutputOptions,
 ) -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove.
 
@@ -49,20 +47,19 @@ def command(
     or have no label, count against what is to be proved. The result is stored, and is
     final.
     """
-    text: dict[str, Any] = {"separator": sep, "encoding": encoding}
     if is_comparison(place):
         question, column = read_comparison(place)
         if not question.rows:
             question.query_rows()  # raises with the reason
         known = known_labels(question)
         row_labels = read_labels(
-            labels, question.rows, known, target=target or column, **text
+            labels, question.rows, known, target=target or column, **text.arguments
         )
         answer = keep_answer(place, question.certify_with_labels(row_labels))
-        if as_json:
+        if output.as_json:
             print_json("label", comparison=answer)
             return
-        click.echo(answer.headline() if quiet else str(answer))
+        click.echo(answer.headline() if output.quiet else str(answer))
         return
     choice, column = read_choice(place)
     if choice.queries is None:
@@ -74,11 +71,11 @@ def command(
         choice.queries.rows,
         choice.queries.classes,
         target=target or column,
-        **text,
+        **text.arguments,
     )
     labeled = keep_choice(place, choice.certify_with_labels(row_labels))
-    if as_json:
+    if output.as_json:
         print_json("label", **choice_content(labeled))
         return
     certificate = labeled.certificates["all_rows"]
-    click.echo(certificate.headline() if quiet else str(labeled))
+    click.echo(certificate.headline() if output.quiet else str(labeled))

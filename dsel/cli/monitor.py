@@ -9,6 +9,9 @@ import click
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.running import (
+    ClusterOptions,
+    OutputOptions,
+    TextOptions,
     cluster_options,
     notes,
     open_client,
@@ -65,12 +68,9 @@ def command(
     groups: str | None,
     level: float,
     trust: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    scheduler: str | None,
-    workers: int | None,
-    quiet: bool,
-    as_json: bool,
+    text: TextOptions,
+    cluster: ClusterOptions,
+    output: OutputOptions,
 ) -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
 
@@ -81,14 +81,13 @@ def command(
     refuted is not proved.
     """
     import_from_here(trust)
-    text: dict[str, Any] = {"separator": sep, "encoding": encoding}
     promises, remarks = open_promises(
-        results, labeled=labeled, trusted=trust, groups=groups, **text
+        results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
     )
     source, labels = _rows_and_labels(next_month, target)
     labels = replace(labels, groups=groups, groups_option="--groups")
-    progress = row_progress(False if quiet else None, "Testing new rows")
-    with open_client(scheduler, workers) as client, progress as shown:
+    progress = row_progress(output.shows_progress, "Testing new rows")
+    with open_client(cluster) as client, progress as shown:
         report = monitor_table(
             promises,
             source,
@@ -96,14 +95,14 @@ def command(
             level=level,
             client=client,
             on_progress=shown,
-            **text,
+            **text.arguments,
         )
     notes(remarks)
-    if as_json:
+    if output.as_json:
         print_json(
             "monitor", refuted=[test.name for test in report.refuted], report=report
         )
-    elif quiet:
+    elif output.quiet:
         click.echo(wrap_line(report.headline()))
     else:
         for line in render_lines(report.facts()).splitlines():

@@ -8,6 +8,8 @@ import click
 
 from dsel.checks import listed
 from dsel.cli.running import (
+    ClusterOptions,
+    TextOptions,
     cluster_options,
     names_in,
     notes,
@@ -47,13 +49,11 @@ def command() -> None:
 def build(
     source: str,
     path: str,
-    scheduler: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
     quiet: bool,
     like: str | None,
     drop: str | None,
-    sep: str | None,
-    encoding: str | None,
+    text: TextOptions,
     target: str | None,
     **options: Any,
 ) -> None:
@@ -70,10 +70,8 @@ def build(
     if os.path.exists(source) and is_text(source):
         schema = None
         if like is not None:
-            schema, target = _schema_of(like, target, sep, encoding), None
-        opened = text_source(
-            source, separator=sep, encoding=encoding, like=schema, drop=names_in(drop)
-        )
+            schema, target = _schema_of(like, target, text), None
+        opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
             notes([f"column {schema.target!r}, the target, is left out"])
         if numbers := opened.row_number_names:
@@ -85,7 +83,7 @@ def build(
             f"that it has; `dsel select` takes it as --pool as it is."
         )
     progress = row_progress(False if quiet else None, "Building the pool")
-    with open_client(scheduler, workers) as client, progress as shown:
+    with open_client(cluster) as client, progress as shown:
         write_pool(
             opened, path, target=target, client=client, on_progress=shown, **options
         )
@@ -93,19 +91,17 @@ def build(
         click.get_current_context().invoke(info, path=path)
 
 
-def _schema_of(
-    like: str, target: str | None, sep: str | None, encoding: str | None
-) -> TableSchema:
+def _schema_of(like: str, target: str | None, text: TextOptions) -> TableSchema:
     """Return the schema of a labeled table, or of the one whose results are stored."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
-        text = load_schema(like)
-        if text is None:
+        stored = load_schema(like)
+        if stored is None:
             raise ValueError(
                 f"--like {like!r} holds results without the kinds of a table; name the "
                 f"labeled table."
             )
-        return TableSchema.from_json(text)
-    table = read_table(like, separator=sep, encoding=encoding)
+        return TableSchema.from_json(stored)
+    table = read_table(like, **text.arguments)
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema

@@ -10,6 +10,9 @@ from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
 from dsel.cli.running import (
+    ClusterOptions,
+    OutputOptions,
+    TextOptions,
     cluster_options,
     names_in,
     notes,
@@ -54,12 +57,9 @@ def command(
     deploy: str | None,
     ids: str | None,
     trust: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    scheduler: str | None,
-    workers: int | None,
-    quiet: bool,
-    as_json: bool,
+    text: TextOptions,
+    cluster: ClusterOptions,
+    output: OutputOptions,
 ) -> None:
     """Predict every row of NEW with the model in RESULTS.
 
@@ -72,9 +72,9 @@ def command(
     import_from_here(trust)
     id = None if ids is None else names_in(ids)
     deployed = open_deployed(results, deploy=deploy, trusted=trust)
-    progress = row_progress(False if quiet else None, "Predicting")
+    progress = row_progress(output.shows_progress, "Predicting")
     try:
-        with open_client(scheduler, workers) as client, progress as report:
+        with open_client(cluster) as client, progress as report:
             made = predict_table(
                 deployed,
                 new,
@@ -82,14 +82,13 @@ def command(
                 id=id,
                 client=client,
                 on_progress=report,
-                separator=sep,
-                encoding=encoding,
+                **text.arguments,
             )
     except KeyboardInterrupt:  # unlike a search it does not continue
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(each.line for each in made.unknown)
-    if as_json:
+    if output.as_json:
         certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound
         print_json(
@@ -107,7 +106,7 @@ def command(
         )
         return
     say(_bound_line(deployed))
-    if quiet:
+    if output.quiet:
         return
     if made.unused:
         schema = deployed.input_format.table_schema

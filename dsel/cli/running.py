@@ -5,7 +5,8 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
+from dataclasses import dataclass, fields
+from functools import reduce, wraps
 from importlib.metadata import version
 from math import isfinite
 from types import NoneType
@@ -42,7 +43,63 @@ def join_options(
     return lambda command: reduce(lambda made, add: add(made), options, command)
 
 
-cluster_options = join_options(
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where tasks run."""
+
+    scheduler: str | None
+    workers: int | None
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text files are read."""
+
+    sep: str | None
+    encoding: str | None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As the readers of tables take them."""
+        return {"separator": self.sep, "encoding": self.encoding}
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """How much is printed, and in which form."""
+
+    quiet: bool
+    as_json: bool
+
+    @property
+    def shows_progress(self) -> bool | None:
+        """As `row_progress` takes it: None where a terminal decides."""
+        return False if self.quiet else None
+
+
+def packing(
+    name: str, kind: type[Any], *options: Callable[[Command], Command]
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds options, and passes them as one record.
+
+    A command with ten options of its own would need as many parameters again for those
+    that all commands share.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def call(**values: Any) -> Any:
+            packed = {each.name: values.pop(each.name) for each in fields(kind)}
+            return command(**values, **{name: kind(**packed)})
+
+        return join_options(*options)(call)
+
+    return decorate
+
+
+cluster_options = packing(
+    "cluster",
+    ClusterOptions,
     click.option(
         "--workers",
         type=click.IntRange(min=1),
@@ -56,7 +113,9 @@ cluster_options = join_options(
 )
 """Adds the options for the workers of tasks."""
 
-text_options = join_options(
+text_options = packing(
+    "text",
+    TextOptions,
     click.option(
         "--encoding",
         help="Encoding of text files, such as latin-1; UTF-8 by default.",
@@ -99,8 +158,11 @@ json_option = click.option(
     is_flag=True,
     help="Print one JSON object, and nothing else, on standard output.",
 )
-output_options = join_options(
-    click.option("--quiet", is_flag=True, help="Print the result only."), json_option
+output_options = packing(
+    "output",
+    OutputOptions,
+    click.option("--quiet", is_flag=True, help="Print the result only."),
+    json_option,
 )
 """Adds the options for the amount and the form of the output."""
 
@@ -187,10 +249,9 @@ def notes(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def open_client(
-    scheduler: str | None, workers: int | None
-) -> "Iterator[Client | None]":
-    """Yield the client that `cluster_options` describe, or None for threads."""
+def open_client(cluster: ClusterOptions) -> "Iterator[Client | None]":
+    """Yield the client that options describe, or None for threads."""
+    scheduler, workers = cluster.scheduler, cluster.workers
     if scheduler is None and workers is None:
         yield None
         return
@@ -209,11 +270,9 @@ def open_client(
 def run_plan(
     plan: "Plan",
     *,
-    scheduler: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
+    output: OutputOptions,
     out: str | None,
-    quiet: bool,
-    as_json: bool = False,
     facts: Iterable[tuple[str, str]] = (),
     schema: "TableSchema | None" = None,
     inputs: RunInputs | None = None,
@@ -225,19 +284,19 @@ def run_plan(
     with the line that `after` returns, the origin of its numbers, and the assumptions.
     Schema and names of the tables are stored with the results.
     """
-    is_short = quiet or as_json
+    is_short = output.quiet or output.as_json
     if out is not None:
         from dsel.search.running.execute import check_out  # takes a while to import
 
         check_out(plan, out)  # refused in one line, without the plan above it
-    with open_client(scheduler, workers) as client:
+    with open_client(cluster) as client:
         if not is_short:
             lines = [f"  {name:<14} {text}" for name, text in facts]
             if out is not None:
                 lines.append(f"  {'results':<14} {out}")
             click.echo("\n".join([str(plan), *(wrap_line(line, 17) for line in lines)]))
             click.echo()
-        outcome = plan.run(client, out=out, verbose=False if quiet else None)
+        outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
@@ -245,7 +304,7 @@ def run_plan(
         save_inputs(out, inputs)
     choice, line = outcome.choice, after(outcome)
     untrusted = [] if out is None else trusted_types(outcome.models.values())
-    if as_json:
+    if output.as_json:
         print_json(
             "select",
             **choice_content(choice),
@@ -263,7 +322,7 @@ def run_plan(
         reports.append(f"\n{choice.report_by_value()}")
     shown = render_lines([("", line)], terminal_width())
     click.echo("\n".join(filter(None, [str(choice), shown, *reports])))
-    if quiet:
+    if output.quiet:
         return
     # Caveats, and the reasons of a vacuous bound, were printed with the choice.
     assumed = [("Assumes", each.text) for each in choice.certificate.assumptions]

@@ -25,6 +25,7 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.running import (
+    TextOptions,
     names_in,
     notes,
     numbers,
@@ -161,8 +162,7 @@ def command(
     drop: str | None,
     ids: str | None,
     groups: str | None,
-    sep: str | None,
-    encoding: str | None,
+    text: TextOptions,
     task: str | None,
     model: str | None,
     grid: tuple[str, ...],
@@ -208,8 +208,7 @@ def command(
         drop=[name for name in dropped if name != report_by],
         ids=kept,
         groups=groups,
-        separator=sep,
-        encoding=encoding,
+        **text.arguments,
         task=task,
     )
     if table.y is None:
@@ -237,8 +236,9 @@ def command(
         values[0] if estimator is None else estimator, model, target, table
     )
     if pool is not None and table.schema is not None:
-        text = {"separator": sep, "encoding": encoding}
-        rows, shown, caveats = open_for_queries(pool, table.schema, text, queries)
+        rows, shown, caveats = open_for_queries(
+            pool, table.schema, text.arguments, queries
+        )
         lines += caveats
     elif pool is not None:
         rows = open_pool(pool)
@@ -282,7 +282,7 @@ def command(
             facts=facts,
             schema=table.schema,
             **options,
-            inputs=_inputs(labeled, target, pool, model, sep, encoding),
+            inputs=_inputs(labeled, target, pool, model, text),
             after=partial(write_rows, options["out"], column),
         )
     except AllFitsFailedError:
@@ -346,14 +346,13 @@ def _inputs(
     target: str | None,
     pool: str | None,
     model: str,
-    sep: str | None,
-    encoding: str | None,
+    text: TextOptions,
 ) -> RunInputs:
     """Return the options to store with results, for `dsel monitor` and the report."""
     where = pool if pool is None or "://" in pool else os.path.abspath(pool)
     today = date.today().isoformat()
     return RunInputs(
-        os.path.abspath(labeled), target, where, model, today, sep, encoding
+        os.path.abspath(labeled), target, where, model, today, text.sep, text.encoding
     )
 
 
