@@ -395,7 +395,7 @@ class _Context:
     def of(
         cls, promises: Promises, table: TextTable | PoolTable, labels: NewLabels
     ) -> "_Context":
-        """Return what the tasks of a table need."""
+        """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
         named, of_numbers = promises.loss, any(map(is_regressor, models))
         tolerances: tuple[float, ...] = ()
@@ -487,14 +487,14 @@ class _Context:
         return predicted if self.of_numbers else codes_of(predicted, self.classes)
 
     def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
-        """Return what is counted of one model on rows with a label."""
+        """Return the counts of one model on rows with a label."""
         if not self.tolerances:
             return np.asarray(self.statistic.count(rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.y), predicted)
         return np.asarray(np.sum(residuals > self.tolerances[place]))
 
     def _values_of_labels(self, X: Any, rows: Integers) -> Any:
-        """Return the labels of rows as they were given; None without labels."""
+        """Return the labels of rows, not converted; None without labels."""
         if self.labels.y is not None:
             if rows[-1] >= len(self.labels.y):
                 raise ValueError(
@@ -505,7 +505,7 @@ class _Context:
         return None if self.labels.target is None else X.given[self.labels.target]
 
     def _numbers(self, values: Any) -> Floats:
-        """Return targets as numbers, NaN where there is none."""
+        """Return targets as numbers, NaN for a missing one."""
         try:
             return np.asarray(pd.to_numeric(values), np.float64)
         except (TypeError, ValueError) as error:
@@ -517,7 +517,7 @@ class _Context:
             ) from error
 
     def _labels(self, values: Any) -> Integers:
-        """Return class codes, `NO_LABEL` where there is no label.
+        """Return class codes, `NO_LABEL` for a missing label.
 
         A label that is no class has a code below it, and every model errs there.
         """
@@ -547,7 +547,7 @@ class MonitorJob:
     start: int
 
     def run(self, context: "_Context", inputs: Inputs) -> Output:
-        """Return what was counted."""
+        """Return the tally of the part."""
         parts = [
             context.count(block.X, block.rows + self.start)
             for block in read_table_part(inputs)
@@ -584,7 +584,7 @@ def _classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
         labeled = promises.labeled
         if labeled is None or len(labeled.classes) < 2:
             raise ValueError(
-                "the models do not say which classes they know (`classes_`), so their "
+                "the models have no attribute `classes_`, so their "
                 "predictions cannot be compared with labels."
             )
         classes = [labeled.classes]
@@ -596,7 +596,7 @@ def _classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
 def _read_report(
     promises: Promises, context: _Context, tally: _Tally, level: float
 ) -> MonitorReport:
-    """Return the tests of what was counted."""
+    """Return the tests of all promises by a tally."""
     n_labels, _, n_unknown = tally.n_labels.tolist()
     if n_labels and n_labels == n_unknown:
         what = "`y`" if context.labels.target is None else "`target`"
@@ -674,7 +674,7 @@ def _test_rows(promises: Promises, tally: _Tally, level: float) -> PromiseTest:
 
 
 def _test_disagreement(promises: Promises, tally: _Tally, level: float) -> PromiseTest:
-    """Return the test of how often both deployed models differ."""
+    """Return the test of the disagreement of both deployed models."""
     limit, what = promises.disagreement, "Both models differ on no more rows than they"
     test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
@@ -753,7 +753,7 @@ def _test_errors(
 
 
 def _tolerance_of(certificate: Certificate, loss: Loss | None) -> float:
-    """Return how far off a model may be: what was certified, or declared before."""
+    """Return the tolerance of a model that was certified, or declared in advance."""
     return loss.tolerance if isinstance(loss, Beyond) else certificate.bound
 
 
@@ -812,7 +812,7 @@ def _one_by_one(counts: Integers, n_rows: int) -> list[FoldCounts]:
 
 
 def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
-    """Return why a bound cannot be refuted, whatever the new rows are; "" if it can."""
+    """Return why no new rows can refute a bound; "" if some can."""
     if not certificate.certified:
         # The reason without its details, which stand in the certificate.
         return f"it is no guarantee: {certificate.reasons[0].partition(':')[0]}"

@@ -1,4 +1,4 @@
-"""The result of a search: its cube, what was chosen, certificates and models."""
+"""The result of a search: its cube, choice, certificates and models."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def rows_for_models(
     estimator: BaseEstimator, X: Any, schema: FrameSchema | None
 ) -> Any:
-    """Return rows as the models get them; ValueError where columns are others.
+    """Return rows converted for the models; ValueError if columns differ.
 
     They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
     """
@@ -72,7 +72,7 @@ def rows_for_models(
 
 
 class LabeledColumns(BaseEstimator):
-    """Columns of the labeled rows, which scikit-learn compares with those of others."""
+    """Columns of the labeled rows, for scikit-learn's check of other rows."""
 
     def __init__(self, n_columns: int, names: Sequence[str] | None) -> None:
         self.n_features_in_ = n_columns
@@ -87,14 +87,14 @@ class Outcome:
     results: xr.Dataset
     """The cube over the grid, ``fold`` and ``criterion``."""
     choice: Choice
-    """The chosen candidate; printed, it says how wrong its model can be."""
+    """The chosen candidate; its print has the error bound."""
     pair_results: xr.Dataset | None = None
-    """What inner searches counted, pair of folds by pair; None of other searches."""
+    """Counts of inner searches, by pair of folds; None if the search is not nested."""
     make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
     pool_rows: pd.DataFrame | None = field(default=None, compare=False)
     """The queried rows with all columns of the pool; see `query_rows`."""
     input_format: InputFormat = field(default_factory=InputFormat, compare=False)
-    """How the models get their rows."""
+    """Format of the rows for the models."""
     labeled: LabeledRows | None = field(default=None, compare=False)
     """The labeled rows of the plan, with which `monitor` compares new ones."""
     group_keys: NDArray[Any] | None = field(default=None, compare=False)
@@ -104,7 +104,7 @@ class Outcome:
 
     @cached_property
     def deployed(self) -> Mapping[str, DeployedModel]:
-        """The models of the search, ``one_fold`` and ``all_rows``, with all about them.
+        """The models of the search, ``one_fold`` and ``all_rows``, with their reports.
 
         Examples
         --------
@@ -132,31 +132,31 @@ class Outcome:
 
     @property
     def certificate(self) -> Certificate:
-        """That of the model that is handed over."""
+        """The certificate of the deployed model."""
         return self.choice.certificate
 
     @property
     def baseline(self) -> BaselineComparison | None:
-        """How the deployed model compares with the baseline; None without one."""
+        """Comparison of the deployed model with the baseline; None without one."""
         return self.choice.baseline
 
     @cached_property
     def models(self) -> Mapping[str, Any]:
-        """The fitted models that the certificates are about, by deployment.
+        """The certified fitted models, by name.
 
-        Of a run that had ended before, without kept models, they are fitted anew and
-        counted again.
+        If the run had ended before, without stored models, they are fitted and counted
+        again.
 
         Raises
         ------
         RuntimeError
-            Where a model that was fitted anew is not the one that was counted.
+            If a model that was fitted again differs from the counted one.
         """
         return self.make_models()
 
     @property
     def model(self) -> Any:
-        """The model that is handed over."""
+        """The deployed model."""
         return self.models[self.choice.deploy]
 
     @property
@@ -180,10 +180,10 @@ class Outcome:
         return self.results.dsel.plot.with_pairs(self.pair_results)
 
     def query_rows(self) -> pd.DataFrame:
-        """Return the pool rows to be labeled, without any prediction.
+        """Return the pool rows to label, without any prediction.
 
-        They were drawn among the rows on which both deployed models differ. Whoever
-        labels them must not know what the models predict.
+        They were drawn among the rows on which both deployed models differ. The person
+        who labels them must not know the predictions.
 
         Returns
         -------
@@ -205,22 +205,22 @@ class Outcome:
     def certify_with_labels(self, labels: ArrayLike) -> "Outcome":
         """Return the outcome with the labels of the queried rows.
 
-        The bound of the model of all rows becomes the smaller one of that from the
-        pool alone and that from these labels: both hold at once. Every row that was
-        handed out counts: one without a label, or with one that is no class of the
-        search, counts as an error of the model of all rows.
+        The bound of the model of all rows becomes the smaller one of two, from the pool
+        alone and from these labels: both hold at once. Every queried row counts: one
+        without a label, or with a label that is no class of the search, counts as an
+        error of the model of all rows.
 
         Parameters
         ----------
         labels
-            A Series by pool row number, in which rows may be missing or in any order;
-            or an array in the order of `query_rows`, None or NaN where there is none.
+            A Series by pool row number, in any order, in which rows may be missing; or
+            an array in the order of `query_rows`, None or NaN for a missing label.
 
         Returns
         -------
         Outcome
-            A new one; this one stays as it is. ``certificates["all_rows"]`` has the
-            new bound, ``choice.queries`` has both.
+            A new one; this one is not changed. ``certificates["all_rows"]`` has the new
+            bound, ``choice.queries`` has both.
 
         Raises
         ------
@@ -257,17 +257,18 @@ class Outcome:
     ) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class with limits, and the error.
 
-        Of regressors tolerances: how far off given shares of the predictions are.
+        For regressors return tolerances, the distances that shares of the predictions
+        keep.
 
         Parameters
         ----------
         deploy
-            ``one_fold`` or ``all_rows``; by default the model that is handed over.
+            ``one_fold`` or ``all_rows``; by default the deployed model.
 
         Raises
         ------
         ValueError
-            Where the plan had no ``report``: what is read out is declared before.
+            If the plan had no ``report``: it must be declared before the run.
         """
         return self.choice.report(deploy)
 
@@ -288,7 +289,7 @@ class Outcome:
         Raises
         ------
         ValueError
-            Where the plan had no ``report_by``: what is read out is declared before.
+            If the plan had no ``report_by``: it must be declared before the run.
 
         Examples
         --------
@@ -319,17 +320,17 @@ class Outcome:
         Parameters
         ----------
         source
-            The path of a table in any format of `read_table`, or what `open_pool`
-            takes. Columns are found by their names, those that the model does not use
-            are left out, and texts become what the labeled rows hold.
+            The path of a table in any format of `read_table`, or anything that
+            `open_pool` takes. Columns are found by their names, those that the model
+            does not use are left out, and texts are converted as in the labeled rows.
         out
             A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
-            name when all rows are in it.
+            name when it has all rows.
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
         id
-            Columns of the table that are carried into the file. None takes those that
-            `dsel select` was told; without any, ``row`` has the numbers of the rows.
+            Columns of the table that are copied to the file. None takes those of
+            `dsel select --id`; without any, ``row`` has the numbers of the rows.
         client
             Dask client; None is the current one, else local threads.
         verbose
@@ -338,10 +339,10 @@ class Outcome:
         Returns
         -------
         PredictedTable
-            What was written: ``label``, and ``probability_`` of each class where the
-            model has it. Of a regressor ``prediction``, with ``lower`` and ``upper``
-            end as `predict_interval` gives them; ``value`` where no tolerance is
-            certified.
+            A description of the file. Its columns are ``label``, and ``probability_``
+            of each class if the model has probabilities; for a regressor
+            ``prediction``, ``lower`` and ``upper``, the ends of `predict_interval`, or
+            ``value`` if no tolerance is certified.
 
         Raises
         ------
@@ -397,31 +398,30 @@ class Outcome:
         client: "Client | None" = None,
         verbose: bool | None = None,
     ) -> MonitorReport:
-        """Test whether what was certified is still about the rows of a new table.
+        """Test on the rows of a new table whether the certified promises still hold.
 
-        Three kinds of tests, each a statement of its own at one level: the new rows
-        against the labeled ones, with the columns that differ most; how often both
-        deployed models differ, against the limit from the pool; and, where new rows
-        have labels, whether the errors exceed the bounds. A promise that is not refuted
-        is not proved. One that is refuted was right for other rows, or was one of the
-        few that fail: label new rows and search again.
+        There are three kinds of tests, each at its own level: the new rows against the
+        labeled ones, with the columns that differ most; the disagreement of both
+        deployed models against the limit from the pool; and, if new rows have labels,
+        their errors against the bounds. A promise that is not refuted is not proved. If
+        one is refuted, it held for other rows, or is one of the few that fail: label
+        new rows and search again.
 
         Parameters
         ----------
         source
-            A table of any size, as `predict_table` takes it.
+            A table of any size, as for `predict_table`.
         target
             Column of `source` with the labels. Rows without one are left out of the
             tests of errors; a label that is no class is an error of every model.
         y
-            The labels of all rows in order, in the place of `target`.
+            The labels of all rows in order, instead of `target`.
         groups
             Of a search with groups: the column of `source` with the key of each row's
             group, or the keys of all rows in order. Then one row with a label is drawn
             of each group that was not labeled, and the errors on these are tested.
         level
-            Probability with which each test refutes a promise that holds, in
-            [0.001, 0.5].
+            Probability that a test refutes a promise that holds, in [0.001, 0.5].
         client
             Dask client; None is the current one, else local threads.
         verbose
@@ -430,7 +430,7 @@ class Outcome:
         Returns
         -------
         MonitorReport
-            Printed, it has a line for each test; `is_refuted` says whether any refutes.
+            Its print has one line for each test; `is_refuted` is true if any refutes.
 
         Raises
         ------
@@ -516,7 +516,7 @@ class Outcome:
         return np.asarray(self.models[wanted].predict(self._rows(X)))
 
     def _rows(self, X: ArrayLike) -> Any:
-        """Return rows as the models get them."""
+        """Return rows converted for the models."""
         check_rows(X)
         names = self.input_format.columns
         if self.labeled is None and names is None:
@@ -532,29 +532,29 @@ class Outcome:
     def predict_interval(
         self, X: ArrayLike, *, deploy: str | None = None
     ) -> NDArray[np.float64]:
-        """Predict numbers with the ends between which targets are.
+        """Return an interval for the target of each row, of a certified regressor.
 
-        Of the model of ``one_fold`` all intervals are as wide: prediction minus and
-        plus the certified tolerance. Of that of ``all_rows`` the width of each row
-        follows how far both models are apart there.
+        Intervals of the model ``one_fold`` all have the same width: prediction minus
+        and plus the certified tolerance. For ``all_rows`` the distance of both models'
+        predictions is added, so that the width depends on the row.
 
         Parameters
         ----------
         X
-            Rows as the models get them, shape (n_rows, n_columns).
+            Rows with the columns of the labeled rows, shape (n_rows, n_columns).
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
 
         Returns
         -------
         ndarray
-            Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite where the
-            labeled rows were too few for a tolerance.
+            Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite if there
+            were too few labeled rows for a tolerance.
 
         Raises
         ------
         ValueError
-            Where no tolerance is certified, as of classifiers.
+            If no tolerance is certified, as for classifiers.
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""Answers of a fitted model for every row of a pool."""
+"""Predictions of a fitted model for every row of a pool."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 PREDICTED_ROWS: Final = 2**14
 """Rows that a model predicts at once."""
 STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
-"""Type and fill value of what is predicted."""
+"""Type and fill value of class codes and of numbers."""
 TEXT: Final = ("str", "")
-"""Those of labels as texts."""
+"""Type and fill value of labels as texts."""
 
 
 def predict_pool(
@@ -34,7 +34,7 @@ def predict_pool(
     labels: bool = False,
     client: "Client | None" = None,
 ) -> str:
-    """Predict every row of a pool by a fitted model, and write the answers as zarr.
+    """Predict every row of a pool with a fitted model, and write a zarr group.
 
     Parameters
     ----------
@@ -42,30 +42,31 @@ def predict_pool(
         Any fitted search, estimator or pipeline with `predict`, of dsel or not.
     pool
         Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
-        library that it was fitted on; of Parquet files others get those of pandas.
+        library that it was fitted on; other models get frames of pandas from Parquet
+        files.
     path
-        Folder or URL of a new zarr group. Of a classifier ``label`` holds class codes,
-        places in `classes_` (-1 for rows that the pool's filters leave out, -2 for
-        answers that are none of them), else ``value`` holds numbers (NaN for rows left
-        out). `read_rows` reads them.
+        Folder or URL of a new zarr group. For a classifier ``label`` has class codes,
+        indices of `classes_` (-1 for rows that the pool's filters leave out, -2 for
+        predictions that are no class), otherwise ``value`` has numbers (NaN for rows
+        left out). `read_rows` reads them.
     labels
-        Whether ``label`` of a classifier holds the labels themselves, as texts ("" for
-        rows left out), in the place of codes.
+        Whether ``label`` of a classifier has the labels themselves, as texts ("" for
+        rows left out), instead of codes.
     client
-        Dask client; None is the current one, else local threads. Tasks return some
-        bytes a row, the driver writes.
+        Dask client; None is the current one, else local threads. Tasks return a few
+        bytes for each row, which the driver writes.
 
     Returns
     -------
     str
-        Where the predictions are.
+        Path or URL of the predictions.
 
     Raises
     ------
     FileExistsError
-        Where results for rows, or other zarr data, are there.
+        If results for rows, or other zarr data, are there.
     ValueError
-        Where the model does not take the pool's rows.
+        If the model does not accept the pool's rows.
 
     See Also
     --------

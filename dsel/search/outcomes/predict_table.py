@@ -1,8 +1,8 @@
 """Predictions of a deployed model for every row of a table, in the table's order.
 
-Rows are read as `dsel select` reads a pool: text files here, in order, by the schema of
-the labeled table, and all else by tasks, block by block. Labels are those of `predict`,
-which the certificate is about.
+Rows are read as `dsel select` reads a pool: this process reads text files in order, by
+the schema of the labeled table, and tasks read all other files, block by block. Labels
+are those of `predict`, which the certificate is about.
 """
 
 import os
@@ -72,32 +72,32 @@ LABEL: Final = "label"
 VALUE: Final = "value"
 PREDICTION: Final = "prediction"
 ENDS: Final = ("lower", "upper")
-"""Of the interval of a regressor whose tolerance is certified."""
+"""Columns for the interval of a regressor whose tolerance is certified."""
 PROBABILITY: Final = "probability_"
-"""Beginning of the names of columns of probabilities; the class follows."""
+"""Prefix of the names of columns of probabilities; the class follows."""
 BLOCK_ROWS: Final = 2**16
-"""Rows of a task, which a model predicts at once, at most."""
+"""Most rows of a task, which a model predicts at once."""
 BLOCK_CELLS: Final = 2**22
-"""Values of a task, about."""
+"""Approximate number of values of a task."""
 NEAR: Final = 1e-9
-"""Distance below which two probabilities may be in another order than two scores."""
+"""Probabilities that differ by less may be in another order than the scores."""
 BY_LARGEST: Final = (Boosting, ExtraTreesClassifier, RandomForestClassifier)
-"""Classifiers whose label is the class of the largest probability, which takes nearly
-all of the time; two near ones are left to `predict`."""
+"""Classifiers whose label is the class of the largest probability. Their probabilities
+take nearly all of the time, so that `predict` is called for near ones only."""
 
 Report = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How a model gets its rows."""
+    """Format of the rows that a model gets."""
 
     columns: tuple[str, ...] | None = None
-    """Names of the features in their order; None where they had none."""
+    """Names of the features in their order; None without names."""
     library: str | None = None
-    """Library of its data frames, such as ``pandas``; None where it gets arrays."""
+    """Library of its data frames, such as ``pandas``; None if it gets arrays."""
     schema: str | None = None
-    """Kinds of the columns, JSON of a `TableSchema`; None of arrays without names."""
+    """Kinds of the columns, JSON of a `TableSchema`; None for arrays without names."""
 
     @classmethod
     def of(cls, labeled: LabeledRows) -> "InputFormat":
@@ -113,13 +113,13 @@ class InputFormat:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "InputFormat":
-        """Return the format that `vars` was kept of."""
+        """Return the format of a record, which its `vars` made."""
         names = record["columns"]
         columns = None if names is None else tuple(names)
         return cls(columns, record["library"], record["schema"])
 
     def with_numbers(self, name: str) -> "InputFormat":
-        """Return the format of tables with one column of numbers more."""
+        """Return the format with one more column of numbers."""
         schema = self.table_schema
         if schema is None or name in schema.names:
             return self
@@ -128,20 +128,20 @@ class InputFormat:
 
     @property
     def table_schema(self) -> TableSchema | None:
-        """Kinds of the columns; None where they have no names."""
+        """Kinds of the columns; None without names."""
         return None if self.schema is None else TableSchema.from_json(self.schema)
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model that a run kept, what is known of it, and how it gets its rows."""
+    """A stored model, with its certificate and the format of its rows."""
 
     model: Any
     certificate: Certificate | None
-    """None of a model that `save_model` kept."""
+    """Its certificate; None for a model of `save_model`."""
     input_format: InputFormat
     tolerance: Tolerance | None = None
-    """How far off numbers may be; None where nothing is certified of them."""
+    """Certified tolerance of a regressor; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +151,13 @@ class PredictedTable:
     path: Path
     n_rows: int
     columns: tuple[str, ...]
-    """What stands in it."""
+    """Its columns."""
     unused: tuple[str, ...]
     """Columns of the table that neither the model nor the file has."""
     unknown: tuple[UnknownValues, ...] = ()
-    """By column, values that no labeled row has."""
+    """Values that no labeled row has, by column."""
     dialect: Dialect = PLAIN_DIALECT
-    """How a text file is written: as the table was, where that is one."""
+    """Dialect of a text file: that of the table, if it is a text file, too."""
 
 
 def open_deployed(
@@ -167,7 +167,7 @@ def open_deployed(
     trusted: Sequence[str] = (),
     storage_options: Mapping[str, Any] | None = None,
 ) -> Deployed:
-    """Open a model of results, its certificate, and how its rows are read.
+    """Open a stored model, with its certificate and the format of its rows.
 
     Parameters are those of `open_model`, whose `name` is `deploy` here.
     """
@@ -274,25 +274,25 @@ def predict_table(
 
 @dataclass(frozen=True)
 class ModelRows:
-    """How blocks of a table become the rows that models get."""
+    """Conversion of blocks of a table to the rows that models get."""
 
     input_format: InputFormat
     where: str
-    """How messages call the table."""
+    """Name of the table in messages."""
     allow_nan: bool
 
     @classmethod
     def of(
         cls, models: Sequence[Any], input_format: InputFormat, where: str
     ) -> "ModelRows":
-        """Return those of some models that were fitted to the same rows."""
+        """Return the conversion for models that were fitted to the same rows."""
         inner = [getattr(model, "best_estimator_", model) for model in models]
         return cls(input_format, where, takes_nan(inner))
 
     def prepare(self, X: Features, rows: NDArray[np.int64]) -> Any:
         """Return a block with these row numbers as models get it: read-only.
 
-        Raises ValueError where a number is infinite, or missing and not taken.
+        Raises ValueError if a number is infinite, or missing and the models refuse it.
         """
         names = self.input_format.columns
         if isinstance(X, Frame):
@@ -312,7 +312,7 @@ class ModelRows:
         return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def _rows_of_model(self, X: Any) -> Any:
-        """Return rows as the model gets them: an array, or a frame of its library."""
+        """Return rows for the model: an array, or a frame of its library."""
         library, names = self.input_format.library, self.input_format.columns
         if library is None:
             return self.numbers(X)
@@ -326,22 +326,22 @@ class ModelRows:
 
 @dataclass(frozen=True)
 class _Context:
-    """What every task needs."""
+    """Data that every task needs."""
 
     model: Any
     rows: ModelRows
     ids: tuple[str, ...]
     tolerance: Tolerance | None = None
-    """How far off numbers may be; None where nothing is certified of them."""
+    """Certified tolerance of a regressor; None if there is none."""
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
 
     def predict(
         self, X: Any, rows: NDArray[np.int64]
     ) -> tuple[pd.DataFrame, dict[str, UnknownValues]]:
-        """Return predictions for a block of rows with these numbers.
+        """Return predictions for a block, and values that no labeled row has, by column.
 
-        And values that no labeled row has, by column.
+        `rows` are the numbers of its rows.
         """
         carried: dict[str, Any] = {ROW: rows}
         if isinstance(X, Frame) and self.ids:
@@ -373,7 +373,7 @@ class _Context:
 
 
 def _predictions(model: Any, X: Features) -> dict[str, NDArray[Any]]:
-    """Return label and probabilities by the names of their columns."""
+    """Return labels and probabilities by the names of their columns."""
     # Both need what the steps before the last one make of the rows.
     if type(model) is Pipeline and len(model) > 1:
         X, model = model[:-1].transform(X), model[-1]
@@ -410,7 +410,7 @@ def _one_each(predicted: Any, n_rows: int) -> NDArray[Any]:
 
 
 def _classes_of(model: Any) -> NDArray[Any] | None:
-    """Return the classes of a classifier; None of other models."""
+    """Return the classes of a classifier; None for other models."""
     classes = getattr(model, "classes_", None)
     return None if classes is None or not is_classifier(model) else np.asarray(classes)
 
@@ -425,9 +425,9 @@ def open_table(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> "TextTable | PoolTable":
-    """Open a table that `model` is to predict, or more models of the same rows.
+    """Open a table for predictions by one model, or by several with the same columns.
 
-    `ids` are columns that no model uses; errors call their argument `option`.
+    `ids` are columns that no model uses; errors name their argument `option`.
     """
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
@@ -440,7 +440,7 @@ def open_table(
 
 
 class TextTable:
-    """A text file, read here, in order, by the schema of the labeled table."""
+    """A text file, which this process reads in order by the labeled table's schema."""
 
     n_rows = None
 
@@ -455,8 +455,8 @@ class TextTable:
         schema = input_format.table_schema
         if schema is None:
             raise ValueError(
-                f"{path!r} is a text file, but the results do not say how its columns "
-                f"are read: their labeled rows had no names of columns, or were "
+                f"{path!r} is a text file, but the results have no types of its "
+                f"columns: their labeled rows had no names of columns, or were "
                 f"searched by dsel 0.2; pass an array, or run `dsel select` again."
             )
         self.where = repr(path)
@@ -499,7 +499,7 @@ class TextTable:
 
 
 class PoolTable:
-    """Rows that tasks read by themselves: whatever `open_pool` takes."""
+    """Rows that tasks read by themselves, of anything that `open_pool` takes."""
 
     dialect = PLAIN_DIALECT
 
@@ -544,7 +544,7 @@ class PoolTable:
         return self._pool
 
     def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
-        """Yield a task for each part of the pool; its rows know their numbers."""
+        """Yield a task for each part of the pool; its blocks have the row numbers."""
         for pool_slice in self._pool.slices(_block_rows(self._pool.n_columns)):
             sources = partial(self._pool.sources, pool_slice)
             yield Task(f"predict-{pool_slice.start}", job(0), sources)
@@ -553,7 +553,7 @@ class PoolTable:
 def _ids_of(
     schema: TableSchema | None, ids: tuple[str, ...] | None, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the columns to carry: by default those that `dsel select` was told."""
+    """Return the columns to copy: by default those of `dsel select --id`."""
     if ids is not None:
         return tuple(dict.fromkeys(ids))
     known = () if schema is None else schema.ids
@@ -565,7 +565,7 @@ def _block_rows(n_columns: int) -> int:
 
 
 def _as_frames(pool: Pool) -> Pool:
-    """Return a pool of which data frames stay such, also where all are numbers."""
+    """Return a pool whose data frames stay frames, even if all columns are numbers."""
     return pool.with_schema(pool.frames)
 
 
@@ -593,7 +593,7 @@ class PredictJob:
 
 
 def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> None:
-    """Raise ValueError that names every column that a table lacks."""
+    """Raise ValueError, which names all missing columns, if a table lacks some."""
     names = list(names)
     if lacking := [name for name in wanted if name not in {*names}]:
         shown = listed([repr(name) for name in lacking], 10)
@@ -604,7 +604,7 @@ def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> Non
 
 
 def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:
-    """Raise TypeError where a column holds something else than the labeled rows."""
+    """Raise TypeError if a column has another type than in the labeled rows."""
     assert pool.frames is not None
     found = {column.name: column for column in pool.frames.columns}
     for column in schema.columns:

@@ -1,8 +1,8 @@
-"""What is decided before anything is fitted.
+"""Plans: decisions about a search before anything is fitted.
 
 `plan_search` reads the options (`plan_options`), labeled rows, candidates and pool
-(`plan_inputs`), chooses how the search is made (`plan_design`), and returns a `Plan`
-(`plan`). `plan_caveats` says what is known against its numbers, `plan_identity` by
-what a store knows it, and `plan_text` prints it. `plan_bound` says what bound each
-certificate is expected to give, before a label is bought.
+(`plan_inputs`), chooses the design (`plan_design`), and returns a `Plan` (`plan`).
+`plan_caveats` has the caveats of its numbers, `plan_identity` its identity in a store,
+and `plan_text` prints it. `plan_bound` predicts the bound of each certificate, before a
+label is bought.
 """

@@ -1,7 +1,7 @@
-"""A plan: everything that is decided about a search before it runs.
+"""A plan: all decisions about a search before it runs.
 
-`plan_search.plan_search` makes it, `Plan.run` carries it out. A plan is never changed:
-what a run finds on the way is a value of its own.
+`plan_search.plan_search` makes it, `Plan.run` runs it. A plan never changes: results of
+a run are separate values.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,46 +53,46 @@ class Plan:
     """Candidates, folds, pool, certificate and delta of a search."""
 
     axes: GridAxes
-    """Candidates, and their places in the cube."""
+    """Candidates, with their axes in the cube."""
     context: JobContext
-    """Labeled rows, splits and groups, as every task gets them."""
+    """Labeled rows, splits and groups, for every task."""
     labeled: LabeledRows
     scheme: CVScheme
-    """Which models are trained, and what each is tested on."""
+    """The models that are trained, with the test rows of each."""
     pool: Pool | None
     """The part of the pool that is counted, or None."""
     criterion: Criterion
-    """What ranks the candidates."""
+    """The criterion that ranks the candidates."""
     method: CertificateMethod
-    """How the error is bounded, or estimated."""
+    """The certificate, or the method of an estimate."""
     deploy: str
-    """Which model is handed over: ``one_fold`` or ``all_rows``."""
+    """Name of the deployed model: ``one_fold`` or ``all_rows``."""
     delta: float
-    """Probability with which the certificate may fail."""
+    """Probability that the certificate fails."""
     prune: str
     """``halving``, ``exact``, or "" for the exhaustive search."""
     seed: int
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
-    """What a reader should know, the gravest first; violated assumptions come on top.
-    What is more than good to know is also said by choices."""
+    """Caveats, the gravest first, without violated assumptions. Choices repeat those
+    that are more than information."""
     identity: Mapping[str, str]
-    """What counts depend on besides rows; by it a store knows its plan."""
+    """Everything but rows that affects counts; a store recognizes its plan by it."""
     prior: Floats | None = None
     """Part of delta of each candidate, (n_candidates,); None for equal parts."""
     n_queries: int = 0
-    """Pool rows on which both deployed models differ that are to be labeled."""
+    """Number of pool rows to label, on which both deployed models differ."""
     source: Pool | None = None
-    """The pool with all columns, from which queried rows are read; None without."""
+    """The pool with all columns, from which queried rows are read; None without one."""
     notes_of_choice: tuple[str, ...] = ()
     """What is good to know of what is chosen, and is said with it."""
     groups: RowGroups | None = None
-    """Groups of the labeled rows, of which a bound counts one row each; None where
-    rows are independent, or there is no bound."""
+    """Groups of the labeled rows, of which a bound counts one row each; None if rows
+    are independent, or there is no bound."""
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Labels, sorted; of a regression there are none."""
+        """Sorted labels; empty for a regression."""
         return self.labeled.classes
 
     @property
@@ -112,15 +112,15 @@ class Plan:
 
     @property
     def n_compared(self) -> int:
-        """Models among which one is picked by the rows that bound it.
+        """Number of models among which one is chosen by the rows that bound it.
 
-        Inner searches read none of these rows, so of a nested search it is one.
+        It is 1 for a nested search, since inner searches use none of these rows.
         """
         return 1 if self.method.is_nested else self.n_candidates
 
     @property
     def few_rows(self) -> list[str]:
-        """What the labeled rows are too few for, known before anything is fitted."""
+        """Notes about limits for which there are too few labeled rows."""
         texts = self.context.losses.caveats_before(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
@@ -132,7 +132,7 @@ class Plan:
 
     @property
     def fold_variances(self) -> Floats | None:
-        """Variance of the targets of each fold, (n_folds,); None of classes."""
+        """Variance of the targets of each fold, (n_folds,); None for classes."""
         if not self.is_regression:
             return None
         every = np.arange(self.labeled.n_rows)
@@ -153,12 +153,12 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Caveats that leave a bound a guarantee, as texts."""
+        """Texts of the caveats that do not void a bound."""
         return remarks_of(self.caveats)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """What is counted on the pool for every candidate."""
+        """Comparisons on the pool for every candidate."""
         k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
         if self.pool is None or self.scheme.full is None:
             return ()
@@ -169,7 +169,7 @@ class Plan:
 
     @cached_property
     def slices(self) -> tuple[PoolSlice, ...]:
-        """Parts of the pool that a task each counts, whatever the cluster is."""
+        """Parts of the pool, one task each; they do not depend on the cluster."""
         if self.pool is None:
             return ()
         fewest, most = SLICE_ROWS
@@ -207,10 +207,10 @@ class Plan:
         client
             A `distributed.Client`; None means the current one, else local threads.
         out
-            Directory or URL that belongs to this plan: what tasks counted is written
-            there, and the same plan goes on from it. A run that has ended is read.
+            Directory or URL that belongs to this plan: counts are written there, and
+            the same plan continues from them. If the run has ended, it is only read.
         storage_options
-            For fsspec, where `out` is a URL; never stored.
+            Options of fsspec if `out` is a URL; never stored.
         on_failure
             ``"record"`` a fit that raises (the candidate cannot win), or ``"raise"``.
         on_progress
@@ -231,15 +231,15 @@ class Plan:
         Raises
         ------
         AllFitsFailedError
-            Where no candidate could be fitted.
+            If no candidate could be fitted.
         StoreMismatchError
-            Where `out` holds another plan.
+            If `out` belongs to another plan.
         MemoryError
-            Where a task has not enough memory for any fit.
+            If a task has too little memory for any fit.
         ClusterLostError
-            Where the scheduler or all workers are gone.
+            If the scheduler or all workers are gone.
         VersionMismatchError
-            Where a worker has another version of a package that decides results.
+            If a worker has another version of a package that affects results.
         """
         return execute(
             self,
@@ -253,36 +253,36 @@ class Plan:
         )
 
     def with_leave_one_out(self) -> Self:
-        """Return a plan that counts errors of leave-one-out, too, for ``loo_error``."""
+        """Return a plan that also counts leave-one-out errors, for ``loo_error``."""
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
         context = replace(self.context, schemes=(scheme.splits, scheme.folds))
         identity = {**self.identity, "splits": splits_text(scheme)}
         return replace(self, scheme=scheme, context=context, identity=identity)
 
     def model(self, candidate: int, fold: int | None = None) -> Any:
-        """Fit a candidate anew, here, on all labeled rows or without a fold.
+        """Fit a candidate again, in this process, on all rows or without a fold.
 
-        Of a learner with a seed it is the model that the search has counted.
+        If the learner has a seed, the model equals the one that the search counted.
 
         Parameters
         ----------
         candidate
-            Its number: the place in the cube's C order.
+            Its number in the C order of the cube.
         fold
-            Number of the fold whose rows are held out; of random halvings,
+            Number of the fold whose rows are held out; for random halvings
             ``2 * repeat + half``. None for the model of all labeled rows.
 
         Returns
         -------
         estimator
-            Fitted scikit-learn estimator, for rows and labels as they were given.
+            Fitted scikit-learn estimator, for rows and labels like those of the plan.
 
         Raises
         ------
         ValueError
-            Where there is no such candidate or fold.
+            If there is no such candidate or fold.
         RuntimeError
-            Where the fit fails.
+            If the fit fails.
 
         Examples
         --------
@@ -308,18 +308,18 @@ class Plan:
         return fitted.model(number, split.number)
 
     def models(self) -> Iterator[tuple[int, Any]]:
-        """Fit all candidates anew, here, on all labeled rows; one group at a time.
+        """Fit all candidates again, in this process, on all rows; group by group.
 
         Candidates of a group share work, such as the kernel matrix of one gamma, so
-        this takes less than as many calls of `model`.
+        that this is faster than one call of `model` for each.
 
         Yields
         ------
         candidate : int
-            Its number: the place in the cube's C order. Groups come one after the
-            other, so these are not in order.
+            Its number in the C order of the cube. Groups come one after the other, so
+            that the numbers are not in order.
         model : estimator
-            Fitted scikit-learn estimator; None where the fit failed.
+            Fitted scikit-learn estimator; None if the fit failed.
 
         Examples
         --------
@@ -354,12 +354,12 @@ class Plan:
         return render_card(self.facts())
 
     def facts(self) -> list[Fact]:
-        """Return what is planned: a title, names and texts, and caveats."""
+        """Return rows of texts: a title, names with texts, and caveats."""
         return plan_facts(self)
 
     @cached_property
     def fit_unit(self) -> str:
-        """What is made in each fit: ``fits``, or ``searches by GridSearchCV``."""
+        """Name of the units of work: ``fits``, or ``searches by GridSearchCV``."""
         estimators = (
             each.estimator
             for group in self.context.candidate_groups
@@ -376,9 +376,9 @@ class Plan:
         return self.prune == "halving" and len(scheme.first) < len(scheme.splits)
 
     def fits_range(self) -> tuple[int, int]:
-        """Return the fits of the whole run at least, if none is dropped, and at most.
+        """Return the least and the largest number of fits of the run, without failures.
 
-        Fits that fail and are tried again count once.
+        A fit that is retried counts once.
         """
         scheme, n, last = self.scheme, self.n_candidates, 0
         splits, first = len(scheme.splits), len(scheme.first)

@@ -1,9 +1,9 @@
-"""What bound each certificate is expected to give, before a label is used.
+"""Expected bounds of each certificate, before a label is used.
 
-Errors of folds and disagreements are taken for binomial with the rates assumed, folds
-for independent, and limits are averaged over them. Limits of the expected counts would
-miss that a certificate which takes the smallest of several limits gains from their
-spread.
+Errors of folds and disagreements are assumed to be binomial with given rates, and folds
+to be independent; limits are averaged over them. Limits of the expected counts would be
+wrong for a certificate that takes the smallest of several limits, since it gains from
+their spread.
 """
 
 from collections import Counter
@@ -35,18 +35,18 @@ from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.search.design.certificate_methods import BEST_FOLD, CV_BOUND, HOLDOUT
 
 PLAIN_HOLDOUT: Final = "holdout_20_percent"
-"""The row of the table without dsel: 80% to search and train, 20% to test."""
+"""Name of the row for a search without dsel: 80% to search and train, 20% to test."""
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
 
 DISAGREEMENT_OF_ERROR: Final = 1 / 3
-"""How often models that have not seen a fifth of the rows differ from that of all rows,
-for each error, where nothing is declared: .3 to .5 on letter, magic, optdigits,
-pendigits, satimage and spambase with 300 to 2,000 labels."""
+"""Default ratio of the disagreement, of the model of all rows and one without 20% of
+them, to the error: .3 to .5 on letter, magic, optdigits, pendigits, satimage and
+spambase with 300 to 2,000 labels."""
 
 GROWTH: Final = 0.6
-"""Power of its growth with the rows unseen over the rows seen. Weights differ with a
-standard deviation that grows like the square root of it; kernel machines had .5 to .8
+"""Exponent of the disagreement's growth with the ratio of rows unseen to rows seen. The
+standard deviation of weights grows like its square root; kernel machines had .5 to .8
 on nine data sets, measured before 0.2."""
 
 
@@ -64,65 +64,65 @@ def plan_bound(
     wanted: float | None = None,
     error_quantile: float | None = None,
 ) -> xr.Dataset:
-    """Return what each certificate, and a 20% hold-out set, would give on average.
+    """Return the bound to expect from each certificate, and from a 20% hold-out set.
 
     Parameters
     ----------
     n_labeled
-        Labeled rows, at least 2; where rows come in groups, the groups.
+        Labeled rows, at least 2; if rows come in groups, the number of groups.
     n_unlabeled
-        Pool rows; with 0 certificates that read the pool have no number.
+        Pool rows; with 0 certificates that need the pool have no number.
     n_candidates
         Candidates that are compared, at least 1.
     error
         Error rate that the chosen model is assumed to have, in ``(0, 1)``.
     disagreement
-        Rate at which the model of all rows is assumed to differ from one that has not
-        seen a fifth of them, in ``(0, 1)``; it is larger with fewer folds, and smaller
-        with more. None takes a third of `error`. Either is a guess: only the run tells.
+        Rate at which the model of all rows is assumed to differ from one that was
+        trained without 20% of them, in ``(0, 1)``; it is larger with fewer folds, and
+        smaller with more. None takes a third of `error`. Both are guesses.
     class_share
         For ``loss=dsel.losses.recall(label)``: the share of the class, in ``(0, 1)``.
-        `error` is then the share of its rows that is missed, `disagreement` is among
-        these, and limits are read from the rows of the class alone.
+        Then `error` and `disagreement` are shares of its rows, and limits are computed
+        from the rows of the class alone.
     cv
         Number of folds, at least 2, or several to compare.
     delta
-        Probability with which the bound may fail, in ``(0, 1)``.
+        Probability that the bound fails, in ``(0, 1)``.
     wanted
-        If given, the labeled rows and the pool rows that this bound needs are searched.
+        A bound: the labeled rows and the pool rows that it needs are returned, too.
     error_quantile
-        For regressors, in the place of `error`: the share of the predictions that keep
-        the tolerance, such as 0.9. See the last paragraph of what is returned.
+        For regressors, instead of `error`: the share of the predictions that keep the
+        tolerance, such as 0.9. See the last paragraph of "Returns".
 
     Returns
     -------
     xarray.Dataset
         `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
-        averages, not clipped at 1; NaN where there are more folds than rows, or no
-        pool. `seen` is the share of the labeled rows that the model in question has
-        seen, and `disagreement` over `n_folds` what is assumed. Certificates are
-        ``one_fold`` and ``all_rows``, the two numbers of a nested search;
-        ``cv_bound``, ``best_fold`` and ``holdout``; and ``holdout_20_percent``, which
-        is what a search on 80% of the labels and a test on the rest would give.
+        averages, not clipped at 1; NaN if there are more folds than rows, or no pool.
+        `seen` is the share of the labeled rows on which the model is trained, and
+        `disagreement` over `n_folds` the assumed rate. Certificates are ``one_fold``
+        and ``all_rows``, the two numbers of a nested search; ``cv_bound``,
+        ``best_fold`` and ``holdout``; and ``holdout_20_percent``, for a search on 80%
+        of the labels and a test on the rest.
         With `wanted` also `labels_needed` and `pool_rows_needed`, exact to 1 %, each
-        with all else the same; -1 where no number up to 1e9 is enough. The attribute
-        `remarks` says in words what is guessed, and why a wanted bound cannot be had.
+        if all other arguments stay the same; -1 if no number up to 1e9 is enough. The
+        attribute `remarks` lists the guesses, and why a wanted bound is impossible.
 
         With `error_quantile`, over the same dimensions without ``cv_bound`` and
         ``best_fold``, which are for classifiers: `labels_needed`, the labeled rows from
-        which on a tolerance is finite, and `residual_quantile`, which quantile of the
-        residuals on the held-out rows it is; NaN where it is infinite.
+        which on a tolerance is finite, and `residual_quantile`, the quantile of the
+        residuals on held-out rows that it equals; NaN if it is infinite.
 
     Raises
     ------
     TypeError
-        Where a number of rows, candidates or folds is no integer.
+        If a number of rows, candidates or folds is no integer.
     ValueError
-        Where one is too small, or a probability lies outside ``(0, 1)``.
+        If one is too small, or a probability is outside ``(0, 1)``.
 
     See Also
     --------
-    plan_search : The search that is planned for.
+    plan_search : Plans the search itself.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def _plan_tolerance(
     n_candidates: int,
     has_pool: bool,
 ) -> xr.Dataset:
-    """Return what a tolerance of regressors needs; see `plan_bound`."""
+    """Return the rows that a tolerance of regressors needs; see `plan_bound`."""
     level, label_share = 1.0 - share, LABEL_SHARE if has_pool else 1.0
 
     def count_allowed(of_delta: float) -> Callable[[int], int]:
@@ -306,7 +306,7 @@ def _plan_tolerance(
 
 
 def _fewest_rows(count_exceeding: Callable[[int], int]) -> int:
-    """Return how many rows a finite tolerance needs at least."""
+    """Return the least number of rows for a finite tolerance."""
     low, high = 0, 1
     while count_exceeding(high) < 0:
         low, high = high, 2 * high
@@ -318,7 +318,7 @@ def _fewest_rows(count_exceeding: Callable[[int], int]) -> int:
 
 @dataclass(frozen=True)
 class Case:
-    """What is known or assumed before labels are used."""
+    """Numbers that are known or assumed before labels are used."""
 
     n_labeled: int
     n_unlabeled: int
@@ -327,27 +327,27 @@ class Case:
     error: float
     """Error rate of the chosen model."""
     of_fifth: float
-    """How often the model of all rows differs from one without a fifth of them."""
+    """Rate at which the model of all rows differs from one without 20% of them."""
     class_share: float = 1.0
-    """Share of the rows that limits are read from; 1 where they are about the error."""
+    """Share of the rows from which limits are computed; 1 for limits of the error."""
 
     @property
     def is_error(self) -> bool:
-        """Whether limits are about the error, not about the misses of a class."""
+        """Whether limits are about the error, and not about the misses of a class."""
         return self.class_share == 1.0
 
     @property
     def candidate_delta(self) -> float:
-        """Share of delta of one candidate, where all of them are bounded."""
+        """Share of delta of one candidate, if all of them are bounded."""
         return self.delta / self.n_candidates
 
     @property
     def n_counted(self) -> int:
-        """Labeled rows that limits are read from."""
+        """Number of labeled rows from which limits are computed."""
         return round(self.n_labeled * self.class_share)
 
     def disagreement(self, n_folds: int) -> float:
-        """Return how often the model of all rows differs from one without a fold."""
+        """Return the rate at which the model of all rows and a fold's one differ."""
         unseen = 4.0 / (n_folds - 1)  # for each row seen, in multiples of five folds
         return float(min(self.of_fifth * unseen**GROWTH, 1.0))
 
@@ -360,12 +360,12 @@ class Case:
 
 @lru_cache(maxsize=4096)
 def mean_limit(n_rows: int, rate: float, share: float) -> float:
-    """Return the average upper limit of a rate, from so many rows."""
+    """Return the average upper limit of a rate, from `n_rows` rows."""
     return expected_holdout_bound(rate, n_rows, delta=share)
 
 
 def _smallest_limit(case: Case, shares: Floats) -> float:
-    """Return the average of the smallest of the folds' limits, fold by fold at a share.
+    """Return the average of the smallest of the folds' limits, at shares of delta.
 
     Folds of one size and one share have the same distribution.
     """
@@ -383,8 +383,8 @@ def _smallest_limit(case: Case, shares: Floats) -> float:
 def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     """Return the average of the smallest of independent values.
 
-    Of each kind: values in increasing order, their probabilities, how many draws of
-    them.
+    A table for each distribution: values in increasing order, their probabilities, and
+    the number of draws.
     """
     points = np.unique(np.concatenate([values for values, _, _ in tables]))
     survival = np.ones(points.size)
@@ -399,8 +399,7 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
 def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
     """Return the average label term and disagreement term of one row of the table.
 
-    NaN where it has none: more folds than rows, no pool, or a loss that it cannot
-    bound.
+    NaN if it has none: more folds than rows, no pool, or a loss that it cannot bound.
     """
     is_there = case.n_unlabeled > 0 or not row.needs_pool
     bounds_it = case.is_error or row.bounds_losses
@@ -410,7 +409,7 @@ def expected_terms(case: Case, row: "Row", n_folds: int) -> tuple[float, float]:
 
 
 def _plain_holdout(case: Case, n_folds: int) -> tuple[float, float]:
-    """Return the terms of a test on 20% of the labels, whatever the folds are."""
+    """Return the terms of a test on 20% of the labels, for any number of folds."""
     del n_folds
     return mean_limit(max(1, case.n_counted // 5), case.error, case.delta), 0.0
 
@@ -452,7 +451,7 @@ def _best_fold(case: Case, n_folds: int) -> tuple[float, float]:
 
 
 def _pool_term(case: Case, n_folds: int) -> float:
-    """Return the disagreement term where delta is divided among candidates."""
+    """Return the disagreement term if delta is divided among candidates."""
     share = (1.0 - LABEL_SHARE) * case.candidate_delta
     return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
 
@@ -473,12 +472,12 @@ def _four_fifths(n_folds: int) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: a model whose bound is expected."""
+    """One row of the table: a model and its expected bound."""
 
     terms: Callable[[Case, int], tuple[float, float]]
-    """Returns label term and disagreement term for a number of folds."""
+    """Function of the number of folds that returns label and disagreement term."""
     share_seen: Callable[[int], float]
-    """Returns the share of the labeled rows that the model has seen."""
+    """Function that returns the share of the labeled rows that train the model."""
     needs_pool: bool = False
     """Whether it has no number without a pool."""
     bounds_losses: bool = False
@@ -494,8 +493,8 @@ ROWS: Final[Mapping[str, Row]] = {
     HOLDOUT.name: Row(_first_fold, _without_a_fold),
     PLAIN_HOLDOUT: FIFTH,
 }
-"""Rows of the table: both numbers of a nested search, the other certificates, and what
-holding out a fifth of the labels gives without dsel."""
+"""Rows of the table: both numbers of a nested search, the other certificates, and a 20%
+hold-out set without dsel."""
 
 
 def _count_needed_rows(

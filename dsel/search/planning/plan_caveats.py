@@ -1,4 +1,4 @@
-"""What is known against the numbers of a plan before it runs, and what they assume."""
+"""Caveats and assumptions of a plan's numbers, known before it runs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,12 +25,12 @@ WITHOUT_POOL: Final = (
     "labeled rows and the rows that the model will meet are independent draws from one "
     "population"
 )
-"""What A1 says where there is no pool."""
+"""Text of A1 without a pool."""
 OF_GROUPS: Final = (
     "groups are independent draws from one population, and the labeled rows of a group "
     "are all of its rows or a random part of them"
 )
-"""What A1 says where rows come in groups."""
+"""Text of A1 if rows come in groups."""
 UNREAD_POOL: Final = (
     "`pool` is not read: of its rows nobody knows the groups, so they are no "
     "independent draws; the bound is that of a model without one of the folds"
@@ -49,7 +49,7 @@ def plan_caveats(
     losses: DeclaredLosses,
     prior: Floats | None,
 ) -> tuple[Caveat, ...]:
-    """Return what a reader of a plan should know, the gravest first."""
+    """Return the caveats of a plan, the gravest first."""
     scheme, labeled, groups = design.scheme, inputs.labeled, design.groups
     given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
     of_groups: list[str] = []
@@ -90,7 +90,7 @@ def plan_caveats(
 
 
 def _of_prior(prior: Floats | None) -> list[str]:
-    """Return what is said of candidates that a prior gives no part of delta."""
+    """Return a note about candidates without a part of delta, if there are some."""
     n_without = 0 if prior is None else int((prior == 0.0).sum())
     if prior is None or not n_without:
         return []
@@ -103,7 +103,7 @@ def _of_prior(prior: Floats | None) -> list[str]:
 def name_counted_rows(
     texts: Sequence[str], scheme: CVScheme, groups: RowGroups | None
 ) -> list[str]:
-    """Return texts about labeled rows that say which of them a bound counts."""
+    """Return texts about labeled rows, which name those that a bound counts."""
     where = " and ".join(
         ["the hold-out set"] * scheme.is_holdout
         + ["one row of each group"] * (groups is not None)
@@ -114,7 +114,7 @@ def name_counted_rows(
 def known_assumptions(
     inputs: SearchInputs, design: SearchDesign, fitting: Pool | None
 ) -> tuple[Assumption, ...]:
-    """Return what a certificate assumes, with what is known of it before the run."""
+    """Return the assumptions of a certificate, as far as known before the run."""
     known, has_pool = [], design.counted is not None
     if inputs.groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))

@@ -1,4 +1,4 @@
-"""What a plan decides: the method, which models are trained, and what is counted."""
+"""The design of a search: its certificate, models, counted rows and losses."""
 
 from dataclasses import dataclass
 
@@ -21,15 +21,15 @@ from dsel.search.planning.plan_options import SearchOptions, check_losses, check
 
 @dataclass(frozen=True)
 class SearchDesign:
-    """How a search is made: by which certificate, which models, on which rows."""
+    """Design of a search: its certificate, its models, and their test rows."""
 
     method: CertificateMethod
     scheme: CVScheme
     deploy: str
-    """Which model is deployed: ``one_fold`` or ``all_rows``."""
+    """Name of the deployed model: ``one_fold`` or ``all_rows``."""
     prune: str
     groups: RowGroups | None
-    """Groups of which a bound counts one row each; None where rows are independent, or
+    """Groups of which a bound counts one row each; None if rows are independent, or
     there is no bound."""
     counted: Pool | None
     """The pool rows on which models are compared."""
@@ -38,9 +38,9 @@ class SearchDesign:
 def choose_design(
     options: SearchOptions, inputs: SearchInputs, parts: PoolParts
 ) -> SearchDesign:
-    """Return what the options mean for these rows and candidates.
+    """Return the design of the options, for these rows and candidates.
 
-    Raises ValueError where they contradict each other.
+    Raises ValueError if options contradict each other.
     """
     method = choose_method(
         MethodOptions(
@@ -82,9 +82,9 @@ def choose_design(
 
 
 def check_no_fitting_pool(parts: PoolParts) -> None:
-    """Raise ValueError where learners are given rows of a pool.
+    """Raise ValueError if learners are fitted on rows of a pool.
 
-    They may be of the groups of a fold, and no content tells it.
+    The rows may belong to the groups of a fold, which their content does not show.
     """
     if parts.fitting is not None:
         raise ValueError(
@@ -97,9 +97,9 @@ def check_no_fitting_pool(parts: PoolParts) -> None:
 def choose_losses(
     options: SearchOptions, inputs: SearchInputs, design: SearchDesign
 ) -> DeclaredLosses:
-    """Return what is ranked by, bounded and reported.
+    """Return the losses by which candidates are ranked, bounded and reported.
 
-    Raises ValueError where the method of the design cannot bound it.
+    Raises ValueError if the certificate of the design cannot bound one.
     """
     losses = declare_losses(options.loss, options.report, inputs.labeled.classes)
     if (column := inputs.column) is not None:
@@ -118,7 +118,7 @@ def choose_losses(
 
 
 def ranking_criterion(losses: DeclaredLosses, method: CertificateMethod) -> Criterion:
-    """Return what ranks the candidates: the loss, where one was declared."""
+    """Return the criterion that ranks the candidates: a declared loss, if any."""
     if losses == DeclaredLosses():
         return method.criterion
     return get_criterion(losses.main.criterion)

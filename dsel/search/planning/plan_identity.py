@@ -1,4 +1,4 @@
-"""What the counts of a plan depend on besides rows; by it a store knows its plan."""
+"""The identity of a plan, by which a store recognizes it: all except the rows."""
 
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ def plan_identity(
 
 
 def splits_text(scheme: CVScheme) -> str:
-    """Return what tells the splits of a scheme from others."""
+    """Return a text that identifies the splits of a scheme."""
     return f"{scheme.n_folds}, {scheme.token}"
 
 

@@ -1,4 +1,4 @@
-"""Labeled rows, candidates and pool as a plan reads them; nothing is decided here."""
+"""Reading of labeled rows, candidates and pool for a plan; nothing is decided here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,26 +55,26 @@ class SearchInputs:
 
     seed: int
     estimator: Any
-    """As it was passed; None where the grid lists estimators."""
+    """The argument `estimator`; None if the grid lists estimators."""
     candidates: tuple[Candidate, ...]
     candidate_groups: tuple[CandidateGroup, ...]
-    """The candidates again, those together that share work."""
+    """The candidates in groups that share work."""
     axes: GridAxes
     labeled: LabeledRows
-    """As the candidates get them: numbers, where none of them reads a data frame."""
+    """Labeled rows for the candidates: numbers, if none of them reads a data frame."""
     given_rows: Any
-    """The labeled rows before that: array, CSR matrix or `Frame`."""
+    """The labeled rows before this conversion: array, CSR matrix or `Frame`."""
     allow_nan: bool
-    """Whether every candidate takes missing values."""
+    """Whether every candidate accepts missing values."""
     fit_params: Mapping[str, Any]
     groups: RowGroups | None
-    """Groups of the labeled rows; None where ``groups=`` gave none."""
+    """Groups of the labeled rows; None without ``groups=``."""
     column: ValueColumn | None
     """The column of ``report_by=``."""
     order_remarks: tuple[str, ...]
-    """What the order of the rows makes doubtful: sorted rows are no random draws."""
+    """Caveats from the order of the rows: sorted rows are no random draws."""
     notes: tuple[str, ...]
-    """What is good to know of the candidates."""
+    """Notes about the candidates."""
     notes_of_choice: tuple[str, ...]
     """What is good to know of whatever is chosen."""
 
@@ -85,25 +85,25 @@ class SearchInputs:
 
     @property
     def takes_pool(self) -> bool:
-        """Whether a learner is fitted on a part of the pool, too."""
+        """Whether a learner is also fitted on a part of the pool."""
         return any(takes_pool(each.estimator) for each in self.candidates)
 
     @property
     def passes_groups(self) -> bool:
-        """Whether `fit_params` have groups, of which no folds are made."""
+        """Whether `fit_params` have groups, which fits get and folds ignore."""
         return "groups" in self.fit_params
 
 
 @dataclass(frozen=True)
 class PoolParts:
-    """A pool, and which of its rows are for what; all None without a pool."""
+    """A pool, and its parts for counts and for fits; all None without a pool."""
 
     source: Pool | None = None
     """All rows and columns."""
     counted: Pool | None = None
-    """What models are compared on."""
+    """Rows on which models are compared."""
     fitting: Pool | None = None
-    """What learners get that are fitted on pool rows; never rows that are counted."""
+    """Rows for learners that are fitted on pool rows, too; never counted rows."""
     notes: tuple[str, ...] = ()
 
 
@@ -175,9 +175,9 @@ def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> boo
 
 
 def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolParts:
-    """Open a pool and divide it; `max_rows` is about how many are counted at most.
+    """Open a pool with the labeled rows' columns, and divide it.
 
-    Columns are those of the labeled rows.
+    At most about `max_rows` rows are counted.
     """
     if pool is None:
         return PoolParts()
@@ -211,7 +211,7 @@ def group_candidates(
     fit_params: Mapping[str, Any],
     of_rows: RowGroups | None,
 ) -> tuple[tuple[CandidateGroup, ...], list[str]]:
-    """Return the candidates in groups that share work, and remarks on them."""
+    """Return the candidates in groups that share work, and notes about them."""
     are_wanted = False
     if of_rows is not None:
         for each in candidates:
@@ -252,7 +252,7 @@ def group_candidates(
 def read_prior(
     prior: Any, method: CertificateMethod, candidates: Sequence[Mapping[str, Any]]
 ) -> Floats | None:
-    """Return the parts of delta that a prior means, shape (n_candidates,), if any."""
+    """Return the parts of delta by a prior, shape (n_candidates,); None without one."""
     if prior is None:
         return None
     n = len(candidates)

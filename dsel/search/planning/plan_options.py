@@ -1,4 +1,4 @@
-"""The options of `plan_search`, and which of them contradict each other."""
+"""The options of `plan_search`, and checks for contradictions between them."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -12,7 +12,7 @@ SMALLEST_DELTA: Final = 1e-100
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options that decide what is searched and certified, as they were passed.
+    """Arguments of `plan_search` that decide the search and its certificates.
 
     `plan_search` documents each of them.
     """
@@ -33,7 +33,7 @@ class SearchOptions:
 
 
 def check_options(options: SearchOptions) -> SearchOptions:
-    """Return the options with plain numbers; raise where one of these is none."""
+    """Return the options with plain numbers; raise if one is of the wrong kind."""
     delta = check_delta(options.delta)
     if delta < SMALLEST_DELTA:
         raise ValueError(
@@ -49,7 +49,7 @@ def check_options(options: SearchOptions) -> SearchOptions:
 def check_losses(
     losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
 ) -> None:
-    """Raise ValueError where a certificate bounds the error alone."""
+    """Raise ValueError if a loss is declared and the certificate bounds errors only."""
     if not (losses.is_default or method.takes(losses.main)):
         options = "`loss` and `report` are"
         if losses.by_value is not None:
@@ -62,7 +62,7 @@ def check_losses(
 
 
 def check_options_of_numbers(options: SearchOptions) -> None:
-    """Raise ValueError where an option is not for regressors."""
+    """Raise ValueError if an option is not for regressors."""
     if options.n_queries:
         raise ValueError(
             f"`n_queries` {options.n_queries} is for classifiers: two regressors "
@@ -78,7 +78,7 @@ def check_queries(
     has_pool: bool,
     in_groups: bool,
 ) -> None:
-    """Raise ValueError where labels of pool rows can make no bound smaller."""
+    """Raise ValueError if labels of pool rows cannot make a bound smaller."""
     if not n_queries:
         return
     for is_wrong, why in (
