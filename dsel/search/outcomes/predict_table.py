@@ -339,9 +339,9 @@ class _Context:
     def predict(
         self, X: Any, rows: NDArray[np.int64]
     ) -> tuple[pd.DataFrame, dict[str, UnknownValues]]:
-        """Return predictions for a block, and values that no labeled row has, by column.
+        """Return predictions for a block, and unknown values by column.
 
-        `rows` are the numbers of its rows.
+        `rows` are row numbers; unknown values are those that no labeled row has.
         """
         carried: dict[str, Any] = {ROW: rows}
         if isinstance(X, Frame) and self.ids:
