@@ -1,4 +1,4 @@
-"""What a search counts as loss: errors, missed rows, costs; how far off numbers are.
+"""Losses that a search ranks by and bounds: errors, missed rows, costs, tolerances.
 
 A loss is fixed before the run, with the classes that it names. It ranks the candidates
 of every inner search, and it is what the certificate bounds:
@@ -7,13 +7,12 @@ of every inner search, and it is what the certificate bounds:
 >>> dsel.losses.recall("fraud")
 recall('fraud')
 
-Vocabulary: a *statistic* is what is counted, such as a table of true class and
-prediction; a *loss* says how counts become bounds; *shares* are the parts of delta that
-limits may spend.
+Vocabulary: a *statistic* defines counts, such as a table of true class and prediction;
+a *loss* computes bounds from counts; *shares* are parts of delta for limits.
 
-To add a loss: a class with the members of `base.Loss`, and of `base.Statistic` where it
-needs other counts; `check_loss` says what it lacks. See "Add a loss" on the page for
-contributors.
+To add a loss, write a class with the members of `base.Loss`, and one with those of
+`base.Statistic` if it needs other counts; `check_loss` reports what is missing. See
+"Add a loss" on the page for contributors.
 """
 
 import ast
@@ -55,13 +54,13 @@ def recall(label: Any) -> Recall:
     Parameters
     ----------
     label
-        The class, as it stands in `y`.
+        The class, as in `y`.
 
     Returns
     -------
     Recall
-        For ``loss=`` of a nested search: the certificate says which share of the class
-        is missed at most.
+        For ``loss=`` of a nested search: the certificate bounds the share of the class
+        that is missed.
 
     Examples
     --------
@@ -72,10 +71,10 @@ def recall(label: Any) -> Recall:
 
 
 def precision(label: Any) -> Precision:
-    """Return the loss that counts the false ones among the answers of one class.
+    """Return the loss that counts the wrong predictions of one class.
 
-    As :func:`recall`, but the certificate says which share of the answers `label` is
-    false at most.
+    Like :func:`recall`, but the certificate bounds the share of the predictions `label`
+    that are wrong.
 
     Examples
     --------
@@ -86,13 +85,13 @@ def precision(label: Any) -> Precision:
 
 
 def balanced(classes: Sequence[Any] = ()) -> Balanced:
-    """Return the loss that is the mean over classes of the share that is missed.
+    """Return the loss that is the mean, over classes, of the share that is missed.
 
     Parameters
     ----------
     classes
-        The classes, as they stand in `y`, that were known before the labels were seen.
-        By default all classes of `y`.
+        The classes, as in `y`, that were known before the labels were inspected. By
+        default all classes of `y`.
 
     Returns
     -------
@@ -108,17 +107,17 @@ def balanced(classes: Sequence[Any] = ()) -> Balanced:
 
 
 def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
-    """Return the loss that is the mean over rows of what the answer costs.
+    """Return the loss that is the mean cost of predictions.
 
     Parameters
     ----------
     costs
-        Mapping of (true class, answer) to a cost of 0 or more, with an entry for every
-        pair of different classes; a frame with true classes as index and answers as
-        columns; or a square matrix in the order of `classes`. Right answers cost 0
-        where nothing else is said.
+        Mapping of (true class, prediction) to a cost of 0 or more, with an entry for
+        every pair of different classes; a frame with true classes as index and
+        predictions as columns; or a square matrix in the order of `classes`. By default
+        a correct prediction costs 0.
     classes
-        The classes of a matrix. Rows and answers of other classes cost the most.
+        The classes of a matrix. Rows and predictions of other classes cost the most.
 
     Returns
     -------
@@ -128,7 +127,7 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
     Raises
     ------
     ValueError
-        Where a cost is negative or missing, or all are 0.
+        If a cost is negative or missing, or all are 0.
 
     Examples
     --------
@@ -179,7 +178,7 @@ def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
 
 
 def error_quantile(share: float = 0.9) -> ErrorQuantile:
-    """Return the loss of regressors that says how far off predictions can be.
+    """Return the loss of regressors that bounds the distance to the target.
 
     Parameters
     ----------
@@ -189,9 +188,9 @@ def error_quantile(share: float = 0.9) -> ErrorQuantile:
     Returns
     -------
     ErrorQuantile
-        For ``loss=`` of a search of regressors, which has it at 0.9 by default: the
-        certificate says by how much, in the units of `y`, so many predictions are off
-        at most. Candidates are ranked by the mean squared error.
+        For ``loss=`` of a search of regressors, which uses 0.9 by default: the
+        certificate bounds the distance, in the units of `y`, that this share of the
+        predictions keeps. Candidates are ranked by the mean squared error.
 
     Examples
     --------
@@ -207,13 +206,13 @@ def beyond(tolerance: float) -> Beyond:
     Parameters
     ----------
     tolerance
-        In the units of `y`, > 0. It must be fixed before the labels are looked at.
+        In the units of `y`, > 0. It must be fixed before the labels are inspected.
 
     Returns
     -------
     Beyond
-        For ``loss=`` of a search of regressors: the certificate says which share of the
-        predictions is off by more at most. Candidates are ranked by the mean squared
+        For ``loss=`` of a search of regressors: the certificate bounds the share of the
+        predictions that are off by more. Candidates are ranked by the mean squared
         error.
 
     Examples
@@ -225,7 +224,7 @@ def beyond(tolerance: float) -> Beyond:
 
 
 def loss_of_text(text: str) -> Loss | None:
-    """Return the loss whose `repr` certificates and stores keep; None of others.
+    """Return the loss with this `repr`, which certificates and stores have, or None.
 
     Nothing is evaluated: names are those of this module, arguments are literals.
 

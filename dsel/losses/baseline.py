@@ -1,8 +1,8 @@
-"""Whether models err less than a baseline, by the rows that only one predicts rightly.
+"""Comparison of models with a baseline, by the rows that only one predicts correctly.
 
-The baseline is a model that exists already, or the constant that predicts the largest
-class. It is compared on the rows of each fold, which neither it nor the fold's model
-has seen, so no new label is needed. Its predictions come with the rows.
+The baseline is an existing model, or the constant that predicts the largest class. It
+is compared on the rows of each fold, on which neither it nor the fold's model was
+trained, so that no new label is needed. `Rows` have its predictions.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ RIGHT_ALONE: Final = "right_alone"
 
 @dataclass(frozen=True)
 class RightAloneCount(ErrorCount):
-    """Rows that the model alone predicts rightly, and the baseline alone.
+    """Counts rows that only the model predicts correctly, and only the baseline.
 
-    What it counts on the pool, rows on which two models differ, is as for the error,
-    and has the same names.
+    On the pool it counts rows on which two models differ, under the same names as the
+    error.
     """
 
     on_folds: str = names.OUTER_RIGHT_ALONE
@@ -44,13 +44,13 @@ class RightAloneCount(ErrorCount):
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
-        """The two counts of each fold."""
+        """Description of the two counts of each fold."""
         meaning = "rows of the fold that only its model or the baseline predicts right"
         return {self.on_folds: CubeVariable((RIGHT_ALONE,), meaning)}
 
     @property
     def fold_shape(self) -> tuple[int, ...]:
-        """One number of the model, and one of the baseline."""
+        """Shape with one number for the model, and one for the baseline."""
         return (2,)
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
@@ -72,15 +72,15 @@ class BaselineDifference:
     Guarantee: with probability at least ``1 - delta`` the comparisons of both deployed
     models hold at once.
     Assumes: what the certificate of the search lists; a baseline that was fixed before
-    the labeled rows were seen, or is a function of the rows outside of each fold.
+    the labeled rows were inspected, or is a function of the rows outside of each fold.
     Source: :func:`dsel.bounds.baseline_limits`; for the model of all rows, the
     disagreement with a fold's model on the pool is added, as for the error.
     """
 
     described: tuple[str, ...]
-    """What the baseline of each fold is, in words."""
+    """Description of the baseline of each fold."""
     largest_classes: tuple[str, ...] = ()
-    """The class that it always predicts, fold by fold; none of another model."""
+    """The class that it always predicts, by fold; empty for another baseline."""
     statistic: RightAloneCount = RightAloneCount()
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
@@ -104,8 +104,7 @@ class BaselineDifference:
     ) -> tuple["BaselineBound", ...]:
         """Bound the difference of the model of this fold, then of that of all rows.
 
-        `delta` is spent by these bounds alone; `has_pool` says whether a pool was
-        planned.
+        `delta` is for these bounds alone; `has_pool`: whether a pool was planned.
         """
         folds = evidence.folds[self.statistic]
         pool = evidence.pool.get(self.statistic)
@@ -122,10 +121,10 @@ class BaselineDifference:
 
 @dataclass(frozen=True)
 class BaselineBound:
-    """How much more than the baseline a model errs at most."""
+    """Upper bound of the error of a model less that of the baseline."""
 
     fold: int
-    """The fold on whose rows it rests."""
+    """The fold whose rows it is computed from."""
     upper: float
     label_term: float = nan
-    """Its part from labeled rows, of the model of all rows."""
+    """Part from labeled rows, for the model of all rows."""

@@ -1,8 +1,7 @@
-"""Losses that read rows by true class and prediction: recall, precision, costs.
+"""Losses of counts by true class and prediction: recall, precision, costs.
 
-A table has the classes that the plan's losses name, and a last row and column for all
-other classes and for predictions that are none. Each loss reads the part of its own
-classes.
+A table has the classes that the plan's losses name, and a last row and column for other
+classes and for predictions that are no class. Each loss uses the part of its classes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,18 +39,18 @@ from dsel.losses.base import (
 from dsel.rounded_texts import floor_percent
 
 FEW = 0.05
-"""A class whose limit cannot be below this is told of before the run."""
+"""A class whose limit cannot be below this has a caveat before the run."""
 OTHERS = "others"
 
 
 @dataclass(frozen=True)
 class ClassTable:
-    """Rows by true class and prediction, and pool rows by two predictions."""
+    """Counts rows by true class and prediction, and pool rows by two predictions."""
 
     classes: tuple[Any, ...]
-    """Classes that are counted, in the order of the table."""
+    """Counted classes, in the order of the table."""
     places: tuple[int, ...] = ()
-    """The place of each class code of the plan; that of all others is last."""
+    """Index in the table of each class code of the plan; others have the last one."""
     on_folds: str = names.OUTER_CONFUSION
     on_pool: str = names.OUTER_ANSWERS
     on_duplicates: str = names.OUTER_DUPLICATE_ANSWERS
@@ -91,7 +90,7 @@ class ClassTable:
         return self.fold_shape
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
-        """Return how often each true class was predicted as each, (C + 1, C + 1)."""
+        """Return the number of rows by true class and prediction, (C + 1, C + 1)."""
         assert rows.y is not None  # else nobody knows true classes
         return self._cross(rows.y, predictions)
 
@@ -101,7 +100,7 @@ class ClassTable:
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
-        """Return how often both models predict each pair of classes."""
+        """Return the number of rows by the predictions of both models."""
         return self._cross(fold_model, all_rows)
 
     def _cross(self, first: Integers, second: Integers) -> Integers:
@@ -111,7 +110,7 @@ class ClassTable:
         return np.bincount(pairs, minlength=size**2).reshape(size, size)
 
     def narrow(self, tables: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
-        """Return tables of some classes, in this order; all others are one."""
+        """Return tables of some classes, in this order; all others are joined."""
         n = len(classes)
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
         for place, label in enumerate((*self.classes, None)):
@@ -121,19 +120,19 @@ class ClassTable:
 
 
 def wrong_rows(tables: Integers, place: int = 0) -> tuple[Integers, Integers]:
-    """Return the rows of a class with another prediction, and all of its rows."""
+    """Return the numbers of a class's rows with another prediction, and of all rows."""
     rows = tables[..., place, :].sum(axis=-1)
     return rows - tables[..., place, place], rows
 
 
 def miss_rate(table: NDArray[Any], place: int = 0) -> float:
-    """Return the share of a class that is missed; 1 of a class without rows."""
+    """Return the share of a class that is missed; 1 for a class without rows."""
     wrong, rows = wrong_rows(table, place)
     return float(wrong / rows) if rows else 1.0
 
 
 def miss_limits(tables: Integers, delta: float, place: int = 0) -> Floats:
-    """Return limits of the miss rate of a class, table by table."""
+    """Return upper limits of the miss rate of a class, one for each table."""
     return fold_limits(*wrong_rows(tables, place), np.array(delta))
 
 
@@ -146,9 +145,9 @@ def lower_miss_limits(
 
 
 def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list[str]:
-    """Return what the recall of a class can be certified to be, where that is little.
+    """Return a caveat with the best recall that can be certified, if it is small.
 
-    Of equal counts the first fold, whose share is the largest, has the best limit.
+    At equal counts the first fold, whose share is the largest, has the best limit.
     """
     share = delta * float(fold_shares(n_folds)[0])
     least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=share))
@@ -163,21 +162,21 @@ def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list
 
 @dataclass(frozen=True)
 class TableLoss(SingleLoss):
-    """What losses by class share: they read the tables of their classes."""
+    """Base of losses by class, which use the tables of their classes."""
 
     classes: tuple[Any, ...] = ()
-    """The classes that it names, in whose order its own tables are."""
+    """The named classes, in the order of the narrowed tables."""
     table: ClassTable | None = field(default=None, repr=False, compare=False)
-    """The table that the plan counts; None for one of these classes alone."""
+    """The table that the plan counts; None for one with these classes only."""
 
     @property
     def criterion(self) -> str:
-        """Mean of the losses of all folds."""
+        """Name of the criterion: the mean of the losses of all folds."""
         return "mean_loss"
 
     @property
     def of_numbers(self) -> bool:
-        """False: it reads classes."""
+        """False: it is for classifiers."""
         return False
 
     @property
@@ -186,11 +185,11 @@ class TableLoss(SingleLoss):
         return 1.0
 
     def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the classes that it names; all where it names none."""
+        """Return the named classes; all if it names none."""
         return self.classes or tuple(known)
 
     def of_table(self, classes: tuple[Any, ...], table: ClassTable) -> Loss:
-        """Return the loss that reads these classes in this table."""
+        """Return the loss of these classes, with this table."""
         return replace(self, classes=classes, table=table)  # type: ignore[return-value]
 
     @property
@@ -200,11 +199,11 @@ class TableLoss(SingleLoss):
         return self.table or ClassTable(self.classes, places)
 
     def tables(self, tables: Integers) -> Integers:
-        """Return tables as they were counted, narrowed to the classes of the loss."""
+        """Return counted tables, narrowed to the classes of the loss."""
         return self.statistic.narrow(tables, self.classes)
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
-        """Return the loss of some rows; the largest where it is not defined."""
+        """Return the loss of some rows; the largest if it is not defined."""
         return self.rate(self.tables(self.statistic.count(rows, predictions)))
 
     def estimate(self, folds: FoldCounts) -> float:
@@ -216,12 +215,12 @@ class TableLoss(SingleLoss):
         return self.table_limits(self.tables(folds.integers), delta)
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
-        """Return lower limits of new rows, model by model."""
+        """Return lower limits from new rows, one for each model."""
         tables, duplicates = map(self.tables, (rows.counts, rows.duplicates))
         return self.table_lower_limits(tables, duplicates, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return the limit of a fifth of all rows, at these rates."""
+        """Return the limit from 20% of all rows, at these rates."""
         pooled = self.tables(folds.integers).sum(axis=0)
         part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
         return float(self.table_limits(part, delta)[0])
@@ -231,17 +230,17 @@ class TableLoss(SingleLoss):
         raise NotImplementedError
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
-        """Return upper limits, narrowed table by table."""
+        """Return upper limits, one for each narrowed table."""
         raise NotImplementedError
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
-        """Return lower limits, narrowed table by table."""
+        """Return lower limits, one for each narrowed table."""
         raise NotImplementedError
 
     def n_rows(self, y: Integers, label: Any) -> int:
-        """Return the rows of a class among class codes."""
+        """Return the number of rows of a class among class codes."""
         places = np.array(self.statistic.places)
         return int((places[y] == self.statistic.classes.index(label)).sum())
 
@@ -251,7 +250,7 @@ class Recall(TableLoss):
 
     @property
     def label(self) -> str:
-        """What is bounded."""
+        """Name of the bounded value."""
         return f"Misses of {self.classes[0]!r}"
 
     def __repr__(self) -> str:
@@ -272,7 +271,7 @@ class Recall(TableLoss):
         return lower_miss_limits(tables, duplicates, delta)
 
     def pool_terms(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
-        """Return by how much the model of all rows may miss more, fold by fold."""
+        """Return how much more the model of all rows may miss, for each fold."""
         left, _ = wrong_rows(self.tables(pool.counts))
         duplicates, _ = wrong_rows(self.tables(pool.duplicates))
         n_rows = self.tables(folds.integers)[:, 0].sum()
@@ -283,22 +282,22 @@ class Recall(TableLoss):
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
-        """Add the rows that leave the class from one model to the other."""
+        """Add the pool rows that only the fold's model predicts as the class."""
         limits = self.limits(folds, shares.labels)
         return smallest_sum(limits, limits + self.pool_terms(folds, pool, shares.pool))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return what a class of few rows can be certified to have at best."""
+        """Return a caveat if the class has too few rows for a small bound."""
         [label] = self.classes
         return few_rows_caveat(label, self.n_rows(y, label), n_folds, delta)
 
 
 class Precision(TableLoss):
-    """The share of one prediction that is false: 1 - precision."""
+    """The share of one prediction that is wrong: 1 - precision."""
 
     @property
     def label(self) -> str:
-        """What is bounded."""
+        """Name of the bounded value."""
         return f"False among answers {self.classes[0]!r}"
 
     def __repr__(self) -> str:
@@ -323,7 +322,7 @@ class Precision(TableLoss):
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
-        """Bound it through how often both models predict the class."""
+        """Bound it by the rates at which both models predict the class."""
         limits = self.limits(folds, shares.labels)
         pairs = [self.tables(each) for each in (pool.counts, pool.duplicates)]
         first, first_duplicates = (each[:, 0].sum(axis=-1) for each in pairs)
@@ -350,7 +349,7 @@ class Balanced(TableLoss):
 
     @property
     def label(self) -> str:
-        """What is bounded."""
+        """Name of the bounded value."""
         return "Balanced error"
 
     def __repr__(self) -> str:
@@ -358,7 +357,7 @@ class Balanced(TableLoss):
 
     @property
     def parts(self) -> Sequence[Recall]:
-        """The miss rates that it is the mean of."""
+        """The miss rates whose mean it is."""
         return [Recall((label,), self.statistic) for label in self.classes]
 
     def rate(self, table: NDArray[Any]) -> float:
@@ -374,7 +373,7 @@ class Balanced(TableLoss):
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
-        """Return the means of the limits of each class; 0 of one without rows."""
+        """Return the means of the limits of each class; 0 for one without rows."""
         n = len(self.classes)
         each = [
             lower_miss_limits(tables, duplicates, delta / n, place)
@@ -386,28 +385,28 @@ class Balanced(TableLoss):
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
-        """Add the mean of what is added to each class, at equal shares."""
+        """Add the mean of the pool terms of all classes, at equal shares."""
         share = shares.pool / len(self.classes)
         added = [each.pool_terms(folds, pool, share) for each in self.parts]
         limits = self.limits(folds, shares.labels)
         return smallest_sum(limits, limits + np.mean(added, axis=0))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return those of its classes."""
+        """Return the caveats of its classes."""
         share = delta / len(self.classes)
         return [text for each in self.parts for text in each.caveats(y, n_folds, share)]
 
 
 @dataclass(frozen=True, repr=False)
 class Cost(TableLoss):
-    """The mean over rows of what the prediction costs."""
+    """The mean cost of predictions."""
 
     matrix: tuple[tuple[float, ...], ...] = ()
-    """By true class and prediction; all others cost most."""
+    """Costs by true class and prediction; all other pairs have the largest cost."""
 
     @property
     def label(self) -> str:
-        """What is bounded."""
+        """Name of the bounded value."""
         return "Mean cost"
 
     def __repr__(self) -> str:
@@ -438,14 +437,14 @@ class Cost(TableLoss):
         return float((table * self.costs).sum() / total) if total else self.largest
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
-        """Return limits of the mean of a few known values."""
+        """Return upper limits of the mean cost, whose possible values are known."""
         shares = delta * fold_shares(len(tables))
         return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
-        """Return limits of the mean, from upper ones of what a row costs less."""
+        """Return lower limits of the mean, from upper limits of the largest less it."""
         less, shares = self.largest - self.costs, np.full(len(tables), delta)
         limits = self.largest - self._mean_limits(tables, less, shares, duplicates)
         return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
@@ -453,7 +452,7 @@ class Cost(TableLoss):
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
-        """Add what the other prediction may cost more, whatever the true class is."""
+        """Add the largest additional cost of the other prediction."""
         costs, k = self.costs, len(folds.n_rows)
         # By first and second prediction, the most over true classes.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)

@@ -1,8 +1,8 @@
 """Limits of a loss among the rows with each value of a column of `X`, all at once.
 
-The column is a function of a row's features, so the rows of a fold that have a value
-are fresh draws of such rows: each value is bounded as all rows are, at its part of
-delta. What a statistic counts is counted for each value in the same pass.
+The column is a function of a row's features. Therefore the rows of a fold with a value
+are fresh draws of such rows, and each value is bounded like all rows, at its part of
+delta. Counts for each value are made in the same pass.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -44,17 +44,17 @@ from dsel.losses.regression import ErrorQuantile
 VALUES_SHARE: Final = 0.5
 """Part of delta that goes to the values of a column; the main bound gets the rest.
 
-Fixed before the column is looked at: the main bound must not depend on how many values
-there are. Near the optimum, which is flat: both sides get some 5% larger.
+Fixed before the column is inspected: the main bound must not depend on the number of
+values. It is near the optimum, which is flat: both bounds get about 5% larger.
 """
 MOST_VALUES: Final = 100
 SAYS_SOMETHING: Final = 0.5
 """A value whose limit cannot be below this is named before the run."""
 MOST_NAMED: Final = 8
-"""Values that are named in a line."""
+"""Most values that are named in a line."""
 OTHERS: Final = "others"
 GAP: Final = "(missing)"
-"""How a gap is written in tables."""
+"""Text of a missing value in tables."""
 
 
 @dataclass(frozen=True)
@@ -62,32 +62,32 @@ class ValueColumn:
     """A column of `X`, and the different values that labeled rows have in it."""
 
     name: str
-    """How texts call it."""
+    """Name of the column in texts."""
     place: int
-    """Its position among the columns of `X`."""
+    """Position among the columns of `X`."""
     values: tuple[Any, ...]
-    """In order; None, which stands for a gap, is last."""
+    """Values in order; None, for a missing one, is last."""
     rows: tuple[int, ...]
     """Labeled rows of each value."""
     dtype: str = ""
-    """Type of its numbers, where that is a float of numpy."""
+    """Type of its numbers, if it is a float of numpy."""
     has_categories: bool = False
-    """Whether pool rows of a category that `X` does not declare become gaps."""
+    """Whether a pool value that is no category of `X` becomes a missing one."""
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The values as JSON and tables have them; None stands for a gap."""
+        """The values as in JSON and tables; None stands for a missing one."""
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
         return tuple(each if isinstance(each, kept) else str(each) for each in plain)
 
     def of_rows(self, X: Features) -> "ValueColumn":
-        """Return the column with the numbers of these rows, which alone are counted."""
+        """Return the column with the row numbers of `X`, the only counted rows."""
         counts = np.bincount(self.codes(X), minlength=len(self.values) + 1)
         return replace(self, rows=tuple(counts[: len(self.values)].tolist()))
 
     def codes(self, X: Features) -> Integers:
-        """Return the place of each row's value among `values`; after them, others."""
+        """Return the index of each row's value in `values`; other values come last."""
         values, n = _column(X, self.place), len(self.values)
         places = dict(zip(self.values, range(n), strict=True))
         kind = np.dtype(self.dtype) if self.dtype else None
@@ -112,7 +112,7 @@ class ValueColumn:
 
 
 def _column(X: Features, place: int) -> Any:
-    """Return a column of rows as estimators get them."""
+    """Return a column of rows in the format for estimators."""
     if isinstance(X, Frame):
         return X.given.iloc[:, place]
     if sparse.issparse(X):
@@ -121,18 +121,18 @@ def _column(X: Features, place: int) -> Any:
 
 
 def _as_list(unique: Any) -> list[Any]:
-    """Return what `pandas.factorize` found as plain values, or times."""
+    """Return the unique values of `pandas.factorize` as plain values, or times."""
     return [as_plain(each) for each in unique]
 
 
 @dataclass(frozen=True)
 class CountByValue:
-    """What a statistic counts, of the rows with each value of a column.
+    """Counts of a statistic for the rows with each value of a column.
 
     Counts have a line for each value, and a last one for all others: the number of
-    rows, then what the statistic counts of them. Where it has a number for each row,
-    all numbers of rows come first, and then the values' rows one after the other. It
-    must read `y` and predictions alone.
+    rows, then the counts of the statistic. If these are one number for each row, all
+    numbers of rows come first, then the numbers of the values' rows. The statistic may
+    use `y` and predictions only.
     """
 
     column: ValueColumn
@@ -149,7 +149,7 @@ class CountByValue:
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
-        """The counts of each fold."""
+        """Description of the counts of each fold."""
 
         def table(dim: str, shape: tuple[int, ...], meaning: str) -> CubeVariable:
             n_counted = shape[-1] - 1  # the first one is the number of rows
@@ -183,14 +183,14 @@ class CountByValue:
 
     @property
     def fold_shape(self) -> tuple[int, ...] | None:
-        """For each value the number of rows, and what is counted of them."""
+        """Shape with the number of rows, and their counts, for each value."""
         if (of_value := self.counted.fold_shape) is None:
             return None
         return len(self.labels), 1 + prod(of_value)
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
-        """For each value the number of rows, and what is counted of them."""
+        """Shape with the number of rows, and their counts, for each value."""
         return len(self.labels), 1 + prod(self.counted.pair_shape)
 
     def count(self, rows: Rows, predictions: Predictions) -> Counts:
@@ -220,7 +220,7 @@ class CountByValue:
         )
 
     def at(self, counts: Counts, place: int) -> tuple[int, Counts]:
-        """Return the rows of a fold that have a value, and what was counted of them."""
+        """Return the number of a fold's rows with a value, and their counts."""
         of_value = self.counted.fold_shape
         if of_value is not None:
             return int(counts[place, 0]), counts[place, 1:].reshape(of_value)
@@ -228,7 +228,7 @@ class CountByValue:
         return n, counts[start : start + n]
 
     def pairs_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
-        """Return the pool rows with a value, and what all folds counted of them."""
+        """Return the number of pool rows with a value, and their counts by fold."""
         there = counts[:, place]  # the same rows for all folds
         shape = self.counted.pair_shape
         return int(there[0, 0]), there[:, 1:].reshape(len(there), *shape)
@@ -258,7 +258,7 @@ class LossAtValue(SingleLoss):
     loss: Loss
     statistic: CountByValue
     place: int
-    """Of the value."""
+    """Index of the value."""
 
     def __repr__(self) -> str:
         column = self.statistic.column
@@ -266,13 +266,13 @@ class LossAtValue(SingleLoss):
 
     @property
     def label(self) -> str:
-        """What is bounded."""
+        """Name of the bounded value."""
         column = self.statistic.column
         return f"{self.loss.label} where {column.name} is {column.labels[self.place]}"
 
     @property
     def largest(self) -> float:
-        """That of the loss."""
+        """The largest value of the loss."""
         return self.loss.largest
 
     @property
@@ -282,18 +282,18 @@ class LossAtValue(SingleLoss):
 
     @property
     def of_numbers(self) -> bool:
-        """As of the loss."""
+        """Whether the loss is for regressors."""
         return self.loss.of_numbers
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
-        """Return the loss of rows with the value; the largest where there are none."""
+        """Return the loss of rows with the value; the largest if there are none."""
         n_rows = len(predictions)
         counts = self.statistic.count(rows, predictions)[np.newaxis]
         estimate = self.estimate(FoldCounts(counts, np.array([n_rows])))
         return self.largest if np.isnan(estimate) else estimate
 
     def estimate(self, folds: FoldCounts) -> float:
-        """Return the loss of all folds together; NaN where no row has the value."""
+        """Return the loss of all folds together; NaN if no row has the value."""
         there = self.folds(folds)
         return self.loss.estimate(there) if there.n_rows.any() else nan
 
@@ -308,17 +308,17 @@ class LossAtValue(SingleLoss):
         return self.loss.all_rows(self.folds(folds), self.pool(pool), shares)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return NaN: of values none is told."""
+        """Return NaN: it is not reported by value."""
         return nan
 
     def folds(self, folds: FoldCounts) -> FoldCounts:
-        """Return what was counted of the rows of the folds that have the value."""
+        """Return the counts of the folds' rows with the value."""
         each = [self.statistic.at(counts, self.place) for counts in folds.counts]
         rows, counts = np.array([n for n, _ in each]), [counts for _, counts in each]
         return FoldCounts(stack_folds(counts), rows)
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
-        """Return what was counted of the pool rows that have the value."""
+        """Return the counts of the pool rows with the value."""
         (n_rows, counts), (n_equal, equal) = (
             self.statistic.pairs_at(each, self.place)
             for each in (pool.counts, pool.duplicates)
@@ -328,14 +328,14 @@ class LossAtValue(SingleLoss):
 
 @dataclass(frozen=True)
 class LossByValue:
-    """A loss among the rows with each value of a column, as a plan reports it.
+    """A loss for the rows with each value of a column, for the report of a plan.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all limits of `bounds` at a
     `delta` hold at once, of both deployments and of all values.
     Assumes: what the certificate of the search lists; a column that is a function of a
-    row's features, fixed before labeled rows were looked at.
+    row's features, chosen before labeled rows were inspected.
     Source: given the column of the labeled rows, those of a fold that have a value are
     independent draws of such rows, and so are the pool's; then the bound of the loss at
     equal parts of `delta`, which depend on the column alone, and the union bound.
@@ -354,7 +354,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
 
     @property
     def statistic(self) -> CountByValue:
-        """What is counted by value."""
+        """The statistic that counts by value."""
         return CountByValue(self.column, self.loss.statistic)
 
     @property
@@ -374,8 +374,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
     ) -> tuple[ModelBounds, ...]:
         """Bound the model of this fold, and that of all rows, for each value.
 
-        `delta` is that of the plan, `has_pool` whether a pool was planned. So many
-        models were compared by these rows, each at an equal part of delta.
+        `delta` is that of the plan, `has_pool`: whether a pool was planned.
+        `n_compared` models were compared by these rows, each at an equal part of delta.
         """
         label_share = LABEL_SHARE if has_pool else 1.0
         of_each = delta / n_compared * VALUES_SHARE / len(self.losses)
@@ -385,7 +385,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
     def caveats(self, n_folds: int, delta: float) -> list[str]:
         """Name values of which too few rows are labeled, before anything is counted.
 
-        `delta` is what all limits on labeled rows may spend. Of equal counts the first
+        `delta` is the part for all limits on labeled rows. At equal counts the first
         fold, whose share is the largest, has the best limit.
         """
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
@@ -412,17 +412,17 @@ error the limit would be above 50%; a value needs about 40 rows"]
 def find_column(
     report_by: Any, X: Features, columns: Sequence[str] | None, target: Any = None
 ) -> ValueColumn | None:
-    """Return the column that ``report_by=`` names, or None where it names none.
+    """Return the column that ``report_by=`` names, or None if it names none.
 
-    `X` are the labeled rows that are counted, as they were given: where rows come in
-    groups, one of each, since given the values of other rows they would be no fresh
-    draws. `columns` are their names, where they have some, and `target` is the name of
-    the labels.
+    `X` are the counted labeled rows, before conversion. If rows come in groups these
+    are one of each: given the values of other rows, they would be no fresh draws.
+    `columns` are the names of the columns, if any, and `target` is the name of the
+    labels.
 
     Raises
     ------
     TypeError, ValueError
-        Where it is no column, or one without values of which a limit can be told.
+        If it is no column, or its values cannot have limits.
     """
     if report_by is None or report_by is False:
         return None
@@ -446,7 +446,7 @@ def find_column(
         advice = "name a column of fewer values, or group them in advance"
         if isinstance(found[0], Real):
             advice = (
-                "make a column of bins whose edges are fixed before the data are seen, "
+                "make a column of bins whose edges are fixed before you see the data, "
                 "such as pandas.cut(column, [0, 18, 65, 120])"
             )
         raise ValueError(
@@ -469,7 +469,7 @@ def find_column(
 def _place(
     report_by: Any, n_columns: int, columns: Sequence[str] | None, target: Any
 ) -> int:
-    """Return the position of a column that is named, or given by its position."""
+    """Return the position of a column by its name or position."""
     is_number = isinstance(report_by, Integral) and not isinstance(report_by, bool)
     if not (is_number or isinstance(report_by, str)):
         raise TypeError(
@@ -501,7 +501,7 @@ def _place(
 
 
 def _order(values: Any, found: Sequence[Any]) -> list[int]:
-    """Return the order of values: that of their categories, sorted, or as they came."""
+    """Return the order of values: that of categories, sorted, or of appearance."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         places = {each: at for at, each in enumerate(values.cat.categories.tolist())}
         return sorted(range(len(found)), key=lambda at: places[found[at]])

@@ -1,4 +1,4 @@
-"""What must hold of a loss and its statistic, so that whoever adds one can check it."""
+"""Checks of a new loss and its statistic, for contributors."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -23,23 +23,23 @@ SHARES: Final = Shares(0.05, 0.95)
 
 
 def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
-    """Raise where a loss is not what a search needs, on made-up rows.
+    """Raise if a loss does not work in a search, by a test on generated rows.
 
     It cannot show that a bound holds: that needs a proof, and an audit.
 
     Parameters
     ----------
     loss
-        What `loss=` of a search would get, after `of_table` where it reads classes.
-        Rows have three columns, and class codes below `n_classes`; normal numbers as
-        targets where it is of numbers.
+        The argument `loss=` of a search, after `of_table` if it uses classes. The rows
+        have three columns and class codes below `n_classes`, or normally distributed
+        targets if the loss is for regressors.
     n_classes, n_folds
-        Of the rows that it is tried on.
+        Numbers of classes and of folds of the generated rows.
 
     Raises
     ------
     TypeError, ValueError
-        Saying which member of `Loss` or `Statistic` gives what it must not give.
+        If a member of `Loss` or `Statistic` returns a wrong value, which is named.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
 def _check_fold(
     loss: Loss, rows: Rows, part: Integers, rng: np.random.Generator
 ) -> Counts:
-    """Return what is counted on a fold; raise where it is not counted as it must be."""
+    """Return the counts on a fold; raise if they are wrong."""
     X, y = rows.X[part], np.asarray(rows.y)[part]
     is_wrong = rng.random(len(y)) < 0.2
     other = y + rng.normal(size=len(y)) if loss.of_numbers else (y + 1) % (y.max() + 1)
@@ -87,7 +87,7 @@ def _check_fold(
     shape = (len(y),) if statistic.fold_shape is None else statistic.fold_shape
     if counts.shape != shape:
         raise ValueError(
-            f"{name}.count must give the shape that `fold_shape` says, {shape}, got "
+            f"{name}.count must return the shape of `fold_shape`, {shape}, got "
             f"{counts.shape}."
         )
     known = statistic.count_errors(int((predictions != y).sum()))
@@ -117,7 +117,7 @@ def _check_fold(
 def _count_pool(
     loss: Loss, folds: FoldCounts, n_classes: int, rng: np.random.Generator
 ) -> PoolCounts:
-    """Return what is counted on a pool; raise where blocks do not add up to it."""
+    """Return the counts on a pool; raise if those of blocks do not add up to it."""
     n, statistic = 400, loss.statistic
     name = type(statistic).__name__
 
@@ -141,7 +141,7 @@ def _count_pool(
             raise ValueError(f"{name}.count_pair must give integers.")
         if any(each.shape != statistic.pair_shape for each in blocks):
             raise ValueError(
-                f"{name}.count_pair must give the shape that `pair_shape` says, "
+                f"{name}.count_pair must return the shape of `pair_shape`, "
                 f"{statistic.pair_shape}, for any block."
             )
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
@@ -157,7 +157,7 @@ def _count_pool(
 
 
 def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
-    """Raise where limits or bounds are not upper ones, or do not shrink with delta."""
+    """Raise if limits or bounds are no upper ones, or do not decrease with delta."""
     name, k = type(loss).__name__, len(folds.n_rows)
     limits = np.asarray(loss.limits(folds, SHARES.labels))
     if limits.shape != (k,) or np.isnan(limits).any():

@@ -1,4 +1,4 @@
-"""What the options ``loss=`` and ``report=`` of a plan ask to count and to bound."""
+"""The losses that a plan declares by ``loss=``, ``report=`` and ``report_by=``."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
-"""Shares of the predictions of a regressor that a report is about."""
+"""Shares of predictions in the default report of a regressor."""
 MOST_CLASSES: Final = 100
-"""Counts by true class and prediction are kept of so many classes."""
+"""Most classes of counts by true class and prediction."""
 
 
 @dataclass(frozen=True)
@@ -31,28 +31,28 @@ class DeclaredLosses:
     """The loss of a plan, and the classes whose recall and precision it reports."""
 
     main: Loss = ERROR
-    """Ranks the candidates, and is certified."""
+    """The loss that ranks the candidates, and is certified."""
     reported: tuple[Any, ...] = ()
-    """Classes of the certified report; none where there is no report."""
+    """Classes of the certified report; empty without a report."""
     table: ClassTable | None = None
-    """What is counted by class; None where no loss reads it."""
+    """The statistic that counts by class; None if no loss uses it."""
     by_value: LossByValue | None = None
-    """What is reported by the values of a column; None where nothing is."""
+    """The loss by the values of a column; None without ``report_by=``."""
     tolerances: tuple[ErrorQuantile, ...] = ()
-    """Numbers of a report of a regressor: how far off given shares are."""
+    """Tolerances of a regressor's report, one for each share."""
     baseline: BaselineDifference | None = None
-    """What the models are compared with, by a delta of its own; None without one."""
+    """Comparison with a baseline, at its own delta; None without one."""
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing was declared, so that any certificate may be asked for."""
+        """Whether nothing was declared, so that every certificate can be used."""
         return replace(self, baseline=None) == DeclaredLosses(
             DEFAULT if self.main.of_numbers else ERROR
         )
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """All that is counted: errors of classifiers, and what the losses read."""
+        """All statistics: errors of classifiers, and those of the losses."""
         listed: list[Statistic | None] = [self.main.statistic, self.table]
         if not self.main.of_numbers:
             listed.insert(0, ERROR.statistic)
@@ -73,24 +73,24 @@ class DeclaredLosses:
         return (ERROR, *recalls, *precisions)
 
     def report_by(self, column: ValueColumn) -> "DeclaredLosses":
-        """Return them with limits for each value of a column.
+        """Return the losses with limits for each value of a column.
 
-        They are of the error, whatever else ranks classifiers, or of a regressor's
-        loss.
+        These are limits of the error of classifiers, even if another loss ranks, or of
+        the loss of regressors.
         """
         loss = self.main if self.main.of_numbers else ERROR
         return replace(self, by_value=LossByValue(loss, column))
 
     def against(self, baseline: BaselineDifference) -> "DeclaredLosses":
-        """Return them with a comparison of the models with a baseline."""
+        """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline=baseline)
 
     def shares(self, delta: float) -> tuple[float, float]:
-        """Return what the main loss may spend of delta, and each number of a report.
+        """Return the parts of delta of the main loss, and of each number of a report.
 
-        All numbers of a report share it equally. The main loss is one of them, or the
-        mean of several, whose shares it gets. A report by the values of a column has a
-        fixed part for itself, whatever the values are.
+        All numbers of a report share delta equally. The main loss is one of them, or
+        the mean of several, whose shares it gets. A report by the values of a column
+        has a fixed part, for any number of values.
         """
         if self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
@@ -100,9 +100,9 @@ class DeclaredLosses:
         return each * len(self.main.parts), each
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return what to expect of few labeled rows, before anything is counted.
+        """Return caveats about too few labeled rows, before anything is counted.
 
-        `delta` is what limits on labeled rows may spend.
+        `delta` is the part for limits on labeled rows.
         """
         main_share, share = self.shares(delta)
         texts = self.main.caveats(y, n_folds, main_share)
@@ -112,13 +112,13 @@ class DeclaredLosses:
         return list(dict.fromkeys(texts))
 
     def caveats_before(self, y: Any, n_folds: int, delta: float) -> list[str]:
-        """Return what few rows cannot give: limits by value, and tolerances."""
+        """Return caveats about limits by value, and tolerances, with too few rows."""
         if self.main.of_numbers:
             return self.caveats(y, n_folds, delta)
         return self.value_caveats(n_folds, delta)
 
     def value_caveats(self, n_folds: int, delta: float) -> list[str]:
-        """Return which values of a column have too few labeled rows."""
+        """Return a caveat about values of a column with too few labeled rows."""
         if self.by_value is None:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
@@ -126,7 +126,7 @@ class DeclaredLosses:
     def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
         """Return the fold whose model is deployed in a search with queries.
 
-        It depends on labeled rows alone, so it is known before the pool is read.
+        It depends on labeled rows only, and so it is known before the pool is read.
         """
         limits = self.main.limits(
             folds[self.main.statistic], QUERY_SHARES.labeled * delta
@@ -144,11 +144,11 @@ class DeclaredLosses:
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        `has_pool` says whether a pool was planned, `has_queries` whether labels were
-        to be queried: then their shares are spent, even if no model of all rows could
-        be fitted. Where the model was picked among `n_compared` by the rows that bound
-        it, each of these has an equal part of delta. The comparison with a baseline
-        spends a delta of its own, so it holds with the others at twice that.
+        `has_pool` and `has_queries`: whether a pool and queries were planned. Then
+        their shares are used up even if no model of all rows could be fitted. If the
+        model was chosen among `n_compared` by the rows that bound it, each of these has
+        an equal part of delta. The comparison with a baseline has its own delta: it
+        holds together with the others at twice delta.
         """
         main_share, share = self.shares(delta / n_compared)
         label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
@@ -177,21 +177,21 @@ class DeclaredLosses:
 
 @dataclass(frozen=True)
 class JointBounds:
-    """All that a plan bounds of its deployed models, by the counts of its last step."""
+    """All bounds of the deployed models of a plan, from the counts of its last step."""
 
     main: ModelBounds
     listed: tuple[ModelBounds, ...]
-    """By the losses of the report, in the order of `DeclaredLosses.listed`."""
+    """Bounds for the report, in the order of `DeclaredLosses.listed`."""
     by_value: tuple[ModelBounds, ...]
-    """By the values of a column, in their order."""
+    """Bounds for the values of a column, in their order."""
     baseline: tuple[BaselineBound, ...]
-    """Of the model of one fold, and then of that of all rows, where there is one."""
+    """Comparisons of the model of one fold and then, if any, of that of all rows."""
 
 
 def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLosses:
-    """Return what options ask to count and to bound, for labels of these classes.
+    """Return the losses that options declare, for labels of these classes.
 
-    None are there of numbers. Raises TypeError or ValueError where a class is none of
+    A regression has no classes. Raises TypeError or ValueError if a class is not in
     `y`, there are too many, or an option is for the other kind of target.
     """
     known, named = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
@@ -228,7 +228,7 @@ def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLos
 
 
 def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
-    """Return the numbers of a regressor's report, which read one count of residuals."""
+    """Return the tolerances of a regressor's report, which share one statistic."""
     if report is None or report is False:
         return ()
     shares: Any = REPORTED_SHARES
@@ -252,7 +252,7 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
 
 
 def check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -> None:
-    """Raise ValueError where a label is no class of `y`, or one of too many."""
+    """Raise ValueError if a label is no class of `y`, or there are too many classes."""
     for label in labels:
         if label not in known:
             shown = ", ".join(repr(each) for each in known[:5])

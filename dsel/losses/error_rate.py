@@ -25,7 +25,7 @@ from dsel.losses.base import (
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """Rows that a model predicts wrongly, or that two models predict differently."""
+    """Counts rows that a model predicts wrongly, or that two predict differently."""
 
     on_folds: str = names.OUTER_ERRORS
     on_pool: str = names.OUTER_DISAGREEMENTS
@@ -35,7 +35,7 @@ class ErrorCount:
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
-        """None: `dsel.names` lists them."""
+        """Empty, since `dsel.names` lists them."""
         return {}
 
     @property
@@ -53,7 +53,7 @@ class ErrorCount:
         return np.asarray(np.sum(predictions != rows.y))
 
     def count_errors(self, n_errors: int) -> Integers:
-        """Return them, shape ()."""
+        """Return the number of errors, shape ()."""
         return np.asarray(n_errors)
 
     def count_pair(
@@ -65,7 +65,7 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class ErrorRate(SingleLoss):
-    """The share of rows that are predicted wrongly; a prediction of no class is."""
+    """The share of rows that are predicted wrongly, or as no class."""
 
     label: str = "Error"
     largest: float = 1.0
@@ -110,11 +110,11 @@ class ErrorRate(SingleLoss):
         return terms
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
-        """Return binomial limits of the rows that new labels show to be wrong."""
+        """Return lower binomial limits of the error rate, from new labeled rows."""
         return lower_rate_limits(rows.counts, rows.duplicates, rows.n_rows, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return the average of the limits that a fifth of the rows might get."""
+        """Return the average of the limits from 20% of the rows."""
         n_rows = max(1, int(folds.n_rows.sum() // 5))
         return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
 

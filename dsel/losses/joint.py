@@ -15,11 +15,11 @@ from dsel.losses.base import FoldCounts, Loss, PoolCounts, Shares, Statistic
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the last step of a nested search has counted, by statistic."""
+    """Counts of the last step of a nested search, by statistic."""
 
     folds: Mapping[Statistic, FoldCounts]
     pool: Mapping[Statistic, PoolCounts]
-    """Empty where there is no pool, or no model of all rows."""
+    """Counts on the pool; empty without a pool, or without a model of all rows."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class ModelBounds:
     """Bounds of the model of one fold and of that of all rows, by one loss."""
 
     fold: int
-    """The fold whose model is deployed: that of the smallest limit of the main loss."""
+    """The fold whose model is deployed, by the smallest limit of the main loss."""
     one_fold: float
-    """The bound of its model."""
+    """The bound of the model of the fold."""
     estimate: float
     """The loss of all folds together."""
     expected_holdout: float
-    """What a 20% hold-out set would give on average."""
+    """The bound to expect of a 20% hold-out set."""
     all_rows: float = nan
-    """The bound of the model of all rows; NaN where there is none."""
+    """The bound of the model of all rows; NaN without one."""
     label_term: float = nan
-    """Its part from labeled rows."""
+    """Part of `all_rows` from labeled rows."""
     pool_term: float = nan
-    """Its part from the pool."""
+    """Part of `all_rows` from the pool."""
 
 
 def bound_models(
@@ -47,8 +47,8 @@ def bound_models(
 ) -> ModelBounds:
     """Bound both models by one loss.
 
-    The fold is that of the smallest limit, unless another loss has picked it: all
-    limits hold at once, so that it may be picked by the counts.
+    The fold is the one with the smallest limit, unless another loss chose it: all
+    limits hold at once, so that counts may choose it.
     """
     folds = evidence.folds[loss.statistic]
     limits = loss.limits(folds, shares.labels)

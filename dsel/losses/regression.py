@@ -1,8 +1,8 @@
-"""Losses of regressors: how far off predictions are, or how many are far off.
+"""Losses of regressors: the distance to the target, or the share of large distances.
 
 `y` and predictions are numbers. A prediction that is no finite number is infinitely far
-off. Candidates are ranked by the mean squared error whatever is bounded: any rule may
-rank them, and squares tell models apart by all rows.
+off. Candidates are ranked by the mean squared error, whatever loss is bounded: any rule
+may rank them, and squares use all rows.
 """
 
 from collections.abc import Mapping
@@ -44,18 +44,18 @@ from dsel.losses.base import (
 )
 
 LABELS_OF_POOL: Final = 0.8
-"""Of the pool's part of delta, what residuals get at another level than `limits` read.
+"""Part of the pool's delta for residuals, at another level than that of `limits`.
 
-Pools are large, so that deviations cost little whatever their part is.
+Pools are large, so that the limits of deviations are tight even at a small part.
 """
 APART: Final = 0.2
-"""Part of a fixed tolerance that two models may be apart. Fixed before the data."""
+"""Part of a fixed tolerance for the distance of two models. Fixed before the data."""
 LARGEST_SQUARE: Final = 1e300
-"""Counts for the square of an infinite residual, so that a mean stays a number."""
+"""Replaces the square of an infinite residual, so that a mean is a number."""
 
 
 def absolute_residuals(y: NDArray[Any], predictions: Predictions) -> Floats:
-    """Return how far off predictions are, (n_rows,); infinite for no finite number."""
+    """Return absolute residuals, (n_rows,); infinite if a prediction is not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         residuals = np.abs(
             np.asarray(y, np.float64) - np.asarray(predictions, np.float64)
@@ -64,7 +64,7 @@ def absolute_residuals(y: NDArray[Any], predictions: Predictions) -> Floats:
 
 
 def mean_squared_error(y: NDArray[Any], predictions: Predictions) -> float:
-    """Return the mean of squared residuals; of no rows the largest number there is."""
+    """Return the mean of squared residuals; without rows the largest float."""
     residuals = absolute_residuals(y, predictions)
     with np.errstate(over="ignore"):
         squares = np.minimum(residuals**2, LARGEST_SQUARE)
@@ -73,10 +73,10 @@ def mean_squared_error(y: NDArray[Any], predictions: Predictions) -> float:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Sorted absolute residuals, and pool rows by how far two models are apart.
+    """Sorted absolute residuals, and counts of pool rows by the distance of two models.
 
     Deviations are counted in bins whose edges are multiples of one residual of the
-    fold: counts add up over blocks in any order, which sums of numbers would not.
+    fold: counts of blocks add up in any order, while sums of floats depend on it.
     """
 
     level: float
@@ -89,7 +89,7 @@ class Residuals:
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
-        """Residuals, and the counts of both kinds of pool rows."""
+        """Descriptions of the residuals, and of the counts on the pool."""
         bins = (names.DEVIATION_BIN,)
         return {
             self.on_folds: CubeVariable(
@@ -106,11 +106,11 @@ class Residuals:
 
     @property
     def fold_shape(self) -> None:
-        """None: a residual for each row."""
+        """None, since there is one residual for each row."""
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
-        """A number for each bin."""
+        """Shape with one number for each bin."""
         return deviation_edges(1.0).shape
 
     def count(self, rows: Rows, predictions: Predictions) -> Floats:
@@ -122,7 +122,7 @@ class Residuals:
         """Return None: errors do not show how far off they are."""
 
     def edges(self, residuals: Counts) -> Floats:
-        """Return the edges of the bins, which the residuals of a fold fix."""
+        """Return the edges of the bins, which depend on the residuals of a fold."""
         # Of each block of the pool they are asked for again.
         return _edges_of(
             np.ascontiguousarray(residuals, np.float64).tobytes(), self.level
@@ -131,7 +131,7 @@ class Residuals:
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
-        """Count rows by how far both models are apart, shape (n_edges,)."""
+        """Count rows by the distance of both models, shape (n_edges,)."""
         return count_deviations(
             absolute_residuals(fold_model, all_rows), self.edges(fold)
         )
@@ -139,7 +139,7 @@ class Residuals:
 
 @lru_cache(maxsize=256)
 def _edges_of(fold: bytes, level: float) -> Floats:
-    """Return the edges that the residuals of a fold fix, of the bytes of its floats."""
+    """Return the edges by the residuals of a fold, which are passed as bytes."""
     residuals = np.frombuffer(fold, np.float64)
     known = residuals[np.isfinite(residuals)]  # without what fills up folds
     positive, scale = known[known > 0.0], 1.0
@@ -152,7 +152,7 @@ def _edges_of(fold: bytes, level: float) -> Floats:
 
 
 class RegressionLoss(SingleLoss):
-    """What losses of regressors share."""
+    """Base of the losses of regressors."""
 
     of_numbers: bool = True
     criterion: str = "mean_squared_error"
@@ -183,7 +183,7 @@ class ErrorQuantile(RegressionLoss):
     """Share of the predictions that keep the tolerance, in (0, 1)."""
     largest: float = np.inf
     counted: Residuals | None = field(default=None, compare=False)
-    """What a plan counts for several such losses; None counts for this one."""
+    """The statistic that several such losses share; None if it is this one's own."""
 
     def __repr__(self) -> str:
         return f"error_quantile({self.share!r})"
@@ -195,12 +195,12 @@ class ErrorQuantile(RegressionLoss):
 
     @property
     def label(self) -> str:
-        """What is bounded, in words."""
+        """Name of the bounded value."""
         return f"{100 * self.share:.6g}% of predictions are off by"
 
     @property
     def statistic(self) -> Residuals:
-        """Residuals, and deviations of models."""
+        """The statistic of residuals, and of deviations of models."""
         return self.counted or Residuals(self.level)
 
     def estimate(self, folds: FoldCounts) -> float:
@@ -250,14 +250,14 @@ class ErrorQuantile(RegressionLoss):
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return the average tolerance of a fifth of the rows; NaN where infinite."""
+        """Return the average tolerance from 20% of the rows; NaN if infinite."""
         residuals = np.concatenate(folds.by_row())
         n_rows = max(1, len(residuals) // 5)
         expected = expected_tolerance(residuals, n_rows, level=self.level, delta=delta)
         return expected if np.isfinite(expected) else np.nan
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
-        """Say how many rows are needed where those of the first fold are too few."""
+        """Return a caveat with the needed rows if the first fold has too few."""
         share = delta * float(fold_shares(n_folds)[0])
         n_rows = -(-len(y) // n_folds)  # of the first fold, whose share is the largest
         if allowed_exceedances(n_rows, level=self.level, delta=share) >= 0:
@@ -272,9 +272,9 @@ class ErrorQuantile(RegressionLoss):
 
 @dataclass(frozen=True)
 class ExceedanceCount:
-    """Rows that are off by more than a tolerance, and by more than 4/5 of it.
+    """Counts rows that are off by more than a tolerance, and by more than 4/5 of it.
 
-    On the pool, rows on which two models are further apart than the other fifth.
+    On the pool it counts rows on which two models differ by more than 1/5 of it.
     """
 
     tolerance: float
@@ -286,7 +286,7 @@ class ExceedanceCount:
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
-        """Two numbers of a fold, and one of the pool."""
+        """Descriptions of two numbers of a fold, and of one of the pool."""
         return {
             self.on_folds: CubeVariable(
                 (names.EXCEEDED,), "rows of the fold that are off by more, of its model"
@@ -307,12 +307,12 @@ class ExceedanceCount:
 
     @property
     def fold_shape(self) -> tuple[int, ...]:
-        """Two numbers."""
+        """Shape of two numbers."""
         return (2,)
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
-        """One number."""
+        """Shape of one number."""
         return ()
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
@@ -342,7 +342,7 @@ class Beyond(RegressionLoss):
     Guarantee: `limits` and `all_rows` hold at once with probability at least
     ``1 - delta``.
     Assumes: what the certificate of the search lists; a tolerance that is fixed before
-    the labels are looked at.
+    the labels are inspected.
     Source: being off by more is a 0/1 loss, bounded as an error is. The model of all
     rows is off by more than :math:`t` only if the fold's model is off by more than
     :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both shares add up,
@@ -350,7 +350,7 @@ class Beyond(RegressionLoss):
     """
 
     tolerance: float
-    """In the units of the target, > 0."""
+    """Tolerance in the units of the target, > 0."""
     largest: float = 1.0
 
     def __repr__(self) -> str:
@@ -358,12 +358,12 @@ class Beyond(RegressionLoss):
 
     @property
     def label(self) -> str:
-        """What is bounded, in words."""
+        """Name of the bounded value."""
         return f"Share of predictions off by more than {self.tolerance:.12g}"
 
     @property
     def statistic(self) -> ExceedanceCount:
-        """Rows that are off by more."""
+        """The statistic of rows that are off by more."""
         return ExceedanceCount(self.tolerance)
 
     def estimate(self, folds: FoldCounts) -> float:
@@ -377,7 +377,7 @@ class Beyond(RegressionLoss):
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
-        """Return the smallest sum of a fold's limit and that of being apart."""
+        """Return the smallest sum of a limit of a fold and one of the distance."""
         of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         apart = binomial_tail_inversion(
@@ -393,9 +393,9 @@ class Beyond(RegressionLoss):
         return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
-        """Return none: small folds are told of for every loss."""
+        """Return none: every loss has a caveat of small folds."""
         return []
 
 
 DEFAULT: Final = ErrorQuantile(0.9)
-"""What is bounded of regressors where nothing else is asked for."""
+"""The default loss of regressors."""

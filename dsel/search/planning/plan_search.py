@@ -1,4 +1,4 @@
-"""Plan a search: read the inputs, choose a design, and write down what it assumes."""
+"""Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,43 +58,44 @@ def plan_search(
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
-        some.
+        Unfitted scikit-learn classifier or pipeline; None if `param_grid` lists
+        estimators.
     param_grid
         Dict of parameter to values, list of such dicts, or list of estimators. Or
         candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
         any iterable of dicts of parameter to value. It is read once, here. A sampler
-        without a random state draws by `random_state`.
+        without a random state uses `random_state`.
     X
         Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
     y
         Labels, shape (n_labeled,), of any kind.
     pool
-        Unlabeled rows: anything that `open_pool` takes. Drawn from the same
-        population as the labeled rows. None to go without it. A learner whose `fit`
-        takes ``pool`` gets one half of it, as a `Pool`: nothing is certified where rows
-        there equal labeled rows, unless `open_pool` was told that they are others.
+        Unlabeled rows: anything that `open_pool` takes. Drawn from the same population
+        as the labeled rows. None searches without a pool. A learner whose `fit` takes
+        ``pool`` gets one half of it, as a `Pool`: nothing is certified if rows there
+        equal labeled rows, unless `open_pool` declared that they are other records.
     certificate
-        How the error is bounded. ``"nested"``, the default, also makes the whole search
+        The method of the bound. ``"nested"``, the default, also makes the whole search
         without each fold, so that the bound does not grow with the number of
         candidates; it is about the model of the best fold, and with a pool about that
         of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
         that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
-        ``"holdout"`` bounds the models that were trained without the first fold. Of
-        regressors there are ``"nested"`` and ``"holdout"``, which picks the candidate
-        of the smallest mean squared error on the first fold.
+        ``"holdout"`` bounds the models that were trained without the first fold. For
+        regressors there are ``"nested"`` and ``"holdout"``, which chooses the candidate
+        with the smallest mean squared error on the first fold.
     deploy
-        Which model a nested search hands over: ``"one_fold"``, the default, has the
-        smaller bound; ``"all_rows"``, which needs a pool, is likely the better model.
+        The model of a nested search that is deployed: ``"one_fold"``, the default, has
+        the smaller bound; ``"all_rows"``, which needs a pool, is likely the better
+        model.
     criterion
-        For an estimate in the place of a certificate: what ranks the candidates, such
-        as ``"cv_error"`` or ``"loo_error"``.
+        For an estimate instead of a certificate: the criterion that ranks candidates,
+        such as ``"cv_error"`` or ``"loo_error"``.
     cv
         Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
         other scikit-learn splitter, or a list of (train rows, test rows), gives
         estimates only.
     delta
-        Probability with which the certificate may fail, in (0, 0.5].
+        Probability that the certificate fails, in (0, 0.5].
     prune
         True takes ``"halving"`` for a nested search: each search keeps the best third
         of the candidates after a first round; and ``"exact"`` for all others, which
@@ -102,47 +103,48 @@ def plan_search(
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     random_state
-        None, an integer, or a numpy generator; becomes the seed of everything.
+        None, an integer, or a numpy generator; becomes the seed of all draws.
     fit_params
-        Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
+        Keyword arguments of every `fit`; arrays with one value for each row are cut to
+        the rows of a fit.
     groups
-        Where labeled rows come in groups (customers, patients, documents): the key of
-        each row, (n_labeled,), or the name of a column of a data frame `X`, which is no
-        feature then. With folds by number, folds are of whole groups, and the bound,
+        If labeled rows come in groups (customers, patients, documents): the key of each
+        row, (n_labeled,), or the name of a column of a data frame `X`, which is no
+        feature then. If `cv` is a number, folds consist of whole groups, and the bound,
         that of ``one_fold``, is about a random row of a new group; the pool is not
         read. A splitter such as ``GroupKFold`` gets them, and gives estimates.
     loss
-        ``"error"``, or what a nested search ranks candidates by and certifies in its
-        place: of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
+        ``"error"``, or another loss by which a nested search ranks candidates and which
+        it certifies: one of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
     report
         True, or a list of classes: a nested search certifies recall and precision of
         each class and the error, all at once; see `Outcome.certified_report`.
     report_by
-        A column of `X`, such as ``"site"``: its name, or its position where columns
-        have no names. For each of its values, at most 100, a nested search certifies
-        the error, or of a regressor the `loss`, all at once; see
-        `Outcome.report_by_value`. Half of delta goes to them, whatever the values are.
-        The column stays a feature.
+        A column of `X`, such as ``"site"``: its name, or its position if columns have
+        no names. For each of its values, at most 100, a nested search certifies the
+        error, or for a regressor the `loss`, all at once; see
+        `Outcome.report_by_value`. They get half of delta, for any number of values. The
+        column is still a feature.
     prior
-        For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: how
-        delta is divided among them. Weights >= 0, in the order of
+        For ``"cv_bound"`` and ``"best_fold"``, which bound all candidates at once: the
+        division of delta among them. Weights >= 0, in the order of
         ``plan.axes.candidates`` (scikit-learn's ``ParameterGrid``), or a function that
-        takes a candidate's parameters, a dict, and returns its weight. They are decided
-        before any label is looked at. A candidate of weight 0 has no bound, and is not
+        takes a candidate's parameters, a dict, and returns its weight. Decide them
+        before you inspect any label. A candidate with weight 0 has no bound, and is not
         chosen. None divides delta equally.
     n_queries
-        For nested searches with a pool: how many pool rows on which both deployed
-        models differ shall be labeled after the run. Their labels make the bound of the
+        For nested searches with a pool: the number of pool rows to label after the run,
+        drawn where both deployed models differ. Their labels make the bound of the
         model of all rows smaller; see `Outcome.query_rows` and
-        `Outcome.certify_with_labels`. Decided before the run, since all bounds get
-        other shares of delta. 0 queries none.
+        `Outcome.certify_with_labels`. It is fixed before the run, since it changes the
+        shares of delta of all bounds. 0 queries none.
     baseline
-        For nested searches by ``loss="error"``: what the models are compared with, by
-        the labeled rows alone. A fitted classifier that was trained on none of these
-        labels, such as the one in production; a place that `open_model` opens; or
-        ``"largest class"``, the constant that predicts the largest class of the rows
-        that a model was trained on. The comparison has a delta of its own; see
-        `Choice.baseline`. A baseline is known by what it predicts for `X`.
+        For nested searches by ``loss="error"``: a model with which those of the search
+        are compared, on the labeled rows alone. A fitted classifier that was trained on
+        none of these labels, such as the one in production; a place that `open_model`
+        opens; or ``"largest class"``, the constant that predicts the largest class of
+        the rows that a model was trained on. The comparison has its own delta; see
+        `Choice.baseline`. A store recognizes a baseline by its predictions for `X`.
 
     Returns
     -------
@@ -152,18 +154,18 @@ def plan_search(
     Raises
     ------
     TypeError, ValueError
-        For anything that cannot be searched; the message says what to change.
+        For wrong arguments; the message has the argument, its value and advice.
 
     See Also
     --------
     SemiSupervisedSearchCV : The same as a scikit-learn estimator.
-    dsel.plan_bound : What a bound can be, before a label is used.
-    dsel.certify : A bound for any other way to select.
+    dsel.plan_bound : Predicts bounds before a label is used.
+    dsel.certify : Bounds for any other way to select a model.
 
     Notes
     -----
-    Of rows in `groups`, one row of each group in a fold is counted, drawn by the seed
-    before anything is looked at.
+    With `groups`, one row of each group in a fold is counted, drawn by the seed before
+    any row is inspected.
     Guarantee: with probability at least ``1 - delta`` the mean over groups of the share
     of their rows on which the model of ``one_fold`` errs is at most the bound.
     Assumes: groups are independent draws, each with one key, and their labeled rows are

@@ -1,4 +1,4 @@
-"""What a plan says of itself: rows, folds, fits, memory, certificate, caveats."""
+"""The print of a plan: rows, folds, fits, memory, certificate, caveats."""
 
 from collections import Counter
 from dataclasses import replace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan_facts(plan: "Plan") -> list[Fact]:
-    """Return what is planned: a title, names and texts, and caveats."""
+    """Return rows of texts: a title, names with texts, and caveats."""
     n, d = plan.labeled.X.shape
     pool = "none"
     if plan.pool is not None:
@@ -89,7 +89,7 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
 
 
 def _memory(plan: "Plan") -> int:
-    """Return the bytes of a process that has imported everything."""
+    """Return the estimated bytes of a worker process, with all imports."""
     read, groups = 0, plan.context.candidate_groups
     n_groups = Counter(id(group.family) for group in groups)
     families = {id(group.family): group.family for group in groups}
@@ -141,7 +141,7 @@ def _certificate(plan: "Plan") -> str:
 
 
 def _baseline(plan: "Plan") -> dict[str, str]:
-    """Return what the models are compared with; nothing without a baseline."""
+    """Return a text about the baseline by its name; empty without a baseline."""
     difference = plan.context.losses.baseline
     if difference is None:
         return {}

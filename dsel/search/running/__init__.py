@@ -1,9 +1,9 @@
-"""From a plan to an outcome: the engine is run, a candidate chosen, its bound read.
+"""Runs: the way from a plan to an outcome.
 
 `execute` opens the store and takes one of two ways: `nested` (both bounds of the
-default; `fit_chosen` fits and counts what inner searches have chosen) or `exhaustive`
-(every candidate is counted). Both share `run`. `last_step` reads the bounds of what was
-chosen by its own counts, `select` those of any candidate by the cube. `procedures` lets
-a search fit any function that returns a model, and `keep_models` writes the deployed
-models to the store.
+default; `fit_chosen` fits and counts the candidates that inner searches chose) or
+`exhaustive` (every candidate is counted). Both share `run`. `last_step` computes the
+bounds of chosen candidates from their own counts, `select` those of any candidate from
+the cube. `procedures` lets a search fit any function that returns a model, and
+`keep_models` writes the deployed models to the store.
 """

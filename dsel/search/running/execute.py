@@ -1,6 +1,6 @@
-"""From a plan to an outcome: on a cluster or on local threads, with or without a store.
+"""Execution of a plan: on a cluster or on local threads, with or without a store.
 
-A certificate that was written is final: the same plan in the same place reads it.
+A stored certificate is final: another run of the same plan in the same folder reads it.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
 CHANGED_POOL: Final = "pool/changed"
-"""Key of a record that says that no count in the store is to be used."""
+"""Key of a record that marks all counts in the store as invalid."""
 
 
 def execute(
@@ -109,16 +109,17 @@ def execute(
 
 
 def check_out(plan: "Plan", out: Any) -> None:
-    """Raise where a run of the plan would refuse `out`, before anything is shown.
+    """Raise if a run of the plan would refuse `out`, before anything is printed.
 
-    StoreMismatchError of another plan's place. Nothing is written, no pool is read.
+    Raises StoreMismatchError if it belongs to another plan. Nothing is written, and the
+    pool is not read.
     """
     tokens = Run(plan, None, None).tokens_of_rows(may_read=False)
     check_claim(Place(out), "search", {**plan.identity, **tokens})
 
 
 def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
-    """Write what was found, make it final, and return what is final."""
+    """Write the outcome, make it final, and return the final one."""
     # The outcome names what stands there, so it comes after all of it.
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
@@ -144,7 +145,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
 
 
 def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
-    """Return the outcome of a run that had ended; models are loaded, or made again."""
+    """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
     try:
         choice = Choice.from_json(store.outcome["choice"])
@@ -176,9 +177,9 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
 
 
 def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
-    """Fit the models of a choice anew, and make all their counts again.
+    """Fit the models of a choice again, and repeat all their counts.
 
-    Raises RuntimeError where one differs: then it is another model.
+    Raises RuntimeError if a count differs: then it is another model.
     """
     remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
     remade = remake(run, cube, choice)

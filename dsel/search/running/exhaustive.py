@@ -30,7 +30,7 @@ from dsel.search.running.select import choose
 
 
 def search_all(run: Run) -> Outcome:
-    """Count every candidate that can win, choose, and bring the chosen model."""
+    """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
     # What the pool shows is part of the bounds by which candidates are pruned.
     if plan.pool is not None:
@@ -67,8 +67,8 @@ def search_all(run: Run) -> Outcome:
 def count_held_out(run: Run, search: Search, number: int, score: float) -> LastStep:
     """Count the losses of the model of a candidate on the only fold.
 
-    The bound of each candidate has an equal part of delta, whichever is picked by its
-    score, so the same rows may rank and bound.
+    The bounds of all candidates share delta equally and hold at once, so that the same
+    rows may both rank and bound.
     """
     context, scheme = run.plan.context, run.plan.scheme
     [split] = scheme.held_out
@@ -83,14 +83,14 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
 
 
 def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
-    """Return what prunes candidates that cannot win by the plan's criterion."""
+    """Return the pruner of candidates that cannot win by the plan's criterion."""
     plan, fixed = run.plan, run.fixed_evidence(facts)
     settings = Settings(plan.delta_shares)
     return ExactPruner(plan.criterion, settings, fixed, may_prune)
 
 
 def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
-    """Return the model that is deployed, by its deployment."""
+    """Return the deployed model, by its name."""
     split, number = run.plan.scheme.full or 0, choice.candidate
     if split and choice.fold is not None:
         split = choice.fold
@@ -98,7 +98,7 @@ def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
 
 
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
-    """Fit what a run has chosen anew, and make all its counts again."""
+    """Fit the candidate that a run chose again, and repeat all its counts."""
     pruner = exact_pruner(run, PoolFacts(), may_prune=False)
     number, counts = choice.candidate, read_evidence(cube)
     with closing(run.open_executor()) as executor:

@@ -1,9 +1,9 @@
-"""The fits and counts of what a nested search has chosen.
+"""The fits and counts of the candidates that a nested search has chosen.
 
 The k models without a fold and that of all rows come to this process with their counts,
-each in one message, before the pool is read. The pass over the pool gets these objects,
-so no task of it depends on a fit that could run twice, and what is deployed is what was
-counted, whatever the learner draws.
+each in one message, before the pool is read. The pass over the pool gets these objects.
+Therefore none of its tasks depends on a fit that could run twice, and the deployed
+model is the counted one, even if the learner draws at random.
 """
 
 import time
@@ -46,7 +46,7 @@ def report_last_step(
     slices: int = 0,
     seconds: float = 0.0,
 ) -> None:
-    """Report what is done before and of the last step, which is planned before."""
+    """Report the progress before and in the last step, whose size is known before."""
     pool, n_slices = run.plan.pool, len(run.plan.slices)
     n_fits = run.plan.scheme.n_folds + (pool is not None)
     done = Progress(
@@ -71,12 +71,12 @@ def fit_chosen(
     n_equal: int,
     before: Progress = NOTHING_DONE,
 ) -> LastStep:
-    """Fit what was chosen, and count it; by all rows first, then without each fold.
+    """Fit and count the chosen candidates: on all rows first, then without each fold.
 
-    `n_equal` pool rows equal labeled ones: where there are none, the pass over the pool
-    need not look for them.
+    `n_equal` pool rows equal labeled ones; if there are none, the pass over the pool
+    does not search for them.
 
-    Raises AllFitsFailedError where no model of a fold could be fitted.
+    Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     plan, scheme, started = run.plan, run.plan.scheme.last, time.perf_counter()
     assert scheme is not None  # else the search is not nested
@@ -121,9 +121,9 @@ def fit_chosen(
 
 
 def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
-    """Return the models of the last step with what was counted on their folds.
+    """Return the models of the last step, with the counts on their folds.
 
-    Raises AllFitsFailedError where no model of a fold was fitted, or none can predict.
+    Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
     scheme, k = run.plan.scheme.last, run.plan.scheme.n_folds
     assert scheme is not None  # else there is no last step
@@ -179,7 +179,7 @@ def count_chosen(
 ) -> dict[Statistic, PoolCounts]:
     """Compare the model of each fold with that of all rows, on all pool rows.
 
-    In the same pass those rows are counted apart that equal labeled rows.
+    The same pass counts duplicates of labeled rows separately.
     """
     plan, table, context = run.plan, engine.table, run.plan.context
     assert plan.pool is not None  # else there is no model of all rows

@@ -1,7 +1,7 @@
-"""Fitted models in the store of a run: whether they can be kept, and who trusts them.
+"""Fitted models in the store of a run, and checks of whether they can be stored.
 
-A model that cannot be kept is no reason to end a run, but whoever started it must know
-before hours of fits, since without the model nothing can be predicted later.
+A model that cannot be stored does not end a run, but its user is warned before hours of
+fits, since without the model nothing can be predicted later.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,16 +23,16 @@ from dsel.results.run_store import Store
 from dsel.search.running.procedures import SelectionProcedure, returned_model
 
 CHECK_ROWS: Final = 200
-"""Labeled rows on which a model that was read back must predict the same."""
+"""Labeled rows for which a model must predict the same after it was read back."""
 MOST_TRIED: Final = 16
-"""Estimators that are written and read back before a run: kinds are few."""
+"""Most estimators that are written and read back before a run, one of each kind."""
 
 
 def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
-    """Return why models cannot be kept, "" if nothing is known; warn of it.
+    """Return why models cannot be stored, "" if no reason is known; warn of it.
 
     Estimators are written before they are fitted. This finds functions without a name
-    and classes of a script; what only a fit makes is found at the end of the run.
+    and classes of a script; objects that only a fit makes are checked after the run.
     """
     for estimator in _one_of_each(estimators):
         try:
@@ -55,9 +55,9 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 def keep_models(
     models: Mapping[str, Any], store: Store, X: Features, known: str
 ) -> dict[str, str]:
-    """Write models to a store; return by deployment why one could not be kept.
+    """Write models to a store; return, by name, why one could not be stored.
 
-    `known` is what `check_estimators` has warned of already.
+    `known` is the reason of which `check_estimators` has warned already.
     """
     reasons, rows = {}, native(X[:CHECK_ROWS])
     for name, model in models.items():

@@ -1,7 +1,7 @@
-"""What the last step of a search has counted, and the bounds that are read from it.
+"""The last step of a search: its counts, and the bounds that are computed from them.
 
-A nested search fits and counts what it has chosen anew; a hold-out set counts the
-model of a regressor that its squared errors have picked. The calls, in their order::
+A nested search fits and counts its chosen candidates again; a search by a hold-out set
+counts the regressor that was chosen by squared errors. The calls, in their order::
 
     nested.certify_choices              exhaustive.search_all, of a regressor
       pruning.NestedPruner.choices        Search.run
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FittedModels:
-    """The models of what was chosen, and what was counted on their folds."""
+    """Models of the chosen candidates, with the counts on their folds."""
 
     models: Mapping[int, Any]
     """Fitted estimators by fold; that of all rows, where there is one, under k."""
@@ -63,31 +63,31 @@ class FittedModels:
     scores: Floats
     """The loss that ranks, of each model on its fold, (n_folds,)."""
     messages: tuple[str, ...] = ()
-    """What went wrong in a fit."""
+    """Messages of failed fits."""
     stopped: Mapping[int, str] = field(default_factory=dict)
-    """By candidate, what a fit said that was done, such as that it did not converge."""
+    """Warnings of completed fits by candidate, such as one that did not converge."""
 
 
 @dataclass(frozen=True)
 class LastStep:
-    """All that the bounds of a choice are read from."""
+    """All counts from which the bounds of a choice are computed."""
 
     choices: Choices
-    """Which candidates were chosen: one for each fold, and one of all rows."""
+    """The chosen candidates: one for each fold, and one by all rows."""
     fitted: FittedModels
     pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
-    """Empty where there is no pool, or no model of all rows."""
+    """Counts on the pool; empty without a pool, or without a model of all rows."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Pool rows that are to be labeled."""
+    """Pool rows to label."""
 
     @property
     def evidence(self) -> Evidence:
-        """What losses read."""
+        """The counts in the form that losses use."""
         return Evidence(self.fitted.folds, self.pool)
 
     @property
     def counts(self) -> dict[str, NDArray[Any]]:
-        """What was counted, by the names of the cube's variables."""
+        """Counts by the names of the cube's variables."""
         counts: dict[str, NDArray[Any]] = {
             s.on_folds: each.counts for s, each in self.evidence.folds.items()
         }
@@ -117,8 +117,8 @@ def choose_models(
 ) -> tuple[Choice, dict[str, Any]]:
     """Return the choice of a search by its last step: bounds, and their models.
 
-    Both of a nested search hold at once: that of one fold reads a part of the event of
-    the other.
+    Both bounds of a nested search hold at once: the one of a fold is part of the event
+    of the other.
     """
     losses, fitted = plan.context.losses, last.fitted
     bounds = losses.bound(
@@ -200,7 +200,7 @@ def inner_estimate(cube: xr.Dataset, candidate: int) -> float:
 
 
 def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:
-    """Return what was drawn to be labeled; None where no queries were planned."""
+    """Return the record of queried rows; None if no queries were planned."""
     if not plan.n_queries:
         return None
     pool = last.evidence.pool[plan.context.losses.main.statistic]

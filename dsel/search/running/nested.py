@@ -1,7 +1,7 @@
-"""A nested search: candidates without each pair of folds, then what was chosen.
+"""A nested search: fits all candidates without each pair of folds, then chosen ones.
 
-`fit_chosen` fits and counts what inner searches have chosen, and `last_step` reads both
-bounds; its docstring has the map of their calls.
+`fit_chosen` fits and counts the chosen candidates, and `last_step` computes both
+bounds; its docstring has a map of the calls.
 """
 
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 def search_nested(run: Run) -> Outcome:
-    """Search without each fold, then fit and count what was chosen.
+    """Search without each fold, then fit and count the chosen candidates.
 
-    The pool is compared with the labeled rows next to the fits: no fit depends on what
-    that shows.
+    The pool is compared with the labeled rows at the same time as the fits, which do
+    not depend on the result.
     """
     plan = run.plan
     with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as beside:
@@ -92,10 +92,10 @@ def certify_choices(
     facts: PoolFacts,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
-    """Choose by what inner searches counted; fit, count and certify what was chosen.
+    """Choose by the counts of inner searches; fit, count and certify the choice.
 
-    The table may have been filled by other means than fits, such as a closed form;
-    `shown` is what the pruner shows of it.
+    The table may also be filled without fits, such as by a closed form; `shown` is the
+    evidence of the pruner.
     """
     plan = run.plan
     evidence = {**shown, **run.fixed_evidence(facts)}
@@ -125,15 +125,15 @@ def certify_choices(
 def _check_pool(run: Run) -> PoolFacts:
     """Compare the pool with the labeled rows, in a thread next to the fits.
 
-    Filters of warnings belong to the process. What is called here may set some and put
-    back what it found; the fits, which set some as well, must not end in between.
+    Warning filters belong to the process. The code that is called here may set and
+    restore them; fits, which set them as well, must not end in between.
     """
     with collect_warnings():
         return run.check_pool()
 
 
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
-    """Return what inner searches counted."""
+    """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
     seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
     counted, values = names.FOLD_ERRORS, table.errors
@@ -149,7 +149,7 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
 
 
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
-    """Fit what a run has chosen anew, and make all their counts again."""
+    """Fit the chosen candidates of a run again, and repeat all their counts."""
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     choices = Choices(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
     with closing(run.open_executor()) as executor:

@@ -1,4 +1,4 @@
-"""Functions that select a model, as estimators that a search can fit."""
+"""Wrappers of functions that select a model, as estimators for a search."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -20,15 +20,15 @@ class Procedure(BaseEstimator):
     """A function of features and labels as an estimator: `fit` calls it."""
 
     kind: ClassVar[str]
-    """What the model that it returns must be."""
+    """Kind of the model that the function must return."""
 
     def __init__(self, procedure: Callable[..., Any]) -> None:
         self.procedure = procedure
 
     def fit(self, X: ArrayLike, y: NDArray[np.generic], groups: Any = None) -> Self:
-        """Call the function; raise where what it returns is no fitted model.
+        """Call the function; raise if it returns no fitted model.
 
-        It gets the groups of its rows where it has a parameter of this name.
+        It gets the groups of its rows if it has a parameter `groups`.
         """
         options = {}
         with suppress(ValueError):  # of what has no signature
@@ -50,13 +50,13 @@ class Procedure(BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags by which missing values reach a function, which may fill them."""
+        """Return tags that allow missing values, which the function may fill."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return what the model predicts."""
+        """Return the predictions of the model."""
         return np.asarray(self.model_.predict(X))
 
 
@@ -79,10 +79,10 @@ class RegressionProcedure(RegressorMixin, Procedure):
 
 
 def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
-    """Return a function as an estimator: of numbers, or of labels.
+    """Return a function as an estimator: a regressor or a classifier.
 
-    What it returns is not known before it is called. A loss of numbers tells, and so do
-    targets with fractions, which are no labels.
+    The kind of its model is not known before a call. It is a regressor if the loss is
+    for regressors, or if targets have fractions, which labels do not have.
     """
     is_of_numbers = getattr(loss, "of_numbers", False)
     if loss is None or isinstance(loss, str):
@@ -95,7 +95,7 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
 
 
 def returned_model(model: Estimator) -> Any:
-    """Return the model that a procedure returned; any other model as it is."""
+    """Return the model that a procedure returned; another model is returned itself."""
     return model.model_ if isinstance(model, Procedure) else model
 
 
@@ -104,8 +104,8 @@ def name_procedure(
 ) -> Choice:
     """Return the choice with the parameters that the procedure itself has chosen.
 
-    A search that is run as a single candidate sets no parameter of the grid; what it
-    chose stands in the `best_params_` of each of its models.
+    A search that is a single candidate sets no parameter of the grid; its models have
+    the chosen parameters in `best_params_`.
     """
     if choice.params:
         return choice
@@ -121,6 +121,6 @@ def name_procedure(
 
 
 def _best_params(model: Estimator) -> Mapping[str, Any]:
-    """Return the parameters that a model was chosen with; none where it says none."""
+    """Return the `best_params_` of a model or of its last step; empty without any."""
     params = getattr(returned_model(model), "best_params_", None)
     return dict(params) if isinstance(params, Mapping) else {}

@@ -1,4 +1,4 @@
-"""One run of a plan: what its steps share, whatever the scheme is."""
+"""One run of a plan: data and methods that nested and other searches share."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -45,28 +45,28 @@ if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
 FACTS: Final = "pool/facts"
-"""Key of the record of the pass that looks at the pool."""
+"""Key of the record of the pass that checks the pool."""
 
 
 @dataclass
 class Run:
-    """A plan that is carried out: by whom, and where results are kept."""
+    """A running plan, with its executor and its store."""
 
     plan: "Plan"
     client: "Client | None"
     n_jobs: int | None
     raise_failures: bool = False
     store: Store | None = None
-    """Where results are written, or None."""
+    """The store that results are written to, or None."""
     on_progress: Callable[[Progress], None] | None = None
     not_kept: str = ""
-    """Why models cannot be kept, where this was known before the first fit."""
+    """Reason why models cannot be stored, if known before the first fit."""
     sampled_rows: SampledRows | None = None
-    """Rows of the pool as its first pass has read them."""
+    """Sampled pool rows of the first pass, to notice changed files."""
 
     @cached_property
     def input_format(self) -> InputFormat:
-        """How the models get their rows."""
+        """Format of the rows for the models."""
         return InputFormat.of(self.plan.labeled)
 
     @property
@@ -76,7 +76,7 @@ class Run:
         return [each.estimator for group in groups for each in group.candidates]
 
     def report(self, progress: Progress, phase: Phase) -> None:
-        """Report what is done, what is done now, and what there is at most."""
+        """Report the progress of a phase, and the most work that is left."""
         if self.on_progress is not None:
             self.on_progress(
                 replace(
@@ -91,7 +91,7 @@ class Run:
             )
 
     def fitting_phase(self, table: CountTable) -> Phase:
-        """Return the round of fits that a table is in, and how many it makes."""
+        """Return the current round of fits of a table, with their number."""
         if not self.plan.is_halved:
             n_done, n_fits = int(table.ended.sum()), table.fit_status.size
             # Of a candidate that failed, as of one that was pruned, not all are made.
@@ -109,9 +109,9 @@ class Run:
         return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
 
     def open_executor(self) -> Executor:
-        """Return what runs tasks, with the context of all jobs.
+        """Return the executor of tasks, with the context of all jobs.
 
-        Where fits hold the interpreter, processes take over from threads.
+        If fits hold the interpreter lock, processes replace threads.
         """
         context = replace(self.plan.context, sampled_rows=self.sampled_rows)
         holds = any(each.family.holds_interpreter for each in context.candidate_groups)
@@ -119,16 +119,16 @@ class Run:
         return make_executor(context, self.client, self.n_jobs, began)
 
     def check_memory(self, executor: Executor) -> None:
-        """Raise MemoryError where a task has not enough memory for any fit."""
+        """Raise MemoryError if a task has too little memory for any fit."""
         # The other half is for what a family does not count, such as pool blocks.
         limit, n_rows = executor.slot_memory // 2, self.plan.labeled.n_rows
         for group in self.plan.context.candidate_groups:
             group.family.check_budget(n_rows, limit)
 
     def tokens_of_rows(self, *, may_read: bool = True) -> dict[str, str]:
-        """Return what changes with the rows, which are read if they must be.
+        """Return tokens that change with the rows, which are read if necessary.
 
-        Where they may not be read, tokens that need it are left out.
+        If they may not be read, tokens that need it are left out.
         """
         plan, versions = self.plan, installed_versions()
         pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
@@ -143,7 +143,7 @@ class Run:
         }
 
     def check_pool(self) -> PoolFacts:
-        """Compare the pool with the labeled rows, unless an earlier run has."""
+        """Compare the pool with the labeled rows, unless an earlier run did."""
         plan = self.plan
         fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
         if plan.pool is None or not (plan.certificate or fitting):
@@ -171,7 +171,7 @@ class Run:
         return facts
 
     def read_query_rows(self, choice: Choice) -> pd.DataFrame | None:
-        """Read the pool rows that are to be labeled again; None where there are none.
+        """Read the queried pool rows again; None if there are none.
 
         They have all columns: a person may need some that no model reads.
         """
@@ -190,7 +190,7 @@ class Run:
         keep: Keep,
         on_turn: Callable[[], None] | None,
     ) -> Search:
-        """Return a search that begins with the counts of earlier runs."""
+        """Return a search that starts with the counts of earlier runs."""
         plan, comparisons = self.plan, self.plan.comparisons
         table = CountTable(
             plan.scheme,
@@ -208,7 +208,7 @@ class Run:
         return Search(engine, pruner, fitting, on_turn)
 
     def replay(self, table: CountTable) -> None:
-        """Write what earlier runs have counted into a table."""
+        """Write the counts of earlier runs into a table."""
         if self.store is None:
             return
         try:
@@ -220,7 +220,7 @@ class Run:
             ) from error
 
     def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
-        """Return what no task counts."""
+        """Return evidence that is known without tasks, such as numbers of rows."""
         plan = self.plan
         fixed = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
         if plan.groups is not None:
@@ -284,7 +284,7 @@ class Run:
     def check_failures(
         self, evidence: Mapping[str, Any], unpredicting: NDArray[np.bool_]
     ) -> None:
-        """Warn of failed candidates; raise AllFitsFailedError where none is left."""
+        """Warn of failed candidates; raise AllFitsFailedError if none is left."""
         plan = self.plan
         has_failed = evidence[names.STATUS] == names.STATUS_FAILED
         failed = np.flatnonzero(has_failed)
@@ -312,7 +312,7 @@ class Run:
 
 
 def class_rows(plan: "Plan") -> dict[str, list[int]]:
-    """Return the labeled rows of each class, for the report; nothing of numbers."""
+    """Return the number of labeled rows of each class; empty for a regression."""
     if not len(plan.classes):
         return {}
     counts = np.bincount(plan.labeled.y, minlength=len(plan.classes))
@@ -320,8 +320,8 @@ def class_rows(plan: "Plan") -> dict[str, list[int]]:
 
 
 class Remade(NamedTuple):
-    """Models that were fitted anew, since they were not kept."""
+    """Models that were fitted again, since they were not stored."""
 
     models: dict[str, Any]
     counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
-    """By variable, what the run has counted, and what was counted now."""
+    """Counts by variable: those of the run, and the repeated ones."""

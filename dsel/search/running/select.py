@@ -1,4 +1,4 @@
-"""From counts to a choice by any criterion: no fit, no task."""
+"""Choices by any criterion, from the counts of a search; nothing is fitted."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -53,28 +53,29 @@ def select(
         A fitted search, the `Outcome` of a plan, or a cube of results.
     criterion
         Such as ``"cv_error"``, ``"cv_bound"`` or ``"best_fold"``; by default that of
-        the search. The counts of a nested search answer ``"cv_error"``, ``"mean_loss"``
-        where it has a loss, and ``"nested"``, which is what it chose itself.
+        the search. The counts of a nested search allow ``"cv_error"``, ``"mean_loss"``
+        if it has a loss, and ``"nested"``, its own choice.
     delta
-        Probability with which a bound may fail; by default that of the search.
+        Probability that a bound fails; by default that of the search.
 
     Returns
     -------
     Choice
-        The candidate, its parameters, and its certificate, which is certified at the
-        declared delta and certificate only; anything else is an estimate and says so.
+        The candidate, its parameters, and its certificate. Only the declared
+        certificate at the declared delta is certified; other numbers are marked as
+        estimates.
 
     Raises
     ------
     ValueError
-        Where the counts that the criterion needs were not made, or where candidates
-        that were pruned for another criterion or delta might win under this one.
+        If counts that the criterion needs were not made, or candidates that were pruned
+        for another criterion or delta might win under this one.
     AllFitsFailedError
-        Where no candidate is complete.
+        If no candidate is complete.
 
     See Also
     --------
-    plan_search : Where the counts come from.
+    plan_search : Plans the search that makes the counts.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def select(
 
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
-    """Choose by a criterion, and read the declared certificate, or an estimate."""
+    """Choose by a criterion; return it with the declared certificate or an estimate."""
     if criterion.startswith(names.CRITICAL_EPSILON):
         raise ValueError(
             f"`criterion` must be an estimate of the error, but {criterion!r} says how "
@@ -232,22 +233,22 @@ def _loss_fields(
 
 
 def loss_of_cube(cube: xr.Dataset) -> Loss:
-    """Return what is bounded where a plan says nothing else."""
+    """Return the default loss of a search: the error, or a quantile for regressors."""
     return DEFAULT if has_numbers(cube) else ERROR
 
 
 def has_numbers(cube: xr.Dataset) -> bool:
-    """Return whether a search was of regressors."""
+    """Return whether candidates of a search are regressors."""
     return names.N_CLASSES in cube and not int(cube[names.N_CLASSES].max())
 
 
 def method_of(cube: xr.Dataset) -> CertificateMethod | None:
-    """Return the method that the plan of a cube declared; None for estimates."""
+    """Return the certificate method of a cube's plan; None for estimates."""
     return METHODS.get(str(cube.attrs.get("certificate", "")))
 
 
 def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
-    """Return what plan and pool say against the numbers of a cube."""
+    """Return the caveats of a cube that come from the plan and the pool."""
 
     def read(text: str) -> tuple[Caveat, ...]:
         return tuple(from_record(Caveat, each) for each in json.loads(text))
@@ -262,18 +263,18 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 
 
 def voiding_caveats(cube: xr.Dataset) -> list[Caveat]:
-    """Return why no number of a cube is a guarantee, as its run has found."""
+    """Return the caveats of a run that void all numbers of its cube."""
     return [each for each in run_caveats(cube) if each.effect is Effect.VOIDS]
 
 
 def caveats_of(cube: xr.Dataset, others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
-    """Return what a reader of any choice from a cube should know, with `others`."""
+    """Return the caveats of any choice from a cube, together with `others`."""
     caveats = collect_caveats(run_caveats(cube), others, caveats_of_counts(cube))
     return tuple(each for each in caveats if each.effect is not Effect.VOIDS)
 
 
 def declared_loss(cube: xr.Dataset) -> Certificate | None:
-    """Return the certificate of a search, which tells its loss; None where lost."""
+    """Return the certificate of a search, for its loss; None if it was lost."""
     choice = attribute(cube, CHOICE, Choice.from_json, None)
     return None if choice is None else choice.certificate
 
@@ -286,7 +287,7 @@ def certificate_of(
     deploy: str,
     **fields: Any,
 ) -> Certificate:
-    """Return a certificate with what the cube says about rows and assumptions."""
+    """Return a certificate with numbers of rows and assumptions of a cube."""
     listed = (names.N_LABELED, names.N_GROUPS, names.N_UNLABELED, names.EQUAL_ROWS)
     for name in listed:
         fields[name] = int(cube.get(name, 0))
@@ -300,7 +301,7 @@ def terms_of(
 ) -> tuple[Criterion, Terms]:
     """Return a criterion and its numbers for every candidate of a cube, at any delta.
 
-    Raises ValueError where the counts that it needs were not made.
+    Raises ValueError if counts that it needs were not made.
     """
     counts = evidence(cube)
     if criterion is not None:
@@ -355,7 +356,7 @@ def terms_of(
 
 
 def _stored_terms(cube: xr.Dataset, criterion: str) -> tuple[Criterion, Terms]:
-    """Return a number of each candidate that a cube has, and no count gives anew."""
+    """Return stored numbers of each candidate, which counts cannot reproduce."""
     known = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
     check_choice(criterion, "criterion", known)
     values = cube[names.ESTIMATE].sel({names.CRITERION: criterion}).values.ravel()
@@ -365,13 +366,13 @@ def _stored_terms(cube: xr.Dataset, criterion: str) -> tuple[Criterion, Terms]:
 
 
 def first_criterion(cube: xr.Dataset) -> str:
-    """Return the criterion of a search, the first of those in its cube.
+    """Return the criterion of a search, the first one in its cube.
 
-    Raises ValueError where the cube has none.
+    Raises ValueError if the cube has none.
     """
     if not cube.sizes.get(names.CRITERION):
         raise ValueError(
-            f"`results` lack {names.CRITERION}, which says how to choose; name one, "
+            f"`results` lack {names.CRITERION}, by which to choose; name one, "
             f"such as 'cv_error', or take the results that the run returned."
         )
     return str(cube[names.CRITERION].values[0])
@@ -384,7 +385,7 @@ def _delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
 
 
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
-    """Return shares of delta: by the prior of the plan, else equal ones."""
+    """Return the shares of delta: by the prior of the plan, or equal ones."""
     if names.PRIOR_SHARE in counts:
         # Of joined runs some have none, and all that are there share delta.
         parts = np.nan_to_num(counts[names.PRIOR_SHARE])
@@ -394,9 +395,9 @@ def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
 
 
 def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:
-    """Return the cube with what its criterion says, then what else costs nothing.
+    """Return the cube with the numbers of its criterion, and of others without cost.
 
-    Beside estimates of the same splits that is what tells the content of the cube.
+    The latter are estimates from the same splits. A token of the content is added, too.
     """
     counts = evidence(cube)
     settings = _settings(counts, delta)
@@ -411,7 +412,7 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
 
 
 def cv_error(counts: Mapping[str, Any], number: int) -> float:
-    """Return a candidate's mean error on held-out rows; NaN where some lack."""
+    """Return a candidate's mean error on held-out rows; NaN if some are missing."""
     errors = counts.get(names.FOLD_ERRORS)
     if errors is None or (errors[number] < 0).any():
         return nan
@@ -421,7 +422,7 @@ def cv_error(counts: Mapping[str, Any], number: int) -> float:
 
 
 def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
-    """Return what the counts of a finished search say against its choice."""
+    """Return the caveats of a choice that come from the counts of its search."""
     counts = evidence(cube)
     caveats: list[Caveat] = []
     has_failed = counts[names.STATUS] == names.STATUS_FAILED
