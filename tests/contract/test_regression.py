@@ -439,6 +439,9 @@ def test_holdout__resumes_and_is_read(tmp_path):
     np.testing.assert_array_equal(made().model.predict(POOL), first.model.predict(POOL))
     cube = dsel.open_results(tmp_path)
     assert dsel.select(cube, "holdout") == dsel.select(cube) == first.choice
+    estimate = dsel.select(cube, "mean_squared_error")
+    assert (estimate.fold, estimate.deploy) == (0, "one_fold")
+    assert not estimate.certificate.certified
     with pytest.raises(ValueError, match="this certificate"):
         dsel.select(cube, "holdout", delta=0.1)
     with pytest.raises(ValueError, match="this certificate"):

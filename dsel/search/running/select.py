@@ -141,7 +141,9 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     declared = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
     _check_pruned(rule, terms, counts, number, declared)
-    fold = 0 if reported.holds_out_one_fold else None
+    # A search by one hold-out set has no model of all rows that an estimate is about.
+    has_full = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
+    fold = 0 if reported.holds_out_one_fold or not has_full else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported, declared)])
     bound = float(own_terms.estimate[number])
