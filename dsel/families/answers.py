@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from operator import itemgetter
@@ -106,6 +106,11 @@ class FittedClassifiers(FittedGroup):
     classes: NDArray[Any]
     is_dense: bool = False
     """Whether the models were fitted on dense arrays; some then refuse sparse rows."""
+    tested: dict[tuple[int, int, int], NDArray[Any]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """By candidate, split and part, predictions for the test rows, until these are
+    scored."""
 
     @cached_property
     def nbytes(self) -> int:
@@ -171,6 +176,16 @@ class FittedClassifiers(FittedGroup):
                     known[ids] = ""
                 hashes[key] = known[ids]
         return hashes
+
+    def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
+        """Return what was predicted at the fit; see `FittedGroup.test_predictions`."""
+        found = [self.tested.get((n, split, part)) for n in self.candidates]
+        known = [each for each in found if each is not None]
+        return np.stack(known) if len(known) == len(found) else None
+
+    def forget_test_predictions(self) -> None:
+        """Drop them; see `FittedGroup.forget_test_predictions`."""
+        self.tested.clear()
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""

@@ -147,6 +147,16 @@ class FittedGroup:
         """
         raise NotImplementedError
 
+    def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
+        """Return predictions for one part of a split's test rows, made at the fit.
+
+        (n_candidates, n_rows). None if some candidate has none: then predict them.
+        """
+        return None
+
+    def forget_test_predictions(self) -> None:
+        """Drop these predictions, which nobody needs once they are scored."""
+
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator of a candidate and split; KeyError if none."""
         raise NotImplementedError

@@ -118,6 +118,7 @@ class ScikitLearnFamily(Family):
         depend on it.
         """
         models: dict[tuple[int, int], Any] = {}
+        tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
         for i, candidate in enumerate(group):
             for j, split in enumerate(splits):
@@ -140,9 +141,11 @@ class ScikitLearnFamily(Family):
                             if isinstance(tests[part], Exception):
                                 raise tests[part]
                             if len(rows):
-                                errors[part] = self._count_errors(
-                                    last, tests[part], y[rows]
+                                predicted = predict_codes_or_numbers(
+                                    last, tests[part], self.classes
                                 )
+                                tested[*key, part] = predicted
+                                errors[part] = self._count_errors(predicted, y[rows])
                         except Exception as error:
                             counts.record_error(*key, error)
                     counts.record((i, j), *errors)
@@ -154,6 +157,7 @@ class ScikitLearnFamily(Family):
             models,
             self.classes,
             not sparse.issparse(X),
+            tested,
         )
 
     def join(
@@ -174,9 +178,8 @@ class ScikitLearnFamily(Family):
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
 
-    def _count_errors(self, model: Any, X: Features, y: NDArray[Any]) -> int:
+    def _count_errors(self, predicted: NDArray[Any], y: NDArray[Any]) -> int:
         """Count wrong predictions; for a regressor, those that are not finite."""
-        predicted = predict_codes_or_numbers(model, X, self.classes)
         is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
         return int(np.sum(is_wrong))
 

@@ -427,6 +427,23 @@ def test_holdout__names_what_its_rows_are_too_few_for():
     assert "of 90%" not in text
 
 
+class Counting(Ridge):
+    """Counts the rows that all models together have predicted."""
+
+    rows = 0
+
+    def predict(self, X):
+        Counting.rows += len(X)
+        return super().predict(X)
+
+
+def test_search__predicts_each_held_out_row_once_a_fit():
+    Counting.rows = 0
+    search(Counting(), n_jobs=1, prune=False, report=True, cv=3)
+    # Three candidates without each pair of three folds, then what was chosen.
+    assert Counting.rows == 3 * 2 * 400 + 400
+
+
 def test_holdout__resumes_and_is_read(tmp_path):
     def made():
         return plan(certificate="holdout", report=True).run(out=tmp_path)

@@ -311,6 +311,7 @@ class FitBatch:
                         job, results, 0, models, count_held_out(context, job, models)
                     )
                 )
+            models.forget_test_predictions()
             kept[first] = KeptModels(models, tokens)
         cache.forget(ending.own_keys)
         return Output(fitted, kept if self.keep is Keep.ON_WORKER else None)
@@ -410,7 +411,9 @@ def score_models(
     known = [loss.score_errors(int(n), len(rows)) for n in errors]
     if None not in known:
         return cast(list[float], known)  # no row is predicted twice
-    predictions = predict_rows(context, fitted, split.number, rows)
+    predictions = fitted.test_predictions(split.number, side)
+    if predictions is None:
+        predictions = predict_rows(context, fitted, split.number, rows)
     labeled = Rows(context.X[rows], context.y[rows])
     return [loss.score(labeled, each) for each in predictions]
 
@@ -440,7 +443,10 @@ def count_rows(
     if any(known is None for known in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
         labeled = Rows(context.X[rows], context.y[rows], baseline)
-        [predictions] = predict_rows(context, fitted, split.number, rows)
+        kept = fitted.test_predictions(split.number, 0)
+        if kept is None:
+            kept = predict_rows(context, fitted, split.number, rows)
+        [predictions] = kept
     return tuple(
         statistic.count(labeled, predictions) if known is None else known
         for statistic, known in zip(statistics, counts, strict=True)
