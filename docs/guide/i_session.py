@@ -12,9 +12,9 @@ script below this page has the functions that read the census and run a command.
 # The tables
 # ----------
 # Where the census table `adult` is at hand (``DSEL_DATA``), its rows are used: does a
-# person earn more than 50,000 dollars a year? Elsewhere scikit-learn's table of breast
-# cancers takes its place. Few rows are labeled, many are not; others stand for the rows
-# of next month.
+# person earn more than 50,000 dollars a year? Elsewhere scikit-learn's digits take
+# its place. Few rows are labeled, many are not; others stand for the rows of next
+# month.
 
 # sphinx_gallery_start_ignore
 import os
@@ -28,7 +28,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_digits
 
 
 def census(path):
@@ -74,9 +74,8 @@ data = Path(os.environ.get("DSEL_DATA", ".")) / "adult.npz"
 if data.exists():
     table, target, sizes = census(data), "income", (600, 5000, 2000)
 else:
-    table = load_breast_cancer(as_frame=True).frame
-    table["target"] = np.where(table["target"] == 1, "benign", "malignant")
-    target, sizes = "target", (200, 250, 119)
+    table = load_digits(as_frame=True).frame.rename(columns={"target": "digit"})
+    target, sizes = "digit", (300, 1200, 297)
 
 table = table.sample(sum(sizes), random_state=0)
 first, last = np.cumsum(sizes)[:2]
@@ -112,7 +111,7 @@ dsel("label results results/query_rows.csv")
 
 dsel("predict results next_month.csv --out predictions.csv")
 predictions = pd.read_csv(folder / "predictions.csv")
-print(predictions.head(3).round(3).to_string())
+print(predictions.iloc[:3, :4].round(3).to_string())
 wrong = np.mean(predictions["label"].to_numpy() != later[target].to_numpy())
 print(f"wrong on {100 * wrong:.1f}% of these rows, whose labels only we know")
 
