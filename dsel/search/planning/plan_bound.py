@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
@@ -144,18 +145,12 @@ def plan_bound(
             f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
         )
     if error_quantile is not None:
-        of_rates = {
-            "error": error,
-            "disagreement": disagreement,
-            "class_share": class_share,
-            "wanted": wanted,
-        }
-        for name, value in of_rates.items():
-            if value is not None:
-                raise ValueError(
-                    f"`{name}` is of classifiers and `error_quantile` of regressors; "
-                    f"leave one of them out."
-                )
+        _refuse_rates(
+            error=error,
+            disagreement=disagreement,
+            class_share=class_share,
+            wanted=wanted,
+        )
         n = check_integer(n_labeled, "n_labeled", at_least=2)
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
         share = check_probability(error_quantile, "error_quantile")
@@ -185,11 +180,43 @@ def plan_bound(
         rate,
         1.0 if class_share is None else check_probability(class_share, "class_share"),
     )
-    table = (names.CERTIFICATE, names.N_FOLDS)
-    rows = ROWS.values()
+    plan = _plan_rates(case, folds)
+    rates = ", ".join(
+        f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
+    )
+    how = "as declared of five" if disagreement else "a third of the error in five"
+    remarks = [
+        f"Guessed: on how many rows{'' if class_share is None else ' of the class'} "
+        f"the model of all rows differs from that of a fold: {rates} ({how}, more in "
+        f"fewer)."
+    ]
+    is_fifth = np.array([row is FIFTH for row in ROWS.values()])
+    of_dsel = plan[names.BOUND][~is_fifth].min()
+    if plan[names.BOUND][is_fifth].min() <= of_dsel:
+        remarks.append("A 20% hold-out set would give the smallest of these bounds.")
+    if wanted is not None:
+        limit = check_probability(wanted, "wanted")
+        remarks += _remarks_on_wanted(case, folds, limit)
+        plan = plan.assign(_rows_needed(case, folds, limit))
+    return plan.assign_attrs(remarks=remarks)
+
+
+def _refuse_rates(**rates: float | None) -> None:
+    """Raise where an option of classifiers is given for regressors."""
+    for name, value in rates.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}` is of classifiers and `error_quantile` of regressors; "
+                f"leave one of them out."
+            )
+
+
+def _plan_rates(case: "Case", folds: Sequence[int]) -> xr.Dataset:
+    """Return the expected bound of each certificate, and its parts."""
+    table, rows = (names.CERTIFICATE, names.N_FOLDS), ROWS.values()
     terms = np.array([[expected_terms(case, row, k) for k in folds] for row in rows])
     shares_seen = [[row.share_seen(k) for k in folds] for row in rows]
-    plan = xr.Dataset(
+    return xr.Dataset(
         {
             names.BOUND: (table, terms.sum(axis=2)),
             names.LABEL_TERM: (table, terms[..., 0]),
@@ -202,43 +229,45 @@ def plan_bound(
             names.N_CANDIDATES: case.n_candidates,
             names.DELTA: case.delta,
         },
-        coords={names.CERTIFICATE: list(ROWS), names.N_FOLDS: folds},
+        coords={names.CERTIFICATE: list(ROWS), names.N_FOLDS: list(folds)},
     )
-    rates = ", ".join(
-        f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
-    )
-    how = "as declared of five" if disagreement else "a third of the error in five"
-    remarks = [
-        f"Guessed: on how many rows{'' if class_share is None else ' of the class'} "
-        f"the model of all rows differs from that of a fold: {rates} ({how}, more in "
-        f"fewer)."
-    ]
-    is_fifth = np.array([row is FIFTH for row in rows])
-    of_dsel = plan[names.BOUND][~is_fifth].min()
-    if plan[names.BOUND][is_fifth].min() <= of_dsel:
-        remarks.append("A 20% hold-out set would give the smallest of these bounds.")
-    if wanted is not None:
-        limit = check_probability(wanted, "wanted")
-        least = min(case.disagreement(k) for k in folds)
-        if limit <= case.error:
-            remarks.append(
-                f"No certificate gives {limit:g}: the model is assumed to err on "
-                f"{case.error:g} of the rows, and no bound lies below the error."
-            )
-        elif limit <= case.error + least:
-            remarks.append(
-                f"No number of labels gives {limit:g} for a model of all rows: its "
-                f"error ({case.error:g}) and disagreement ({least:.2g}) are both paid "
-                f"in full."
-            )
-        needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
-        for name, field in needed.items():
-            needs = [
-                [_count_needed_rows(case, field, row, k, limit) for k in folds]
-                for row in rows
-            ]
-            plan[name] = (table, np.array(needs))
-    return plan.assign_attrs(remarks=remarks)
+
+
+def _remarks_on_wanted(case: "Case", folds: Sequence[int], limit: float) -> list[str]:
+    """Return why no number of rows gives a wanted bound, where none does."""
+    least = min(case.disagreement(k) for k in folds)
+    if limit <= case.error:
+        return [
+            f"No certificate gives {limit:g}: the model is assumed to err on "
+            f"{case.error:g} of the rows, and no bound lies below the error."
+        ]
+    if limit <= case.error + least:
+        return [
+            f"No number of labels gives {limit:g} for a model of all rows: its "
+            f"error ({case.error:g}) and disagreement ({least:.2g}) are both paid "
+            f"in full."
+        ]
+    return []
+
+
+def _rows_needed(
+    case: "Case", folds: Sequence[int], limit: float
+) -> dict[str, tuple[tuple[str, str], NDArray[np.int64]]]:
+    """Return how many labels, or pool rows, a wanted bound needs; as variables."""
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    fields = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
+    return {
+        name: (
+            table,
+            np.array(
+                [
+                    [_count_needed_rows(case, field, row, k, limit) for k in folds]
+                    for row in ROWS.values()
+                ]
+            ),
+        )
+        for name, field in fields.items()
+    }
 
 
 def _plan_tolerance(
