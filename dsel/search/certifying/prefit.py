@@ -1,8 +1,11 @@
 """The exact bound of a fitted model, from rows that it was not trained on."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Integers, RandomState
@@ -55,11 +58,78 @@ def certify_prefit(
     """
     delta = check_delta(delta)
     model = fitted_model(model, "model", takes_regressors=True)
+    rows = _read_rows(model, X, y, groups, random_state)
+    losses = declare_losses(loss, report, rows.classes)
+    column = find_column(report_by, rows.features, rows.columns, rows.target)
+    if column is not None:
+        losses = losses.report_by(column)
+    losses, known_codes = add_model(losses, baseline, rows.features, rows.classes)
+    predicted = predict_codes_or_numbers(model, rows.given, rows.classes)
+    labeled = Rows(rows.features, rows.targets, known_codes)
+    # One fold whose model is the given one: every loss bounds it as it bounds others.
+    n_rows = np.array([rows.n_rows])
+    folds = {
+        each: FoldCounts(np.asarray(each.count(labeled, predicted))[np.newaxis], n_rows)
+        for each in losses.statistics
+    }
+    evidence = Evidence(folds, {})
+    bounds = losses.bound(evidence, delta, has_pool=False)
+    reports = make_reports(losses, evidence, bounds, delta)[ONE_FOLD]
+    report_made, main = reports.report, losses.main
+    in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
+    certificate = PrefitCertificate(
+        bounds.main.one_fold,
+        delta,
+        "holdout",
+        AS_GIVEN,
+        assumptions=full_list(in_groups, has_pool=False),
+        estimate=bounds.main.estimate,
+        n_labeled=rows.n_rows,
+        loss=repr(main),
+        says=f"{main.label} at most",
+        largest=main.largest,
+        caveats=_duplicates(rows.features),
+        n_groups=rows.n_groups,
+        report=report_made if isinstance(report_made, CertifiedReport) else None,
+        tolerances=report_made if isinstance(report_made, ToleranceReport) else None,
+        by_value=reports.by_value,
+    )
+    return certificate.with_baseline(reports.baseline)
+
+
+@dataclass(frozen=True)
+class _LabeledRows:
+    """The labeled rows that are counted: all, or one of each group."""
+
+    given: Any
+    """As the caller has them: the model was fitted on such ones."""
+    features: Any
+    """The same as an array, CSR matrix or `Frame`."""
+    targets: NDArray[Any]
+    """Class codes, or numbers."""
+    classes: NDArray[Any]
+    """Labels of the classes; none of numbers."""
+    columns: Sequence[str] | None
+    target: Any
+    """Name of the labels, where they have one."""
+    n_groups: int
+    """0 where rows are independent."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.targets)
+
+
+def _read_rows(
+    model: Any, X: Any, y: Any, groups: Any, random_state: RandomState
+) -> _LabeledRows:
+    """Check labeled rows, and draw one of each group."""
     is_regression = is_regressor(returned_model(model))
     X, keys = take_groups(X, groups)
     X = X.compute() if hasattr(X, "compute") else X
     features, columns = checked_features(X, as_frame=True)
-    n_rows = features.shape[0]
+    n_rows, n_groups = features.shape[0], 0
     labels = check_numbers(y) if is_regression else check_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
@@ -67,53 +137,15 @@ def certify_prefit(
             f"{n_rows} rows."
         )
     classes = np.empty(0) if is_regression else _all_classes(labels, model)
-    losses = declare_losses(loss, report, classes)
-    # The model gets the rows as the caller has them: it was fitted on such ones.
-    rows = X if hasattr(X, "shape") else np.asarray(X)
-    of_rows = None if keys is None else row_groups(keys, n_rows)
-    if of_rows is not None:
+    given = X if hasattr(X, "shape") else np.asarray(X)
+    if keys is not None:
+        of_rows = row_groups(keys, n_rows)
         drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
-        rows, features = _safe_indexing(rows, drawn), features[drawn]
-        labels, n_rows = labels[drawn], len(drawn)
-    column = find_column(report_by, features, columns, getattr(y, "name", None))
-    if column is not None:
-        losses = losses.report_by(column)
-    losses, known_codes = add_model(losses, baseline, features, classes)
+        given, features = _safe_indexing(given, drawn), features[drawn]
+        labels, n_groups = labels[drawn], of_rows.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
-    predicted = predict_codes_or_numbers(model, rows, classes)
-    labeled = Rows(features, targets, known_codes)
-    # One fold whose model is the given one: every loss bounds it as it bounds others.
-    folds = {
-        each: FoldCounts(
-            np.asarray(each.count(labeled, predicted))[np.newaxis], np.array([n_rows])
-        )
-        for each in losses.statistics
-    }
-    evidence, main = Evidence(folds, {}), losses.main
-    bounds = losses.bound(evidence, delta, has_pool=False)
-    read = bounds.main
-    reports = make_reports(losses, evidence, bounds, delta)[ONE_FOLD]
-    made, known = reports.report, []
-    if of_rows is not None:
-        known.append(Assumption("A1", says=NEW_GROUPS))
-    certificate = PrefitCertificate(
-        read.one_fold,
-        delta,
-        "holdout",
-        AS_GIVEN,
-        assumptions=full_list(known, has_pool=False),
-        estimate=read.estimate,
-        n_labeled=n_rows,
-        loss=repr(main),
-        says=f"{main.label} at most",
-        largest=main.largest,
-        caveats=_duplicates(features),
-        n_groups=0 if of_rows is None else of_rows.n_groups,
-        report=made if isinstance(made, CertifiedReport) else None,
-        tolerances=made if isinstance(made, ToleranceReport) else None,
-        by_value=reports.by_value,
-    )
-    return certificate.with_baseline(reports.baseline)
+    target = getattr(y, "name", None)
+    return _LabeledRows(given, features, targets, classes, columns, target, n_groups)
 
 
 def _all_classes(labels: Any, model: Any) -> Any:
