@@ -25,6 +25,7 @@ from dsel.checks import (
     check_path,
     check_string,
     check_strings,
+    did_you_mean,
     show,
 )
 
@@ -190,7 +191,8 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
     if name not in known:
         listed = ", ".join(known) or "none"
         raise ValueError(
-            f"`name` must be a set in {place}, got {show(name)} of {listed}."
+            f"`name` must be a set in {place}, got {show(name)} of {listed}"
+            f"{did_you_mean(name, known)}"
         )
     with np.load(place / f"{name}.npz", allow_pickle=False) as file:
         arrays = dict(file)

@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from dsel.arrays import Estimator
+from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
 
@@ -101,11 +102,9 @@ def build(
         estimator = import_name(name)
         return (estimator, values, []) if values else (None, [estimator], [])
     if name not in models:
-        others = MODELS if is_regression else REGRESSORS
-        what = f" of {'numbers' if is_regression else 'classes'}" * (name in others)
         raise click.BadParameter(
-            f"{name!r} is none of {', '.join(models)}{what}, and no MODULE:OBJECT that "
-            f"can be imported.",
+            f"{name!r} is none of {', '.join(models)}, and no MODULE:OBJECT that can "
+            f"be imported{did_you_mean(name, models)}",
             param_hint="--model",
         )
     if name == "boosting" and sparse.issparse(X):

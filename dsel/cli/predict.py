@@ -11,6 +11,7 @@ from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
 from dsel.cli.running import (
     ClusterOptions,
+    NameOf,
     OutputOptions,
     TextOptions,
     cluster_options,
@@ -37,7 +38,7 @@ from dsel.search.outcomes.predict_table import Deployed, open_deployed, predict_
 )
 @click.option(
     "--deploy",
-    type=click.Choice([ONE_FOLD, ALL_ROWS]),
+    type=NameOf([ONE_FOLD, ALL_ROWS]),
     help="Which model of a nested search; by default the one that was chosen then.",
 )
 @click.option(

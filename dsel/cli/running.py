@@ -10,10 +10,11 @@ from functools import reduce, wraps
 from importlib.metadata import version
 from math import isfinite
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from dsel.checks import did_you_mean
 from dsel.cli.printing import say
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
@@ -34,6 +35,21 @@ VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
+
+
+class NameOf(click.Choice[str]):
+    """One of some names; a misspelled one gets a suggestion."""
+
+    def fail(
+        self,
+        message: str,
+        param: click.Parameter | None = None,
+        ctx: click.Context | None = None,
+    ) -> NoReturn:
+        """Raise the error of click with the name that was probably meant."""
+        value = message.partition("' is not one of")[0].removeprefix("'")
+        end = did_you_mean(value, self.choices)
+        super().fail(message.removesuffix(".") + end, param, ctx)
 
 
 def join_options(

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel import losses
+from dsel.checks import did_you_mean
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
     DEFAULTS,
@@ -25,6 +26,7 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.running import (
+    NameOf,
     TextOptions,
     names_in,
     notes,
@@ -35,7 +37,7 @@ from dsel.cli.running import (
     trust_option,
 )
 from dsel.data.frames import take_rows
-from dsel.data.labeled import check_labels
+from dsel.data.labeled import MOST_WHOLE, check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -49,7 +51,7 @@ from dsel.data.tables import (
     read_table,
     text_source,
 )
-from dsel.data.targets import TASKS
+from dsel.data.targets import CLASSIFICATION, REGRESSION, TASKS
 from dsel.errors import AllFitsFailedError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
@@ -96,7 +98,7 @@ REPORT: Final = "report"
 @text_options
 @click.option(
     "--task",
-    type=click.Choice(TASKS),
+    type=NameOf(TASKS),
     help="What the target is: classes, or numbers. By default numbers with fractions "
     "are a regression; text, truth values and at most 20 different whole numbers are "
     "classes.",
@@ -116,12 +118,12 @@ REPORT: Final = "report"
 )
 @click.option(
     "--certificate",
-    type=click.Choice(CERTIFICATES),
+    type=NameOf(CERTIFICATES),
     help="Method of the bound; nested by default.",
 )
 @click.option(
     "--deploy",
-    type=click.Choice([ONE_FOLD, ALL_ROWS]),
+    type=NameOf([ONE_FOLD, ALL_ROWS]),
     help="Which of the two models of a nested search is deployed: the one of the best "
     "fold (default), with the smaller bound, or the one trained on all labels.",
 )
@@ -229,6 +231,7 @@ def command(
     unused = report_by if report_by in dropped else None
     by_default = "" if model else " by default; --model names another"
     model = model or default_model(grid, is_regression=table.is_regression)
+    check_named_model(model, target, y, task, is_regression=table.is_regression)
     estimator, values, used = build(
         model, grid, X, lines, unused, is_regression=table.is_regression
     )
@@ -316,6 +319,37 @@ def open_baseline(
                 f"its own."
             )
     return opened.model
+
+
+def check_named_model(
+    model: str,
+    target: str | None,
+    y: Sequence[Any] | NDArray[Any],
+    task: str | None,
+    *,
+    is_regression: bool,
+) -> None:
+    """Raise where a model is named that predicts what the target was not taken for."""
+    here, others = (REGRESSORS, MODELS) if is_regression else (MODELS, REGRESSORS)
+    if model in here or model not in others:
+        return
+    kinds = ("classes", "numbers") if is_regression else ("numbers", "classes")
+    why = "because it has fractions"
+    if task is not None:
+        why = f"by --task {task}"
+    elif not is_regression:
+        is_text = any(isinstance(label, str) for label in y)
+        why = (
+            "because it holds texts"
+            if is_text
+            else f"because it has at most {MOST_WHOLE} different whole numbers"
+        )
+    other = CLASSIFICATION if is_regression else REGRESSION
+    raise click.BadParameter(
+        f"{model!r} predicts {kinds[0]}, but {target or 'y'!r} was taken for "
+        f"{kinds[1]}, {why}; write --task {other}, or name one of {', '.join(here)}.",
+        param_hint="--model",
+    )
 
 
 def check_kind_of_model(
@@ -493,4 +527,7 @@ def _label(text: str, y: NDArray[Any]) -> Any:
         if str(label) == text:
             return label
     shown = ", ".join(map(str, classes[:5])) + ", ..." * (len(classes) > 5)
-    raise click.UsageError(f"--loss names {text!r}, which is not a class ({shown}).")
+    raise click.UsageError(
+        f"--loss names {text!r}, which is not a class ({shown})"
+        f"{did_you_mean(text, classes)}"
+    )

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Integers, as_plain, check_rows, fill_masked
-from dsel.checks import as_array, listed, show
+from dsel.checks import as_array, did_you_mean, listed, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
@@ -127,7 +127,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
         raise ValueError(
             f"`groups` {groups!r} is no column of `X`, which has "
             f"{listed(list(map(str, columns)), 20)}; name one of these, or pass the "
-            f"keys of the rows."
+            f"keys of the rows{did_you_mean(groups, columns)}"
         )
     frame = X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True)
     return without_column(X, groups), frame[groups]

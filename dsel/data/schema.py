@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
-from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
+from dsel.data.kinds import GAP_WORDS, ROWS_FROM_0, Bad, Kind, convert, trim
 
 FORMAT: Final = 1
 """Version of the file; it is raised if an older reader could misread a newer file."""
@@ -161,7 +161,7 @@ def refuse_wrong_values(
     )
     raise ValueError(
         f"{'. '.join(parts[:_MOST_SHOWN])}{more}. Correct the values, write the empty "
-        f"cell for a gap, or leave the columns out by --drop."
+        f"cell for a gap, or leave the columns out by --drop ({ROWS_FROM_0})."
     )
 
 

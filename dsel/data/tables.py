@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
 from scipy import sparse
 
-from dsel.checks import check_path, check_url, listed, show
+from dsel.checks import check_path, check_url, did_you_mean, listed, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import (
     ColumnScan,
@@ -114,7 +114,8 @@ def feature_columns(
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {show(target)}; it has "
-            f"{listed(list(columns), 20) or 'no names'}{separator_hint(columns)}."
+            f"{listed(list(columns), 20) or 'no names'}{separator_hint(columns)}"
+            f"{did_you_mean(target, columns)}"
         )
     return [name for name in columns if name != target]
 
@@ -180,7 +181,8 @@ class _Request(NamedTuple):
                 raise ValueError(
                     f"{where} lacks the column{'s' * (len(missing) > 1)} "
                     f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
-                    f"has {listed(list(columns), 20)}{separator_hint(columns)}."
+                    f"has {listed(list(columns), 20)}{separator_hint(columns)}"
+                    f"{did_you_mean(missing[0], columns)}"
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
@@ -193,7 +195,8 @@ class _Request(NamedTuple):
             if missing := [name for name in values if name not in columns]:
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
-                    f"column of {where}; it has {listed(list(columns), 20)}."
+                    f"column of {where}; it has {listed(list(columns), 20)}"
+                    f"{did_you_mean(missing[0], columns)}"
                 )
             if self.target in values:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
@@ -308,7 +311,8 @@ def reader_of(location: str) -> Callable[[str, _Request], Table]:
         way = "; write it as CSV or Parquet there"
     raise ValueError(
         f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
-        f"Parquet or text files or a zarr group, got {show(location)}{way}."
+        f"Parquet or text files or a zarr group, got {show(location)}{way}"
+        f"{'.' if way else did_you_mean(os.path.splitext(lower)[1], FORMATS)}"
     )
 
 
@@ -500,7 +504,8 @@ def _read_text(location: str, request: _Request) -> Table:
             marked[target].add(cells)
     decimal = decimal_of(source, marked)
     if target is not None:
-        labels = numbers_of_texts(cells, target, decimal, request.task)
+        with _naming_notes(scans, decimal):
+            labels = numbers_of_texts(cells, target, decimal, request.task)
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
             classes = _classes(labels)
@@ -555,6 +560,24 @@ def _read_text(location: str, request: _Request) -> Table:
 
 MOST_LABELS: Final = 10_000
 """Largest number of different labels; more are measurements, names or texts."""
+
+
+@contextmanager
+def _naming_notes(scans: Mapping[str, ColumnScan], decimal: str) -> Iterator[None]:
+    """Add what is doubtful of columns to an error about the target.
+
+    Else a user mends one, and meets the other in the next run.
+    """
+    try:
+        yield
+    except ValueError as error:
+        notes = [
+            scan.looks_like(name)
+            for name, scan in scans.items()
+            if scan.kind(decimal) is Kind.TEXT
+        ]
+        also = " ".join(f"Also, {note}." for note in notes if note)
+        raise ValueError(f"{error} {also}".rstrip()) from error
 
 
 def _text_labels(

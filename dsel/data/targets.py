@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dsel.checks import show
-from dsel.data.kinds import ColumnScan, Kind, convert
+from dsel.data.kinds import ROWS_FROM_0, ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
 
 CLASSIFICATION: Final = "classification"
@@ -55,7 +55,7 @@ def numbers_of_texts(
         raise ValueError(
             f"`target` {target!r} must hold numbers for a regression, got "
             f"{show(bad.value)} in row {bad.row}; correct it, or write --task "
-            f"classification."
+            f"classification ({ROWS_FROM_0})."
         )
     targets = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
     known = np.unique(targets[~np.isnan(targets)])

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from dsel.checks import show
-from dsel.data.kinds import NUMBER, trim
+from dsel.data.kinds import NUMBER, ROWS_FROM_0, trim
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
@@ -201,7 +201,8 @@ class TextFile:
         if bad >= 0:
             raise ValueError(
                 f"its last column has no name, but row {first + bad} has "
-                f"{values[bad].as_py()!r} there; name the column in the header"
+                f"{values[bad].as_py()!r} there; name the column in the header "
+                f"({ROWS_FROM_0})"
             )
 
     def _check_empty_lines(self, values: pa.Array) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers, as_plain
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.checks import check_probability, is_single, show
+from dsel.checks import check_probability, did_you_mean, is_single, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
@@ -261,7 +261,8 @@ def check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) ->
             raise ValueError(
                 f"`{argument}` names the class {label!r}, which is none of the "
                 f"{len(known)} classes of `y` ({shown}"
-                f"{', ...' * (len(known) > 5)}); {advice}."
+                f"{', ...' * (len(known) > 5)}); {advice}"
+                f"{'.' if like else did_you_mean(label, known)}"
             )
     if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
         raise ValueError(

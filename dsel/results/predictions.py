@@ -21,7 +21,7 @@ import xarray as xr
 import zarr
 from pyarrow import csv, parquet
 
-from dsel.checks import check_path, show
+from dsel.checks import check_path, did_you_mean, show
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
@@ -46,7 +46,8 @@ def check_new_file(path: str | os.PathLike[str]) -> Path:
         )
     if not text.lower().endswith(tuple(_WRITERS)):
         raise ValueError(
-            f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}."
+            f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}"
+            f"{did_you_mean(os.path.splitext(text)[1], _WRITERS)}"
         )
     check_no_link(text, "out")
     check_free(Path(text), "out")

@@ -168,8 +168,10 @@ def test_select__says_before_the_run_how_many_rows_a_tolerance_needs(folder):
 
 
 REFUSED = [
-    (("t.csv", "--model", "logistic"), "logistic ridge of numbers"),
-    (("t.csv", "--task", "classification", "--model", "ridge"), "ridge of classes"),
+    (("t.csv", "--model", "logistic"),
+     "'logistic' predicts classes 'price' numbers, fractions; --task ridge"),
+    (("t.csv", "--task", "classification", "--model", "ridge"),
+     "'ridge' predicts numbers, 'price' classes, --task logistic"),
     (("t.csv", "--loss", "recall:1"), "--loss class"),
     (("t.csv", "--loss", "error_quantile=x"), "error_quantile needs a number 'x'"),
     (("t.csv", "--certificate", "cv_bound", "--pool", "pool.csv"), "for classifiers"),
@@ -193,7 +195,19 @@ def test_select__of_texts_as_a_regression_names_the_value(folder):
     made = run("select", folder / "texts.csv", "--target", "price", "--task",
                "regression")  # fmt: skip
     assert made.exit_code != 0
-    assert "'much' in row 7" in " ".join(made.output.split())
+    said = " ".join(made.output.split())
+    assert "'much' in row 7" in said
+    assert "rows are numbered from 0, without the header" in said
+
+
+def test_select__names_doubtful_columns_with_a_target_that_it_asks_about(folder):
+    frame = houses()[:100].assign(price=range(100), sold="24/12/2025")
+    frame.to_csv(folder / "whole.csv", index=False)
+    made = run("select", folder / "whole.csv", "--target", "price")
+    said = " ".join(made.output.split())
+    assert made.exit_code != 0
+    assert "--task classification or --task regression" in said
+    assert "Also, column 'sold' looks like dates, day first" in said
 
 
 GERMAN = {"sep": ";", "decimal": ",", "index": False}

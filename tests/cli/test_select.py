@@ -300,6 +300,11 @@ def test_select__takes_code_of_the_folder_to_workers(numbers, tmp_path, is_runni
 COLUMNS = ("age", "visits", "city", "kind", "member", "since")
 REFUSED = [
     (["--model", "magic"], {}, 2, "'magic' is none of svm, logistic, forest, boosting"),
+    (["--model", "forrest"], {}, 2, "did you mean 'forest'?"),
+    (["--certificate", "nestd"], {}, 2, "did you mean 'nested'?"),
+    (["--drop", "vists"], {}, 1, "did you mean 'visits'?"),
+    (["--groups", "Citty"], {}, 1, "did you mean 'city'?"),
+    (["--model", "svm", "--grid", "Cc=1"], {}, 1, "did you mean 'C'?"),
     (["--model", "no.module:object"], {}, 2, "'no.module:object' cannot be imported"),
     (["--model", "sklearn.svm:None"], {}, 2, "has no attribute 'None'"),
     (["--grid", "C"], {}, 2, "'C' is not NAME=VALUES"),

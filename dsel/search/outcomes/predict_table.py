@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.candidates import takes_nan
-from dsel.checks import listed
+from dsel.checks import did_you_mean, listed
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -599,7 +599,7 @@ def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> Non
         shown = listed([repr(name) for name in lacking], 10)
         raise ValueError(
             f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "
-            f"{listed(names, 20)}."
+            f"{listed(names, 20)}{did_you_mean(lacking[0], names)}"
         )
 
 
