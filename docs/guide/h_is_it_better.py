@@ -73,7 +73,9 @@ print(60 * question.n_differ / question.n_unlabeled)
 # %%
 # When one model was trained on rows that are still in the pool, pass them as
 # ``X_seen``: rows that equal one of them are never queried, and the limits allow for
-# them. The theory is in :doc:`/theory/queries`.
+# them. The theory is in :doc:`/theory/queries`. Where labeled rows are left that the
+# old model was not trained on, ``fit(X, y, baseline=old)`` compares it with the new
+# ones that a search makes, without any new label (:doc:`/theory/baseline`).
 
 # %%
 # The better model of a search
