@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from dsel.arrays import Features
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
-from dsel.data.kinds import Bad, Kind, convert, trim
+from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, convert, trim
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -30,7 +30,7 @@ from dsel.data.schema import (
     refuse_wrong_values,
 )
 from dsel.data.tables import PARQUET, is_text, read_table
-from dsel.data.write import TEXT_POOL
+from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -105,25 +105,50 @@ def convert_pool(
     Its first columns are those of the schema. Blocks are converted when they are read;
     a value that is not of its kind raises ValueError then.
     """
-    written = _text_kinds(location)
+    written = _text_columns(location)
     _check_kinds(pool, schema, written, where)
     return _convert_blocks(pool, schema, written, where)
 
 
-def _text_kinds(location: str) -> dict[str, Kind]:
-    """Return the kinds of the columns of a pool that was written from a text file.
+class _Written(NamedTuple):
+    """How a column of a text file was written."""
+
+    kind: Kind
+    is_plain_whole: bool
+    """Whether whole numbers have no point."""
+
+    def texts(self, values: pd.Series) -> pd.Series:
+        """Return numbers or dates as they were written."""
+        known = values.notna()
+        texts = pd.Series([None] * len(values), index=values.index, dtype=object)
+        if self.kind is Kind.DATES:
+            texts[known] = values[known].dt.strftime("%Y-%m-%d")
+            return texts
+        is_plain = known & (self.kind is Kind.WHOLE)
+        if self.is_plain_whole:
+            # Larger ones were written with an exponent, else they would be text.
+            is_plain |= known & (values % 1 == 0) & (values.abs() <= LARGEST_EXACT)
+        texts[known] = values[known].map(repr)
+        texts[is_plain] = values[is_plain].astype("int64").astype(str)
+        return texts
+
+
+def _text_columns(location: str) -> dict[str, _Written]:
+    """Return how the columns of a pool were written in a text file.
 
     In such a pool every number and date can be written back as it was, so that it can
     become text again.
     """
     if not location.lower().endswith(PARQUET) or not os.path.isfile(location):
         return {}
-    text = (parquet.read_schema(location).metadata or {}).get(TEXT_POOL)
+    stored = parquet.read_schema(location)
+    text = (stored.metadata or {}).get(TEXT_POOL)
     if text is None:
         return {}
+    plain = {each.name for each in stored if each.metadata == PLAIN_WHOLE}
     return {
-        column.name: column.kind
-        for column in TableSchema.from_json(text.decode()).columns
+        each.name: _Written(each.kind, each.name in plain)
+        for each in TableSchema.from_json(text.decode()).columns
     }
 
 
@@ -132,7 +157,7 @@ def _is_time(kind: str) -> bool:
 
 
 def _check_kinds(
-    pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
+    pool: Pool, schema: TableSchema, written: Mapping[str, _Written], where: str
 ) -> None:
     """Raise where the type of a column shows that it cannot be converted."""
     assert pool.frames is not None
@@ -203,7 +228,7 @@ def _as_texts(values: pd.Series) -> pa.Array:
 
 
 def _convert_blocks(
-    pool: Pool, schema: TableSchema, written: Mapping[str, Kind], where: str
+    pool: Pool, schema: TableSchema, written: Mapping[str, _Written], where: str
 ) -> Pool:
     """Return the pool with a task for each block that converts it."""
     assert pool.frames is not None
@@ -257,14 +282,14 @@ def _convert_blocks(
 
 def _block_like(
     schema: TableSchema,
-    written: Mapping[str, Kind],
+    written: Mapping[str, _Written],
     where: str,
     first: int,
     rows: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return the rows of a block with the column kinds of the labeled table."""
     texts = {
-        column.name: _written_text(rows[column.name], written[column.name])
+        column.name: written[column.name].texts(rows[column.name])
         for column in schema.columns
         if column.kind is Kind.TEXT
         and column.name in written
@@ -276,16 +301,3 @@ def _block_like(
         first_row=first,
         where=where,
     )
-
-
-def _written_text(values: pd.Series, kind: Kind) -> pd.Series:
-    """Return numbers or dates as they were written in the text file."""
-    known = values.notna()
-    texts = pd.Series([None] * len(values), index=values.index, dtype=object)
-    if kind is Kind.WHOLE:
-        texts[known] = values[known].astype("int64").astype(str)
-    elif kind is Kind.DATES:
-        texts[known] = values[known].dt.strftime("%Y-%m-%d")
-    else:
-        texts[known] = values[known].map(repr)
-    return texts

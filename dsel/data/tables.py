@@ -12,8 +12,9 @@ import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -50,6 +51,7 @@ from dsel.data.schema import (
 from dsel.data.targets import CLASSIFICATION, numbers_of_labels, numbers_of_texts
 from dsel.data.text import COMPRESSED, MOST_NBYTES, SHOWN, TextFile, open_text
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
+from dsel.runtime.clients import count_threads, current_worker
 from dsel.zarr_stores import BAD_HEADER, check_array
 
 _PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
@@ -379,7 +381,8 @@ class TextSource(NamedTuple):
         """Yield the rows of all files in order as text; columns of `raw` untrimmed."""
         for file in self.files:
             with name_text_file(file.path):
-                yield from file.batches(names, is_checked=is_checked, raw=raw)
+                batches = file.batches(names, is_checked=is_checked, raw=raw)
+                yield from read_ahead(batches)
 
     @property
     def row_number_names(self) -> tuple[str, ...]:
@@ -429,22 +432,41 @@ def text_source(
     return TextSource(location, tuple(files), like, tuple(drop))
 
 
+def read_ahead(batches: Generator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches in order; a thread reads the next one meanwhile."""
+    with closing(batches), ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
+
+
 def scan_columns(
     batches: Iterator[pa.RecordBatch],
     report: Callable[[int, int | None], None] = lambda done, total: None,
 ) -> dict[str, ColumnScan]:
-    """Scan the values of all columns in one pass.
+    """Scan the values of all columns in one pass, several columns at once.
 
     `report` is called with the number of rows read so far, and None, since the total
     is unknown.
     """
     scans: dict[str, ColumnScan] = {}
-    done = 0
-    for batch in batches:
-        done += batch.num_rows
-        report(done, None)
-        for name, values in zip(batch.schema.names, batch.columns, strict=True):
-            scans.setdefault(name, ColumnScan()).add(values)
+    running: list[Future[None]] = []
+    done, n_threads = 0, 1 if current_worker() is not None else count_threads()
+    with ThreadPoolExecutor(n_threads) as threads:
+        for batch in batches:
+            # The next batch is read while columns of this one are scanned; of each
+            # column one batch at a time, since a scan goes by the order of rows.
+            for each in running:
+                each.result()
+            running = [
+                threads.submit(scans.setdefault(name, ColumnScan()).add, values)
+                for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            done += batch.num_rows
+            report(done, None)
+        for each in running:
+            each.result()
     return scans
 
 

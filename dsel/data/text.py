@@ -15,7 +15,7 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
@@ -122,7 +122,7 @@ class TextFile:
         *,
         is_checked: bool = True,
         raw: Sequence[str] = (),
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch]:
         """Yield the rows in order, as strings; a cell without a value is null.
 
         The first pass over a file checks quotes and the number of values of lines;

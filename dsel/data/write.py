@@ -3,8 +3,9 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,6 +52,8 @@ from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Output, Task
 from dsel.zarr_stores import (
     POOL,
     check_empty,
@@ -67,6 +70,8 @@ SOURCE: Final = "source"
 """Attribute with the identity of the source; the same source is not written again."""
 TEXT_POOL: Final = b"dsel"
 """Metadata key of a Parquet pool from a text file, for the kinds of its columns."""
+PLAIN_WHOLE: Final = {b"dsel": b"whole numbers have no point"}
+"""Metadata of a column of such a pool, in which 3 is not written 3.0."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
 """Bytes of a chunk; 20 to 100 MB are fastest to read. With its header it is smaller
 than the 32 MiB that workers reserve for the next chunk."""
@@ -74,6 +79,9 @@ MAX_CHUNK_NBYTES: Final = 2**31 - 2**12
 """Largest chunk that Blosc accepts, in bytes."""
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
+
+_ROWS_SHOWN: Final = 10_000
+"""Rows that show whether a column has few different values."""
 
 Progress = Callable[[int, int | None], None]
 
@@ -319,6 +327,8 @@ class _TextColumns(NamedTuple):
     """Names of columns in which some row has no value."""
     with_gap_words: frozenset[str]
     """Names of columns in which a gap is written as a word."""
+    with_plain_whole: frozenset[str]
+    """Names of columns in which whole numbers are written without a point."""
     is_own: bool
     """Whether the kinds are those of this table, not of a schema."""
     examples: dict[str, str]
@@ -363,6 +373,7 @@ def _scan_text(
         next(iter(scans.values())).n_rows,
         frozenset(n for n, scan in scans.items() if scan.n_rows > scan.n_values),
         frozenset(n for n, scan in scans.items() if scan.gap_words),
+        frozenset(n for n, scan in scans.items() if scan.n_whole),
         source.like is None,
         {n: scan.examples.get("other", "") for n, scan in scans.items()},
     )
@@ -455,24 +466,57 @@ def _write_parquet(
         )
     features, is_exact = source.features(target), source.like is None
     scanned = _scan_text(source, features, report, is_exact=is_exact)
-    fields = [pa.field(c.name, _arrow_type(c, scanned)) for c in scanned.columns]
+    fields = [
+        pa.field(
+            column.name,
+            _arrow_type(column, scanned),
+            metadata=PLAIN_WHOLE if column.name in scanned.with_plain_whole else None,
+        )
+        for column in scanned.columns
+    ]
     # This schema records that numbers and dates come from a text file, so that they can
     # be written back as the same text.
     text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
     schema = pa.schema(fields, metadata={TEXT_POOL: text_schema.encode()})
-    done = 0
+    batches = source.batches(schema.names, is_checked=False)
+    tasks = (
+        Task(f"convert-{number}", _ConvertJob(batch))
+        for number, batch in enumerate(batches)
+    )
+    converted = results_in_order((scanned, schema), tasks, None)
+    first, done = next(converted), 0
+    # A dictionary of values that all differ takes more time than all the rest.
+    few = [name for name in schema.names if _repeats(first.column(name))]
     with (
+        closing(converted),
         whole_file(path, "path") as file,
-        parquet.ParquetWriter(file, schema) as writer,
+        parquet.ParquetWriter(file, schema, use_dictionary=few) as writer,
     ):
-        for batch in source.batches(schema.names, is_checked=False):
-            arrays = []
-            for column, field in zip(scanned.columns, fields, strict=True):
-                typed = scanned.convert(batch.column(column.name), column)
-                arrays.append(pc.cast(typed, field.type))
-            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        for batch in chain([first], converted):
+            writer.write_batch(batch)
             done += batch.num_rows
             report(done, scanned.n_rows)
+
+
+def _repeats(values: pa.Array) -> bool:
+    """Return whether values are of few different ones, as far as some rows show."""
+    some = values.slice(0, _ROWS_SHOWN)
+    return bool(2 * pc.count_distinct(some).as_py() <= len(some))
+
+
+class _ConvertJob(NamedTuple):
+    """Some rows of a text table, to be converted to the types of their columns."""
+
+    texts: pa.RecordBatch
+
+    def run(self, context: tuple[_TextColumns, pa.Schema], inputs: Inputs) -> Output:
+        """Return the rows as they are written."""
+        scanned, schema = context
+        arrays = [
+            pc.cast(scanned.convert(self.texts.column(column.name), column), field.type)
+            for column, field in zip(scanned.columns, schema, strict=True)
+        ]
+        return Output(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:

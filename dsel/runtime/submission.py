@@ -7,7 +7,7 @@ were lost with a worker.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -103,7 +103,7 @@ def run_to_completion(executor: Executor, tasks: Iterable[Task]) -> Iterator[Fin
 
 def results_in_order(
     context: Any, tasks: Iterable[Task], client: "Client | None"
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Run tasks on an executor of their own; yield their results in order.
 
     `tasks` is iterated only as fast as tasks are submitted, so it may be a stream. A

@@ -10,6 +10,10 @@ import pytest
 import zarr
 
 from dsel.data import open_pool
+from dsel.data.frames import native
+from dsel.data.kinds import Kind
+from dsel.data.like import convert_pool
+from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.write import write_pool
 
 
@@ -139,3 +143,35 @@ def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch):
     X, away = np.arange(30.0).reshape(10, 3), lambda *_: os.chdir(tmp_path.parent)
     pool = write_pool(X, "pool.zarr", chunk_rows=2, on_progress=away)
     np.testing.assert_array_equal(content(pool), X)
+
+
+@pytest.mark.parametrize(
+    ("texts", "dtype"),
+    [
+        (["1", "2.5", "", "-3"], "float64"),
+        (["1.0", "2.5", "-0.0"], "float64"),
+        (["1", "1.0", "2.5"], "str"),  # one number, two texts
+        (["1", "2", "", "30"], "float64"),
+        (["1", "2", "30"], "int64"),
+        (["1e-05", "2.5", "3"], "float64"),
+        (["0.00001", "2.5"], "str"),
+        (["1e-7", "0.5"], "str"),
+        (["1e-07", "1e+16", "3"], "float64"),
+        (["12345678901.5", "0.1"], "float64"),
+        (["2.50", "3"], "str"),
+        (["-0", "1"], "str"),
+        (["007", "1"], "str"),
+    ],
+)
+def test_write_pool__numbers_come_back_as_they_were_written(tmp_path, texts, dtype):
+    path = tmp_path / "pool.parquet"
+    lines = [f"{text},x\n" for text in texts]
+    (tmp_path / "pool.csv").write_text("".join(["code,other\n", *lines]))
+    pool = write_pool(tmp_path / "pool.csv", path)
+    rows = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
+    assert str(rows["code"].dtype) == dtype
+    names = ("code", "other")
+    schema = TableSchema(tuple(ColumnSchema(name, Kind.TEXT) for name in names))
+    back = convert_pool(pool, schema, str(path))
+    rows = back.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
+    assert rows["code"].fillna("").tolist() == texts
