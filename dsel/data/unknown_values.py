@@ -40,7 +40,7 @@ class UnknownValues:
 
     @property
     def line(self) -> str:
-        """What is known of them in one line."""
+        """Description of the values in one line."""
         shown = listed([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         return (

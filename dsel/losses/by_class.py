@@ -95,7 +95,7 @@ class ClassTable:
         return self._cross(rows.y, predictions)
 
     def count_errors(self, n_errors: int) -> None:
-        """Return None: classes do not show."""
+        """Return None: the number of errors does not show their classes."""
 
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts

@@ -93,8 +93,8 @@ class ValueColumn:
         kind = np.dtype(self.dtype) if self.dtype else None
         stored = getattr(values.dtype, "numpy_dtype", values.dtype)
         if kind is not None and getattr(stored, "kind", "") == "f":
-            # As rows are compared: in the float of fewer digits, as which both had to
-            # be stored. Values that are one there are not told apart.
+            # Values are compared like rows: in the float type with fewer digits, in
+            # which both can be stored. Values that are equal there count as one.
             narrow = compared_type(kind, stored)
             values = numbers_of(pd.Series(values, copy=False), narrow)
             known = np.array([nan if v is None else v for v in self.values], narrow)

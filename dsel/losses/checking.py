@@ -99,7 +99,7 @@ def _check_fold(
         raise ValueError(f"{name}.count must not depend on the order of the rows.")
     none = no_predictions((len(y),), y.dtype)
     score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
-    # What ranks regressors is in squared units.
+    # Regressors are ranked by squares, which have no largest value.
     largest = np.inf if loss.of_numbers else loss.largest
     if not 0 <= score <= largest or not score <= worst <= largest:
         raise ValueError(

@@ -123,7 +123,7 @@ class Residuals:
 
     def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which depend on the residuals of a fold."""
-        # Of each block of the pool they are asked for again.
+        # Cached, since every block of the pool needs them.
         return _edges_of(
             np.ascontiguousarray(residuals, np.float64).tobytes(), self.level
         )

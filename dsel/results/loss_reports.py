@@ -1,6 +1,6 @@
-"""The reports of a plan's deployed models, from the bounds that its losses give.
+"""Reports of a plan's deployed models, made from the bounds of its losses.
 
-Losses return numbers, and know nothing of reports; here each number gets its place.
+Losses return numbers, and do not depend on reports; this module makes the records.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ DEPLOYMENTS: Final = (ONE_FOLD, ALL_ROWS)
 
 @dataclass(frozen=True)
 class ModelReports:
-    """What is reported of one deployed model, besides its bound; None if nothing is."""
+    """Reports of one deployed model, in addition to its bound; each may be None."""
 
     report: CertifiedReport | ToleranceReport | None
     by_value: ReportByValue | None

@@ -49,9 +49,9 @@ class Progress:
     phase_total: int = 0
     """How many there are in this phase; 0 where that is not known."""
     total_is_exact: bool = True
-    """Whether as many will be made; pruning may make some of them unnecessary."""
+    """Whether the total is exact; pruning may make some fits unnecessary."""
     unit: str = "fits"
-    """What a fit is, such as ``searches by GridSearchCV``."""
+    """Plural name of the fits, such as ``searches by GridSearchCV``."""
 
     @property
     def spans_done(self) -> int:
@@ -73,7 +73,7 @@ class Progress:
 
 
 class Phase(NamedTuple):
-    """What is done now, and how much of it."""
+    """The current work of a run, with its amount."""
 
     name: str
     done: int = 0
@@ -157,7 +157,7 @@ _ONE: Final = {"fits": "fit", "searches": "search", "slices": "slice", "rows": "
 
 @dataclass(frozen=True)
 class _State:
-    """What is shown of a phase."""
+    """The displayed state of a phase."""
 
     phase: str
     done: int = 0

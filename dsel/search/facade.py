@@ -298,7 +298,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.certificates_ = dict(outcome.certificates)
         self.certificate_ = self.choice_.certificate
         self.models_ = dict(outcome.models)
-        # Without what could fit models anew, which has the labeled rows.
+        # A function that fits models again would keep the labeled rows alive.
         self._outcome = replace(outcome, make_models=partial(dict, self.models_))
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
@@ -466,7 +466,7 @@ def by_class(
         found = np.column_stack((-found, found))
     if found.ndim != 2 or found.shape[1] != len(known):
         return found  # scores of pairs of classes
-    # What lacks is as scikit-learn's `cross_val_predict` has it.
+    # Columns of unknown classes are filled as in scikit-learn's `cross_val_predict`.
     full = np.full((len(found), len(classes)), lacking)
     full[:, np.searchsorted(classes, known)] = found
     return full

@@ -230,7 +230,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
     """Return the classes that are declared or that both models know, else None."""
     if classes is not None:
         given = np.atleast_1d(as_array(classes, "classes"))
-        # Of `None` and other objects nothing is the smaller one.
+        # Python cannot order `None` and other objects.
         is_sorted = given.dtype.kind in "biufU" or all(
             isinstance(each, str) for each in given.flat
         )
@@ -280,7 +280,7 @@ def _match_columns(
             column for each in named.values() for column in each or ()
         )
         pool = pool.with_columns(union, "the models")
-    # A model that says nothing of its features gets rows as they are stored.
+    # A model without feature names gets rows as they are stored.
     takes_frame = {
         name: pool.frames is not None
         and (columns is not None or not hasattr(models[name], "n_features_in_"))

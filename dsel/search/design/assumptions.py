@@ -189,10 +189,10 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
             rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
             each = each[np.sort(rows)]
         drawn.append(each)
-    # In float32, since the float32 next to 0.1 is another number, by which trees would
-    # tell equal records of two tables. Of a value its place among those of its column,
-    # which is all that matters to a forest: scikit-learn's takes values that differ by
-    # less than 1e-7 for equal. Zeros of CSR rows stay zeros.
+    # In float32, since the float32 and the float64 next to 0.1 differ, and trees would
+    # separate equal records of two tables. Values become ranks in their column, which
+    # do not change a forest, except that scikit-learn's treats values that differ by
+    # less than 1e-7 as equal. Zeros of CSR rows stay zeros.
     with np.errstate(over="ignore"):
         X = concatenate_rows(drawn).astype(np.float32)
     if sparse.issparse(X):
@@ -209,14 +209,14 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
         n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
     ).fit(X[~is_scored], is_pool[~is_scored])
     scores = forest.predict_proba(X[is_scored])[:, 1]
-    # The mean rank of one kind, beside what it is in random assignments.
+    # The permutation test compares the mean rank with that of random assignments.
     ranks, scored = stats.rankdata(scores), is_pool[is_scored]
     n_pool, n_labeled = int(scored.sum()), int((~scored).sum())
     shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
     rank_sum = ranks[scored].sum()
     as_good = int((shuffled[:, :n_pool].sum(axis=1) >= rank_sum - 1e-9).sum())
     auc = (rank_sum - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    # Of equal ones the first, as `argmax` would have it.
+    # A stable sort puts the first of equal columns first, like `argmax`.
     columns = np.argsort(-forest.feature_importances_, kind="stable")
     p_value = (1 + as_good) / (1 + N_PERMUTATIONS)
     return TwoSampleTest(float(auc), p_value, tuple(columns.tolist()))

@@ -144,7 +144,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     for split in folds:
         rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
         largest = int(rows.argmax())  # of equal ones the first
-        # Of groups a fold tests one row each; its other rows are nowhere read.
+        # With groups a fold tests one row of each; codes of other rows are not used.
         codes[split.test_rows] = largest
         largest_classes.append(show(labeled.classes.tolist()[largest]))
     difference = BaselineDifference(

@@ -243,7 +243,7 @@ def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
     """
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
-    # Whoever asks for an estimate is shown another estimate.
+    # The advice for an estimate is another estimate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (
@@ -290,7 +290,7 @@ def nested_scheme(options: SchemeOptions) -> CVScheme:
     n_rows, cv = options.labeled.n_rows, options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
     assert k is not None  # `check_nested` has refused other splitters
-    # Of two folds each is halved, unless there is nothing to choose.
+    # Two folds are halved, unless there is only one candidate.
     needs_halves = k == 2 and options.n_candidates > 1
     check_groups(options.groups, k, 4 if needs_halves else k)
     return scheme_of_pairs(

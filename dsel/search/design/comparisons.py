@@ -179,11 +179,11 @@ class EachFold(Comparison):
     def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
         """Count by each statistic; draw rows that are no duplicates of labeled rows."""
         predicted = codes[:, 0]
-        # Of most blocks no row equals a labeled one, and nothing of it is copied.
+        # In most blocks no row equals a labeled one, and nothing is copied.
         stale = np.empty(0, np.int64)
         if self.find_duplicates is not None:
-            # Hashing rows costs as much as six linear models do: where only rows count
-            # on which models differ, others are not looked at.
+            # Hashing rows takes as long as six linear models: if statistics count only
+            # rows on which models differ, other rows are not hashed.
             stale = np.arange(len(block.rows))
             if all(each.counts_differences for each in self.folds):
                 stale = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))

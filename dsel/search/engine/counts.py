@@ -50,12 +50,11 @@ class CountTable:
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
-        # One enum for all that can be said of a fit; all are open at first, unless
-        # candidates go by rounds.
+        # All fits are open at first; halving then holds those of the second round.
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
-        # By candidate and split; tokens tell each model from another fit's.
+        # By candidate and split; a token identifies the model of one fit.
         self.tokens: dict[tuple[int, int], str] = {}
         self.messages: dict[tuple[int, int], str] = {}
         self.score_seconds = np.zeros(n)
@@ -63,7 +62,7 @@ class CountTable:
         self.compare(self.comparisons)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
         self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
-        # Of every candidate in the store, by its number.
+        # Key of every candidate in the store, by its number.
         self.keys = {0: f"chosen-{'-'.join(map(str, self.chosen))}"} | {
             candidate.number: key
             for group in self.candidate_groups
@@ -75,7 +74,7 @@ class CountTable:
         self.comparisons, n = comparisons, self.n_candidates
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
-        # Of the last step, where rows are drawn to be labeled.
+        # Rows for queries; only the last step draws some.
         self.drawn = DrawnRows()
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
@@ -121,7 +120,7 @@ class CountTable:
         # A slice may come twice: from a task that was thought dead, and from its retry.
         if self.visited[number, at]:
             return True
-        # Fits may have been made anew while the slice was counted.
+        # Fits may have been repeated while the slice was counted.
         if result.token != self.joined_token(number):
             return False
         for place, comparison in enumerate(self.comparisons):

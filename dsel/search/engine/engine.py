@@ -66,8 +66,7 @@ class Engine:
         retries: Retries[J] = Retries(may_give_up=False)
 
         def next_task() -> Task | None:
-            # What failed once goes first: an error that ends the run should end it
-            # early.
+            # Retries go first: an error that ends the run should end it early.
             jobs = again.popleft() if again else next(waiting, None)
             if jobs is None:
                 return None
@@ -156,8 +155,8 @@ class Engine:
             sum(each.seconds for each in counted.results),
         )
         for number, result in zip(job.members, counted.results, strict=True):
-            # Of a model that was made again on the way, and is another one than was
-            # counted, nothing is kept.
+            # The counts are dropped if Dask made a model again, and it differs from the
+            # counted one.
             if not self.table.add_slice(number, result):
                 yield number
             if self.store is not None:
@@ -181,15 +180,15 @@ class Search:
         self.started = time.perf_counter()
         # How often models of a candidate were others than those that were counted.
         self.changed: Counter[int] = Counter()
-        # Of every candidate's criterion, by the counts so far.
+        # Lower bounds of every candidate's criterion, by the counts so far.
         self.lower = np.zeros(self.table.n_candidates)
 
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""
         executor = self.engine.executor
         while True:
-            # Fits and passes take turns: a pass needs all models of its members, and
-            # what it counts decides which fits are still needed.
+            # Fits and passes alternate: a pass needs all models of its members, and its
+            # counts decide which fits are still needed.
             turns = run_tasks(executor, self._next_fit, on_turn=self._begin_turn)
             for finished in turns:
                 self.fitting.take(finished)

@@ -133,7 +133,7 @@ class Fitting:
         """Return the job of a group's wanted candidates in a list, or no job."""
         members, status = self.members[group], self.table.fit_status
         numbers = members[wanted[members]]
-        # Of models that were lost the counts are known, and stay so.
+        # Counts of lost models are known: the status of such a fit stays done.
         status[numbers[status[numbers, split] == FitStatus.OPEN], split] = (
             FitStatus.SUBMITTED
         )
@@ -160,10 +160,10 @@ class Fitting:
             return
         if self.floor is None:
             self.floor = lower.copy()
-        # Each fold that is not back yet is expected to add what each known one added.
-        # Of those of which nothing is known, who waits for fewer folds comes first.
+        # Extrapolation: each missing fold is expected to add the mean of the known
+        # ones. Candidates without a known fold are in order of their missing folds.
         n_known = np.maximum((~unknown).sum(axis=1), 1)
-        # Of failed ones the limit is infinite, and nothing is waited for.
+        # A failed candidate has an infinite limit, and waits for no fold.
         growth = np.subtract(
             lower, self.floor, out=np.zeros_like(lower), where=np.isfinite(lower)
         )
@@ -186,7 +186,7 @@ class Fitting:
         best = min(range(n_slots), key=load.__getitem__)
         warm = self.warm.setdefault(group, [best])
         nearest = min(warm, key=load.__getitem__)
-        # To wait for one more task takes less than to make what the group shares anew.
+        # Waiting for one more task is faster than making the shared data again.
         if load[nearest] > load[best] + 1:
             warm.append(best)
             nearest = best
@@ -201,7 +201,7 @@ class Fitting:
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
-        # What only these groups share may leave the caches with their last task.
+        # Data that only these groups share may leave the caches after their last task.
         still_open = set(self.group_numbers[self.table.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
         batch = FitBatch(tuple(jobs), self.keep, ending)
@@ -234,7 +234,7 @@ class Fitting:
         """
         of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
-        # Dask makes a lost task again by itself; the token tells its model from the
+        # Dask repeats a lost task by itself; the token shows whether its model is the
         # counted one.
         for kept in of_task.values():
             if kept.tokens.get((candidate, split)) == token:
@@ -288,7 +288,7 @@ class Fitting:
             if self.raise_failures and failed:
                 raise RuntimeError(failed[0])
             for number, result in zip(job.candidates, results, strict=True):
-                # Why a fit failed may be gone when the run goes on.
+                # A failure is not stored: its cause may be gone when the run continues.
                 if self.store is not None and result.status is FitStatus.DONE:
                     key = fit_key(table, number, job.split)
                     self.store.append(key, result.to_record())

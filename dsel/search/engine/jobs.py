@@ -44,7 +44,7 @@ from dsel.search.design.comparisons import Comparison, count_differences
 from dsel.search.design.drawn_rows import DrawnRows
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
-BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
+BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
 FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
 FRAME_ROWS: Final = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
@@ -284,8 +284,7 @@ class FitBatch:
             if _split_of(context, first).kind is SplitKind.LEAVE_ONE_OUT:
                 fitted.append(_leave_one_out(context, first))
                 continue
-            # What no other task will read must not push out of the cache what others
-            # share.
+            # Data without another reader must not push shared data out of the cache.
             budget = ending if first.candidate_group in self.last_of else cache
             models = fit_splits(
                 context,
@@ -597,8 +596,8 @@ def _count_slice(
                 drawn = drawn.merge(rows_drawn, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.variable] += comparison.rows_by_bin(block.rows)
-        del block  # else it would be in memory beside the next one
-    # Members predict together, so nobody knows what one of them took.
+        del block  # else it would be in memory together with the next one
+    # Members predict together, so that each gets an equal part of the time.
     seconds = round((time.perf_counter() - started) / len(members), 6)
     rows_by_bin = {name: tuple(each.tolist()) for name, each in rows.items()}
     return CountedJob(

@@ -212,7 +212,7 @@ class NestedPruner:
         kept, tests = self.survivors(table), self.scheme.inner_tests
         for split in range(len(first), len(self.scheme.splits)):
             readers = [test.search for test in tests if test.split == split]
-            # The fit may serve two searches, of which one has dropped its candidate.
+            # Two searches may use the fit, and one of them may have dropped it.
             is_needed = kept[readers].any(axis=0)
             is_held = status[:, split] == FitStatus.HELD
             status[is_needed & is_held, split] = FitStatus.OPEN
@@ -277,7 +277,7 @@ class NestedPruner:
                 f"no candidate can be chosen {which}: a fit of each has failed, such "
                 f"as {some}"
             )
-        # Of ties the first number: no order of tasks, nor of sums, decides.
+        # The first number of a tie: neither the order of tasks nor of sums decides.
         *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return Choices(all_rows, tuple(by_fold))
 

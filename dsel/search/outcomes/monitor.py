@@ -326,20 +326,20 @@ class _Tally:
     n_rows: int
     n_duplicates: int
     n_differ: Integers
-    """Rows on which both models differ, then those of them that equal labeled ones."""
+    """Rows on which both models differ, then the duplicates of labeled rows in them."""
     n_labels: Integers
-    """Rows with a label, those of them that equal labeled ones, and those whose label
-    is no class."""
+    """Rows with a label, then the duplicates of labeled rows in them, then those whose
+    label is no class."""
     counts: Integers
-    """What the loss counts of the rows with a label, model by model, and then of those
-    of them that equal labeled rows; (2, n_models, ...)."""
+    """Counts of the loss on rows with a label, by model, then those on duplicates of
+    labeled rows; (2, n_models, ...)."""
     words: NDArray[np.uint64]
-    """Random words of the rows that are kept, the smallest ones."""
+    """Random words of the sampled rows, the smallest ones."""
     rows: Integers
     sample: Any
-    """These rows in the types of the labeled ones; None where nobody needs them."""
+    """The sampled rows in the types of the labeled ones; None if not needed."""
     unknown: Mapping[str, UnknownValues]
-    """By column, values that no labeled row has."""
+    """Values that no labeled row has, by column."""
 
     def merge(self, later: "_Tally") -> "_Tally":
         """Return the sum of both counts, and the rows with the smallest words."""
@@ -371,7 +371,7 @@ class _Context:
     classes: NDArray[Any]
     labels: NewLabels
     loss: Loss | None
-    """What the search has bounded; None where it is a loss of somebody's own."""
+    """The loss that the search bounded; None for a user's own loss."""
     statistic: Statistic
     like: Any
     """Labeled rows, of which only names and types are read; None if unknown."""
@@ -381,13 +381,13 @@ class _Context:
     of_numbers: bool = False
     """Whether models predict numbers."""
     tolerances: tuple[float, ...] = ()
-    """How far off each model may be; empty where another loss is tested."""
+    """Tolerance of each model; empty if another loss is tested."""
     drawn: Bools | None = None
-    """Of rows in groups, which are counted: one of each group; None of single rows."""
+    """Whether each row is counted, one of each group; None without groups."""
 
     @property
     def counted(self) -> str:
-        """What is counted, in words."""
+        """Description of the counted rows."""
         one = "" if self.drawn is None else ", one of each new group"
         return f"rows with a label{one}"
 
@@ -814,7 +814,7 @@ def _one_by_one(counts: Integers, n_rows: int) -> list[FoldCounts]:
 def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
     """Return why no new rows can refute a bound; "" if some can."""
     if not certificate.certified:
-        # The reason without its details, which stand in the certificate.
+        # The reason without its details, which the certificate has.
         return f"it is no guarantee: {certificate.reasons[0].partition(':')[0]}"
     if certificate.says_nothing:
         return "no bound was certified"

@@ -1,4 +1,4 @@
-"""The outcome of a run that has ended, from its place alone: nothing is fitted."""
+"""Opens the outcome of a run that has ended, from its folder; nothing is fitted."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ def open_outcome(
     trusted: Sequence[str] = (),
     storage_options: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Open the outcome of a run that was kept: counts, choice, certificates, models.
+    """Open the stored outcome of a run: counts, choice, certificates, models.
 
     The estimators and the labeled rows are not needed, and nothing is unpickled. Models
-    are opened when they are asked for.
+    are opened on first access.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Outcome:
     group_keys: NDArray[Any] | None = field(default=None, compare=False)
     """Keys of the labeled groups, where rows come in groups."""
     loss: Loss | None = field(default=None, compare=False)
-    """What was bounded, for `monitor`."""
+    """The bounded loss, for `monitor`."""
 
     @cached_property
     def deployed(self) -> Mapping[str, DeployedModel]:

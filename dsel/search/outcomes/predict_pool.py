@@ -115,7 +115,7 @@ def predict_pool(
         return TEXT if labels and classes is not None else STORED[name]
 
     allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
-    # A row is answered first: an unfitted model, or other columns, are told at once.
+    # One row is predicted first, so that an unfitted model or wrong columns raise now.
     found = opened.reduce(
         lambda X, rows: answers(X[:1], rows[:1]),
         lambda first, _: first,

@@ -210,10 +210,10 @@ def read_input_format(
     input_format = other
     if "input_format" in said:
         input_format = InputFormat.from_record(said["input_format"])
-    # That of a file knows its words for gaps, too.
+    # The schema of a file also has its words for missing values.
     schema = load_schema(place, storage_options=storage_options)
     if schema is not None:
-        # But rows without a label may stand in the file, too.
+        # The file may also have rows without a label.
         of_labeled, of_file = input_format.table_schema, TableSchema.from_json(schema)
         if of_labeled is not None:
             of_file = with_categories(of_file, of_labeled)
@@ -251,7 +251,7 @@ def predict_table(
     client, done = resolve_client(client), 0
     unknown: dict[str, UnknownValues] = {}
     records = results_in_order(context, table.tasks(PredictJob), client)
-    # What is wrong with all rows fails in the first part, before a file is begun.
+    # A mistake in all rows raises in the first part, before a file is created.
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
     with predictions_file(path, head, table.dialect) as append:

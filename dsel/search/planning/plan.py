@@ -85,7 +85,7 @@ class Plan:
     source: Pool | None = None
     """The pool with all columns, from which queried rows are read; None without one."""
     notes_of_choice: tuple[str, ...] = ()
-    """What is good to know of what is chosen, and is said with it."""
+    """Notes about the chosen model, which its choice shows."""
     groups: RowGroups | None = None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""

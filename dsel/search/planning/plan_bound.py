@@ -449,7 +449,7 @@ def _first_fold(case: Case, n_folds: int) -> tuple[float, float]:
 
 
 def _one_fold(case: Case, n_folds: int) -> tuple[float, float]:
-    # Where there is a pool, the number for the model of all rows holds beside it.
+    # With a pool, the bound of the model of all rows holds at the same time.
     share = LABEL_SHARE if case.n_unlabeled else 1.0
     return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
 

@@ -76,7 +76,7 @@ class SearchInputs:
     notes: tuple[str, ...]
     """Notes about the candidates."""
     notes_of_choice: tuple[str, ...]
-    """What is good to know of whatever is chosen."""
+    """Notes about the chosen model, which its choice shows."""
 
     @property
     def is_regression(self) -> bool:
@@ -131,12 +131,12 @@ def read_inputs(
         as_frame=True,
         as_numbers=not is_classifier(candidates[0].estimator),
     )
-    # Else each fit would fail by itself, with an error of its own.
+    # Otherwise each fit would fail, with its own error.
     check_text((each.estimator for each in candidates), labeled.X)
     params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
-    # Of rows in groups one each is counted. The values of the others must not decide
-    # what is reported: given these, the counted rows would be no fresh draws.
+    # With groups one row of each is counted. Values of other rows must not decide which
+    # values are reported: given these, the counted rows would be no fresh draws.
     counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
     target = getattr(y, "name", None)
     column = find_column(report_by, counted, labeled.columns, target)
@@ -216,7 +216,7 @@ def group_candidates(
     if of_rows is not None:
         for each in candidates:
             check_groups_reach(each.estimator)
-        # Else their keys, which may be long texts, need not be sent to workers.
+        # Otherwise keys, which may be long texts, are not sent to workers.
         are_wanted = any(groups_arguments(each.estimator) for each in candidates)
     assignments = assign_families(
         candidates,

@@ -74,7 +74,7 @@ def execute(
                     f"while a run read it; delete it, or choose another `out`."
                 )
             cube = store.dataset(CUBE)
-            # The outcome is written last, so a run that was killed before goes on.
+            # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
                 return replace(
                     open_finished(run, store, cube),
@@ -120,7 +120,7 @@ def check_out(plan: "Plan", out: Any) -> None:
 
 def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
     """Write the outcome, make it final, and return the final one."""
-    # The outcome names what stands there, so it comes after all of it.
+    # The outcome lists these files, and therefore it is written after them.
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
         store.save(PAIRS, outcome.pair_results)
@@ -150,7 +150,7 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     try:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = run.plan.axes.candidates
-        # Of a procedure the grid sets nothing: what it chose stands in the record.
+        # A procedure's parameters are in the record: the grid sets none of them.
         deployed = {
             name: replace(each, params=candidates[each.candidate] or each.params)
             for name, each in choice.deployed.items()
@@ -164,7 +164,7 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         ) from error
     choice = replace(choice, deployed=deployed)
     make_models: Any = partial(remake_models, run, cube, choice)
-    # Some are not kept, damaged, or of a type that nobody trusts.
+    # Some are not stored, damaged, or of a type that is not trusted.
     with suppress(KeyError, ValueError):
         trusted = trusted_types(run.estimators)
         kept = {name: store.load_model(name, trusted) for name in choice.certificates}

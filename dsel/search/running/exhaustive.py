@@ -32,7 +32,7 @@ from dsel.search.running.select import choose
 def search_all(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
-    # What the pool shows is part of the bounds by which candidates are pruned.
+    # The check comes first, since its counts are part of the bounds that prune.
     if plan.pool is not None:
         run.report(Progress(), Phase(CHECKING))
     facts = run.check_pool()

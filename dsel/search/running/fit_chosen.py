@@ -164,7 +164,7 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
             run.plan.context.losses.statistics, counts, strict=True
         )
     }
-    # Of a fit that failed there is none.
+    # A failed fit has no score.
     scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
     return FittedModels(models, folds, np.ravel(scores), tuple(messages), stopped)
 

@@ -58,10 +58,10 @@ class FittedModels:
     """Models of the chosen candidates, with the counts on their folds."""
 
     models: Mapping[int, Any]
-    """Fitted estimators by fold; that of all rows, where there is one, under k."""
+    """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
     folds: Mapping[Statistic, FoldCounts]
     scores: Floats
-    """The loss that ranks, of each model on its fold, (n_folds,)."""
+    """The ranking loss of each model on its fold, (n_folds,)."""
     messages: tuple[str, ...] = ()
     """Messages of failed fits."""
     stopped: Mapping[int, str] = field(default_factory=dict)

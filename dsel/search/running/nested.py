@@ -49,19 +49,19 @@ def search_nested(run: Run) -> Outcome:
     not depend on the result.
     """
     plan = run.plan
-    with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as beside:
+    with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as thread:
         run.check_memory(executor)
         check: Future[PoolFacts] = Future()
         if is_task() or current_worker() is not None:
             # A thread of its own would not know that it is part of a task.
             check.set_result(run.check_pool())
         else:
-            check = beside.submit(_check_pool, run)
+            check = thread.submit(_check_pool, run)
 
         def report() -> None:
             if check.done():
                 check.result()  # raises what is wrong with the pool while fits run
-            # Of a single candidate there are no fits before the last step.
+            # A single candidate has no fits before the last step.
             if run.on_progress is not None and search.table.fit_status.size:
                 phase = run.fitting_phase(search.table)
                 report_last_step(run, search.progress(), phase)
@@ -160,7 +160,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         ]
         for deploy, c in choice.certificates.items()
     }
-    # What 0.2 finished has no counts of duplicates.
+    # Runs of 0.2 have no counts of duplicates.
     known = {name: n for name, n in last.counts.items() if name in cube}
     counts = {name: (cube[name].values, n) for name, n in known.items()}
     if choice.queries is not None:

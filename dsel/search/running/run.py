@@ -94,7 +94,7 @@ class Run:
         """Return the current round of fits of a table, with their number."""
         if not self.plan.is_halved:
             n_done, n_fits = int(table.ended.sum()), table.fit_status.size
-            # Of a candidate that failed, as of one that was pruned, not all are made.
+            # A failed candidate, like a pruned one, does not get all fits.
             is_exact = not (self.plan.prune or table.failed.any())
             return Phase(FITTING, n_done, n_fits, is_exact)
         first = list(self.plan.scheme.first)
@@ -149,7 +149,7 @@ class Run:
         if plan.pool is None or not (plan.certificate or fitting):
             return PoolFacts()
         known = self.store.records.get(FACTS) if self.store is not None else None
-        # A record of an older version lacks a fact, so the pool is looked at again.
+        # The record of an older version lacks a field: then the pool is checked again.
         if known is not None and known.keys() == vars(PoolFacts()).keys():
             return PoolFacts(**known)
         facts = PoolFacts()
@@ -238,7 +238,7 @@ class Run:
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
-        # What is good to know of a plan was said by the plan.
+        # Notes that are only information were printed with the plan.
         caveats = collect_caveats(
             (each for each in plan.caveats if each.effect is not Effect.INFO),
             caveats_of_fitting_rows(facts, plan.context.fitting_pool),

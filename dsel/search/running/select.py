@@ -101,7 +101,7 @@ def select(
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
     if method is not None and method.takes(loss_of_cube(results)):
-        # What it chose, and what was counted of that, cannot be redone from this cube.
+        # The cube cannot reproduce the choice of a nested search, nor its last step.
         if method_of(results) is not method or delta is not None:
             raise ValueError(
                 f"{criterion!r} is read by searches with this certificate, at the "
@@ -389,7 +389,7 @@ def _delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
 def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
     """Return the shares of delta: by the prior of the plan, or equal ones."""
     if names.PRIOR_SHARE in counts:
-        # Of joined runs some have none, and all that are there share delta.
+        # Some joined runs have no prior; all candidates in the cube share delta.
         parts = np.nan_to_num(counts[names.PRIOR_SHARE])
         return Settings(delta * parts / max(1.0, parts.sum()))
     shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
@@ -445,7 +445,7 @@ def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
     if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
         # Two models that differ on a row cannot both be right there: half of the lower
         # limit of their disagreement is one of the mean of their errors, and needs no
-        # label. It says nothing about either of them alone. Rows that equal labeled
+        # label. It is no limit for either of them alone. Rows that equal labeled
         # ones may be records that one of both was trained on.
         pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
         pairs = pairs - counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
