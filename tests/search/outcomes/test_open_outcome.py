@@ -76,7 +76,7 @@ def test_open_outcome__opens_no_model_that_nobody_trusts(rows, tmp_path):
     made = dsel.certify(model, *rows, random_state=0, out=tmp_path / "own")
     opened = dsel.open_outcome(tmp_path / "own")
     assert opened.certificate == made.certificate
-    with pytest.raises(ValueError, match="nobody said to trust"):
+    with pytest.raises(ValueError, match="not trusted"):
         _ = opened.model
     trusted = [f"{Squares.__module__}.Squares"]
     opened = dsel.open_outcome(tmp_path / "own", trusted=trusted)
