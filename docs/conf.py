@@ -47,6 +47,9 @@ extensions = [
 exclude_patterns = ["_build", "guide", "**/*.ipynb"]
 templates_path = ["_templates"]
 
+# Quotes and dots, not dashes: "--out" is an option.
+smartquotes_action = "qe"
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"dsel {release}"
 html_static_path = ["_static"]
