@@ -200,6 +200,7 @@ class CountByValue:
         counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in parts]
         if self.fold_shape is not None:
             return self._stack(counts)
+        # Sizes come first: they say where the numbers of a value begin.
         n_rows = np.array([n for n, _ in counts], np.float64)
         return np.concatenate([n_rows, *(each for _, each in counts)])
 
@@ -378,6 +379,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
         `n_compared` models were compared by these rows, each at an equal part of delta.
         """
         label_share = LABEL_SHARE if has_pool else 1.0
+        # Equal parts depend on the column alone; parts by what was counted would be
+        # chosen by what they bound.
         of_each = delta / n_compared * VALUES_SHARE / len(self.losses)
         shares = Shares(of_each, label_share)
         return tuple(bound_models(each, evidence, shares, fold) for each in self.losses)

@@ -55,12 +55,14 @@ class DeclaredLosses:
         """All statistics: errors of classifiers, and those of the losses."""
         listed: list[Statistic | None] = [self.main.statistic, self.table]
         if not self.main.of_numbers:
+            # In any case: families have counted the errors, and the cube shows them.
             listed.insert(0, ERROR.statistic)
         listed += [each.statistic for each in self.tolerances]
         if self.by_value is not None:
             listed.append(self.by_value.statistic)
         if self.baseline is not None:
             listed.append(self.baseline.statistic)
+        # Equal statistics are counted once, whichever losses read them.
         return tuple(dict.fromkeys(each for each in listed if each is not None))
 
     @property
@@ -96,6 +98,7 @@ class DeclaredLosses:
             delta *= 1.0 - VALUES_SHARE
         if not self.listed:
             return delta, delta
+        # A union bound over different losses: one that is listed twice is bounded once.
         each = delta / len({*self.listed, *self.main.parts})
         return each * len(self.main.parts), each
 

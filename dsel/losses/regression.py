@@ -236,6 +236,7 @@ class ErrorQuantile(RegressionLoss):
                 delta=shares.labels * float(of_folds[fold]),
                 extra_delta=LABELS_OF_POOL * shares.pool * float(of_folds[fold]),
             )
+            # Too few rows for any finite tolerance at this level.
             if shared.n_exceeding < 0:
                 continue
             tolerances[fold] = np.sort(each[fold])[n_rows - 1 - shared.n_exceeding]

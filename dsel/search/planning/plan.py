@@ -172,6 +172,8 @@ class Plan:
         """Parts of the pool, one task each; they do not depend on the cluster."""
         if self.pool is None:
             return ()
+        # By the pool alone, never by the cluster: a run that goes on elsewhere must
+        # find the slices that are stored.
         fewest, most = SLICE_ROWS
         wanted = -(-self.pool.n_rows // SLICES)
         return self.pool.slices(int(np.clip(wanted, fewest, most)))
@@ -300,6 +302,7 @@ class Plan:
             folds = self.scheme.held_out
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
+        # As workers fit: BLAS on several threads sums in another order.
         with single_threaded():
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
@@ -386,6 +389,8 @@ class Plan:
             last = scheme.n_folds + (self.pool is not None)
         if not self.is_halved:
             return n * splits + last, n * splits + last
+        # A fit without two folds is read by two searches, which may keep different
+        # thirds.
         least, most = (
             n * first + kept * (splits - first) + last
             for kept in (count_survivors(n), min(n, 2 * count_survivors(n)))

@@ -56,6 +56,7 @@ def choose_design(
             is_regression=inputs.is_regression,
         )
     )
+    # After the method: it may ask for splits that no option names, such as halves.
     scheme = method.make_scheme(
         SchemeOptions(
             options.cv,

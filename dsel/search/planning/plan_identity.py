@@ -41,6 +41,8 @@ def plan_identity(
         "transform_output": str(get_config()["transform_output"]),
         "seed": str(plan.seed),
     }
+    # Options that came later stand here only where they are used: other plans keep the
+    # identity that their stores have.
     if fitting is not None and fitting.other_records:
         identity["other_records"] = "declared"
     if losses.by_value is not None:

@@ -193,6 +193,7 @@ def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolPart
         # By random words, not by order: both parts must be of one distribution.
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
         counted = counted.part(FITTING_PART, 1.0, seed=inputs.seed)
+    # At random, for the first rows may be those of one day; and fixed in advance.
     if max_rows is not None and max_rows < counted.n_rows:
         fraction = max_rows / counted.n_rows
         counted = counted.part(0.0, fraction, seed=inputs.seed, stream=SUBSET_STREAM)
@@ -267,6 +268,7 @@ def read_prior(
         weights = []
         for params in candidates:
             try:
+                # A copy, since the function is the user's and may change what it gets.
                 weights.append(prior(dict(params)))
             except Exception as error:
                 raise ValueError(
