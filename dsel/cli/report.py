@@ -23,11 +23,16 @@ def command(place: str, out: str | None, as_json: bool) -> None:
     """
     from dsel.report.page import write_report
     from dsel.results import open_results
+    from dsel.results.certificate import CHOICE
     from dsel.results.inputs import load_inputs
     from dsel.results.place import Place
+    from dsel.results.query_files import read_labeled_choice
     from dsel.search.running.select import select
 
     results = open_results(place)
+    labeled = read_labeled_choice(Place(place, name="place"))
+    if labeled is not None:  # what `dsel label` has proved since
+        results = results.assign_attrs({CHOICE: labeled.to_json()})
     if out is None:
         folder = Place(place).folder
         here = "" if folder is None else folder if "://" in place else place

@@ -1,6 +1,8 @@
 """`dsel select --queries` and `dsel label`: rows for people, and a smaller bound."""
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -105,6 +107,18 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     other = run("label", folder, back)
     assert other.exit_code == 1
     assert "a result is final" in other.output
+
+
+def test_report__has_what_labels_have_proved(place):
+    folder, _ = place
+    labeled = run("label", folder, filled(folder)).output
+    assert run("report", folder).exit_code == 0
+    page = (folder / "report.html").read_text("utf-8")
+    text = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    bounds = [line for line in labeled.splitlines() if line.startswith("Error at most")]
+    assert len(bounds) == 2
+    assert [line for line in bounds if line not in text] == []
+    assert "wait for labels" not in text
 
 
 def test_select__leaves_a_file_of_rows_that_is_there(place, tables):
