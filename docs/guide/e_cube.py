@@ -102,9 +102,9 @@ results.dsel.plot()
 # -------------
 # The cubes of two runs over other values are joined by ``xr.concat`` or ``xr.merge``.
 # Numbers of joined runs are estimates: what was looked at before another value was
-# added has no share of ``delta`` left. Nested searches choose without each fold, so
-# what they chose differs by run: concatenate those, or merge with
-# ``compat="override"``.
+# added has no share of ``delta`` left. What a nested search has counted last
+# (``outer_...``) is about what it chose: concatenate those with ``data_vars="all"``, or
+# drop these variables before a merge, and select by ``"cv_error"``.
 
 import xarray as xr
 

@@ -58,8 +58,9 @@ def error_from_disagreement(
     [0.0, 0.1, 0.5]
     """
     rate = _rates(disagreement)
+    n = check_count(n_classes, "n_classes", at_least=2)
     # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
-    stretch = check_count(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
+    stretch = n / (n - 1.0)
     # A sample may lie above that; the root is 0 there.
     capped = np.minimum(rate, 1.0 / stretch)
     root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))

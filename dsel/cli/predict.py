@@ -88,7 +88,7 @@ def command(
     except KeyboardInterrupt:  # unlike a search it does not continue
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
-    notes(each.line for each in made.unknown)
+    notes(made.notes)
     if output.as_json:
         certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound

@@ -20,7 +20,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.arrays import as_masked, check_rows, fill_masked
-from dsel.checks import as_array, show
+from dsel.checks import as_array, listed, show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -479,6 +479,15 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 f"convert one of them."
             )
     return pool.with_schema(X.schema)
+
+
+def by_position(columns: Sequence[str], where: str) -> str:
+    """Return what is said where a model knows no names of columns, but a table does."""
+    return (
+        f"The model was fitted to rows without names of columns, so it gets those of "
+        f"{where} in their order: {listed(columns, 10)}. Fit it to a data frame for "
+        f"columns to be found by their names."
+    )
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:

@@ -25,9 +25,22 @@ from dsel.families.prefixes import has_prefix, transform_rows
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
 
+def predict_rows(model: Any, X: Features) -> NDArray[Any]:
+    """Predict rows that others read, too: a model that writes into them raises."""
+    try:
+        return np.asarray(model.predict(read_only_rows(X)))
+    except ValueError as error:
+        if "read-only" in str(error):  # the same error, which knows the user's line
+            error.args = (
+                f"{str(error).rstrip('.')}; others read these rows, too, so `predict` "
+                f"of {type(model).__name__} must work on a copy, such as X.copy()",
+            )
+        raise
+
+
 def predict_codes(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
-    predicted = np.asarray(model.predict(read_only_rows(X)))
+    predicted = predict_rows(model, X)
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
             f"`predict` of {type(model).__name__} must return one label for each row, "
@@ -38,7 +51,7 @@ def predict_codes(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
 
 def predict_numbers(model: Any, X: Any) -> Floats:
     """Predict a number for each row."""
-    predicted = np.asarray(model.predict(read_only_rows(X)))
+    predicted = predict_rows(model, X)
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
         raise ValueError(
             f"`predict` of {type(model).__name__} must return one number for each row, "

@@ -261,6 +261,12 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
         check_fit_names(fit_params, self.fit, self.estimator)
+        if getattr(pool, "ndim", 0) == 1 and np.shape(pool) == np.shape(y):
+            raise ValueError(
+                f"`pool` must be a table of unlabeled rows, got {len(y):,} values, "
+                f"one for each label; weights have a name: "
+                f"fit(X, y, sample_weight=weights)."
+            )
         X, keys = take_groups(X, groups)
         self._groups_column = None if keys is groups else groups
         validate_data(self, X, y, skip_check_array=True)

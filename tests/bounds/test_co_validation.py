@@ -3,7 +3,9 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 from dsel.bounds.co_validation import (
     error_ends_from_disagreement,
@@ -114,3 +116,9 @@ def test_error_variance__of_scattered_errors_is_far_below_half_the_disagreement(
     assert (variances[:2] < halves[:2] / 50).all()
     assert (np.diff(variances) <= 0).all()
     assert (np.diff(halves) <= 0).all()
+
+
+def test_error_from_disagreement__takes_the_classes_of_a_cube():
+    rates = pd.DataFrame({"a": [0.0, 0.18], "b": [0.32, 0.5]})
+    found = error_from_disagreement(rates, n_classes=xr.DataArray(2))
+    assert found == pytest.approx(np.array([[0.0, 0.2], [0.1, 0.5]]))

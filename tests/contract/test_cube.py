@@ -311,6 +311,9 @@ def test_runs__of_nested_searches_are_joined_by_concat():
     estimates = [dsel.select(cube, "cv_error").estimate for cube in cubes]
     assert dsel.select(joined, "cv_error").estimate == min(estimates)
     assert not dsel.select(joined).certificate.certified
+    without = [cube.drop_vars([v for v in cube if v[:6] == "outer_"]) for cube in cubes]
+    for join in JOINS.values():
+        assert dsel.select(join(without), "cv_error").estimate == min(estimates)
     by_run = xr.concat(cubes[:1] * 2, "run", data_vars="all")
     assert dsel.select(by_run.isel(run=0)) == dsel.select(cubes[0])
 

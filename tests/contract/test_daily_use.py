@@ -78,6 +78,52 @@ def test_predict_pool__returns_where_it_wrote_and_gives_labels(search, tmp_path)
     assert (search.classes_[codes] == labels).all()
 
 
+def test_predictions__by_the_place_of_columns_are_told(search, tmp_path):
+    pool = pd.DataFrame(X, columns=["d", "c", "b", "a"])
+    with pytest.warns(dsel.errors.GuaranteeWarning, match="in their order: d, c, b, a"):
+        path = predict_pool(search, pool, tmp_path / "labels.zarr", labels=True)
+    labels = np.concatenate([values for _, values in read_rows(path, "label")])
+    assert labels.tolist() == search.predict(X).tolist()
+    outcome = dsel.plan_search(SVC(), {"C": [1.0]}, X, NAMES, random_state=0).run()
+    with pytest.warns(dsel.errors.GuaranteeWarning, match="in their order: d, c, b, a"):
+        made = outcome.predict_table(pool, out=tmp_path / "p.csv")
+    assert len(made.notes) == 1
+
+
+class InPlace(ClassifierMixin, BaseEstimator):
+    """Writes into the rows that it predicts."""
+
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        X *= self.factor
+        return self.classes_[(X[:, 0] > 5).astype(int)]
+
+
+def test_models__that_write_into_rows_are_refused_with_the_way_out(tmp_path):
+    way = r"`predict` of InPlace must work on a copy, such as X\.copy\(\)"
+    plan = dsel.plan_search(InPlace(), {"factor": [1.0]}, X, NAMES, random_state=0)
+    with pytest.raises(dsel.errors.AllFitsFailedError, match=rf"{way} \(test_daily"):
+        plan.run(n_jobs=1)
+    model, other = InPlace().fit(X, NAMES), SVC().fit(X, NAMES)
+    with pytest.raises(ValueError, match=way):
+        predict_pool(model, X, tmp_path / "labels.zarr")
+    with pytest.raises(ValueError, match=way):
+        dsel.compare_models(model, other, X)
+
+
+def test_weights__that_are_passed_in_the_place_of_a_pool_are_told():
+    weights = np.linspace(0.5, 1.5, len(X))
+    search = dsel.SemiSupervisedSearchCV(SVC(), {"C": [1.0]}, random_state=0)
+    with pytest.raises(ValueError, match="weights have a name: fit"):
+        search.fit(X, NAMES, weights)
+
+
 def test_choice__says_why_its_bound_says_nothing():
     plan = dsel.plan_search(
         AlwaysWrong(), {"label": [9]}, X[:100], NAMES[:100], random_state=0

@@ -4,14 +4,14 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.checks import show
-from dsel.data.frames import Frame, read_only_rows
+from dsel.data.frames import Frame
+from dsel.families.answers import predict_rows
 from dsel.results.models import open_model
 from dsel.rounded_texts import count_of
 
@@ -30,7 +30,7 @@ class Predictor:
     def predict(self, X: Features) -> NDArray[Any]:
         """Return one label for each row."""
         n_rows = X.shape[0]
-        labels = np.asarray(self.model.predict(read_only_rows(self.rows(X))))
+        labels = predict_rows(self.model, self.rows(X))
         if labels.shape not in ((n_rows,), (n_rows, 1)):
             got = f"{len(labels)} labels" if labels.ndim == 1 else "an array"
             shape = f" of shape {labels.shape}" * (labels.ndim != 1)

@@ -382,9 +382,8 @@ class Outcome:
             made = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=report
             )
-        for each in made.unknown:
-            line = f"{each.line[0].upper()}{each.line[1:]}."
-            warn(line, GuaranteeWarning)
+        for line in made.notes:
+            warn(f"{line[0].upper()}{line[1:]}.", GuaranteeWarning)
         return made
 
     def monitor(

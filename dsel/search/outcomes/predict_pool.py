@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
-from dsel.data.frames import read_only_rows
-from dsel.data.labeled import codes_of, with_columns
+from dsel.data.labeled import by_position, codes_of, with_columns
 from dsel.data.open import open_pool
+from dsel.errors import GuaranteeWarning, warn
+from dsel.families.answers import predict_rows
 from dsel.families.kinds import is_classifier
 from dsel.results.place import Place
 from dsel.results.rows import write_rows
@@ -44,6 +45,8 @@ def predict_pool(
         Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
         library that it was fitted on; other models get frames of pandas from Parquet
         files.
+        Columns are found by `feature_names_in_`; a model without it gets them in the
+        order of the pool, with a `GuaranteeWarning` where they have names.
     path
         Folder or URL of a new zarr group. For a classifier ``label`` has class codes,
         indices of `classes_` (-1 for rows that the pool's filters leave out, -2 for
@@ -99,11 +102,14 @@ def predict_pool(
     if hasattr(model, "feature_names_in_"):
         opened = opened.with_schema(opened.frames)
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
-    opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and opened.columns:
+        warn(by_position(opened.columns, "`pool`"), GuaranteeWarning)
+    opened = with_columns(opened, n_columns, names)
     classes = np.asarray(model.classes_) if is_classifier(model) else None
 
     def answers(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        found = np.asarray(model.predict(read_only_rows(X)))
+        found = predict_rows(model, X)
         if classes is None:
             return {"value": found}
         if labels:

@@ -37,7 +37,7 @@ from dsel.data.frames import (
     take_rows,
 )
 from dsel.data.kinds import Kind
-from dsel.data.labeled import LabeledRows, with_columns
+from dsel.data.labeled import LabeledRows, by_position, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, read_blocks
@@ -158,6 +158,14 @@ class PredictedTable:
     """Values that no labeled row has, by column."""
     dialect: Dialect = PLAIN_DIALECT
     """Dialect of a text file: that of the table, if it is a text file, too."""
+    taken_by_position: str = ""
+    """What is said where the model knows no names of columns, but the table does."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What may have changed predictions, in sentences without their periods."""
+        found = [self.taken_by_position.rstrip(".")] if self.taken_by_position else []
+        return found + [each.line for each in self.unknown]
 
 
 def open_deployed(
@@ -269,6 +277,7 @@ def predict_table(
         table.unused,
         tuple(unknown.values()),
         table.dialect if path.suffix.lower() == ".csv" else PLAIN_DIALECT,
+        table.taken_by_position,
     )
 
 
@@ -443,6 +452,7 @@ class TextTable:
     """A text file, which this process reads in order by the labeled table's schema."""
 
     n_rows = None
+    taken_by_position = ""
 
     def __init__(
         self,
@@ -502,6 +512,7 @@ class PoolTable:
     """Rows that tasks read by themselves, of anything that `open_pool` takes."""
 
     dialect = PLAIN_DIALECT
+    taken_by_position = ""
 
     def __init__(
         self,
@@ -533,6 +544,8 @@ class PoolTable:
         else:
             n_columns = getattr(model, "n_features_in_", len(names or columns))
             pool = with_columns(pool, n_columns, None)
+            if columns:
+                self.taken_by_position = by_position(columns, self.where)
         self.unused = tuple(
             each for each in columns if each not in (pool.columns or ())
         )
