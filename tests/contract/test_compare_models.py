@@ -329,7 +329,7 @@ def test_comparison__of_single_rows_speaks_of_one():
     texts = [str(made), str(made.certify_with_labels([None])), str(seen)]
     for words in (
         "differ on 1 of 1 row, at most",
-        "1 row was handed out to be labeled",
+        "1 row was queried",
         "of 1 row on which they differ",
         "1 row has no label, or one that is no class: each counts against",
         "1 pool row equals rows of `X_seen`",
