@@ -52,19 +52,25 @@ def collect_warnings() -> Iterator[list[str]]:
 
     Otherwise they would be shown once for each of many fits, or on a worker, where
     nobody looks. Warning filters belong to the process: when several threads fit, the
-    first one sets the filters and the last one restores them.
+    first one sets the filters and the last one restores them. A fit may contain others
+    in its thread, such as those of a search; each collects its own warnings.
     """
+    thread = threading.get_ident()
     with _LOCK:
         if not _STOPPED:
             _FILTERS.enter_context(warnings.catch_warnings())
             warnings.simplefilter("always", ConvergenceWarning)
             warnings.showwarning = partial(_notice, warnings.showwarning)
-        stopped = _STOPPED[threading.get_ident()] = []
+        outer = _STOPPED.get(thread)
+        stopped = _STOPPED[thread] = []
     try:
         yield stopped
     finally:
         with _LOCK:
-            del _STOPPED[threading.get_ident()]
+            if outer is None:
+                del _STOPPED[thread]
+            else:
+                _STOPPED[thread] = outer
             if not _STOPPED:
                 _FILTERS.close()
 

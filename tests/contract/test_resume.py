@@ -1,5 +1,6 @@
 """A run that was killed goes on from its `out` and ends in the same cube."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from distributed import Client
 
 import dsel
+from dsel.results.place import seal, unseal
 from tests.clusters import environment, running_cluster, wait_until
 from tests.contract.runs import (
     CERTIFICATES,
@@ -19,6 +21,7 @@ from tests.contract.runs import (
     counts_of,
     digits,
     job,
+    plan_search,
     run_search,
 )
 
@@ -101,5 +104,30 @@ def test_run__refuses_an_outcome_that_it_did_not_write(body, tmp_path):
     rows = (*K_NEAREST, *digits(100))
     run_search(*rows, cv=2, out=tmp_path)
     (tmp_path / "outcome.json").write_bytes(b"%08x\n" % zlib.crc32(body) + body)
-    with pytest.raises(ValueError, match=r"outcome.* not what dsel wrote there; bring"):
+    with pytest.raises(
+        ValueError, match=r"outcome.* not what dsel wrote there; (bring|rest)"
+    ):
+        run_search(*rows, cv=2, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [["fit", {}], ["fit/", {}], ["", {}], ["slice", []], ["fit/{what}/{key}", []]],
+)
+def test_run__refuses_a_record_that_no_run_has_written(record, tmp_path):
+    def stop(progress):
+        if progress.fits_done:
+            raise KeyboardInterrupt
+
+    rows = (*K_NEAREST, *digits(100))
+    with pytest.raises(KeyboardInterrupt):
+        plan_search(*rows, cv=2).run(out=tmp_path, on_progress=stop)
+    [*_, last] = sorted(
+        path for path in tmp_path.rglob("*.json") if path.stat().st_size
+    )
+    head, line, *_ = unseal(last.read_bytes()).splitlines()
+    _, what, key = json.loads(line)[0].split("/")[:3]
+    record = [record[0].format(what=what, key=key), record[1]]
+    last.write_bytes(seal(b"\n".join([head, json.dumps(record).encode()])))
+    with pytest.raises(ValueError, match=r"^`out` .* holds a record that no run of th"):
         run_search(*rows, cv=2, out=tmp_path)

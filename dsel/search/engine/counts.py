@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
+from dsel.checks import show
 from dsel.data.pool import PoolSlice
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.drawn_rows import DrawnRows
@@ -104,6 +105,11 @@ class CountTable:
         """Drop all counts of a candidate, whose models differ from the counted ones."""
         self.fit_status[number] = FitStatus.OPEN
         self.errors[number] = names.UNCOUNTED
+        self.scores[number] = self.fit_seconds[number] = np.nan
+        self.answered[number] = False
+        for split in range(len(self.scheme.splits)):
+            self.tokens.pop((number, split), None)
+            self.messages.pop((number, split), None)
         self.forget_pool(number)
 
     def forget_pool(self, number: int) -> None:
@@ -312,8 +318,11 @@ def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
     splits = {split.name: split.number for split in table.scheme.splits}
     variables = {comparison.variable for comparison in table.comparisons}
     for key in sorted(records):  # "fit" before "slice"
-        kind, what, *rest = [*key.split("/"), ""]
-        number, entry = numbers.get(rest[0]), records[key]
+        kind, _, rest = key.partition("/")
+        what, _, rest = rest.partition("/")
+        if not what:
+            raise ValueError(f"no record has the key {show(key)}")
+        number, entry = numbers.get(rest.partition("/")[0]), records[key]
         # A store holds records of the search and of its last step, which has a table of
         # its own.
         if number is None:

@@ -269,6 +269,39 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert not table.scored[0]
     assert not table.add_slice(0, counted)
     assert not np.any(table.differences[0])
+    table.forget_fits(0)
+    empty = CountTable(made.scheme, (), (), (), table.n_candidates)
+    for name in ("errors", "scores", "answered", "fit_seconds"):
+        np.testing.assert_array_equal(getattr(table, name), getattr(empty, name))
+    assert not table.tokens
+    assert not table.messages
+
+
+class Nested(DecisionTreeClassifier):
+    """Fits with a search of its own, in the same thread, and warns before and after."""
+
+    def fit(self, X_train, y):
+        warnings.warn("before", ConvergenceWarning, stacklevel=2)
+        inner = dsel.plan_search(
+            LogisticRegression(max_iter=2 if self.max_depth > 2 else 200),
+            {"C": [1.0]},
+            X_train,
+            y,
+            certificate="holdout",
+            random_state=0,
+        )
+        inner.model(0, 0)
+        return super().fit(X_train, y)
+
+
+def test_fits__may_contain_fits_of_a_search_in_the_same_thread():
+    before = warnings.showwarning, warnings.filters[:]
+    outcome = plan(Nested(random_state=0), {"max_depth": [2, 3]}, pool=None).run()
+    assert "2 candidates stopped before they converged" in " ".join(
+        outcome.choice.remarks
+    )
+    assert outcome.certificate.certified
+    assert (warnings.showwarning, warnings.filters) == before
 
 
 def test_progress__ends_with_the_last_step_done():
