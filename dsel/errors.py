@@ -63,6 +63,14 @@ class AllFitsFailedError(DselError, ValueError, RuntimeError):
     """
 
 
+class LossError(DselError, ValueError):
+    """A loss of the user's own raised an error, or returned no number, on some rows.
+
+    It ends a search: if it failed the candidate instead, rows on which one model is
+    tested would decide which candidates other models are chosen from.
+    """
+
+
 class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 

@@ -17,7 +17,7 @@ from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
-from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
@@ -126,7 +126,12 @@ class DeclaredLosses:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
-    def best_fold(self, folds: Mapping[Statistic, FoldCounts], delta: float) -> int:
+    def best_fold(
+        self,
+        folds: Mapping[Statistic, FoldCounts],
+        delta: float,
+        has_model: NDArray[np.bool_] | None = None,
+    ) -> int:
         """Return the fold whose model is deployed in a search with queries.
 
         It depends on labeled rows only, and so it is known before the pool is read.
@@ -134,7 +139,7 @@ class DeclaredLosses:
         limits = self.main.limits(
             folds[self.main.statistic], QUERY_SHARES.labeled * delta
         )
-        return int(np.argmin(limits))
+        return fold_to_deploy(limits, has_model)
 
     def bound(
         self,

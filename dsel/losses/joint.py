@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, Shares, Statistic
 
 
@@ -20,6 +22,8 @@ class Evidence:
     folds: Mapping[Statistic, FoldCounts]
     pool: Mapping[Statistic, PoolCounts]
     """Counts on the pool; empty without a pool, or without a model of all rows."""
+    has_model: NDArray[np.bool_] | None = None
+    """Whether the fit without a fold gave a model, (n_folds,); None if all did."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,16 @@ class ModelBounds:
     """Part of `all_rows` from the pool."""
 
 
+def fold_to_deploy(limits: Floats, has_model: NDArray[np.bool_] | None) -> int:
+    """Return the fold with the smallest limit among those whose model can be deployed.
+
+    A fold whose fit failed counts as wrong everywhere, so no limit is larger; but other
+    limits may be as large, such as those of a class with too few rows.
+    """
+    lacks_model = np.zeros(len(limits), bool) if has_model is None else ~has_model
+    return int(np.lexsort((limits, lacks_model))[0])
+
+
 def bound_models(
     loss: Loss, evidence: Evidence, shares: Shares, fold: int | None = None
 ) -> ModelBounds:
@@ -52,11 +66,12 @@ def bound_models(
     """
     folds = evidence.folds[loss.statistic]
     limits = loss.limits(folds, shares.labels)
-    picked = int(np.argmin(limits)) if fold is None else fold
-    one_fold, estimate = float(limits[picked]), loss.estimate(folds)
+    if fold is None:
+        fold = fold_to_deploy(limits, evidence.has_model)
+    one_fold, estimate = float(limits[fold]), loss.estimate(folds)
     expected = loss.expected_holdout(folds, shares.delta)
     pool = evidence.pool.get(loss.statistic)
     if pool is None:
-        return ModelBounds(picked, one_fold, estimate, expected)
+        return ModelBounds(fold, one_fold, estimate, expected)
     terms = map(float, loss.all_rows(folds, pool, shares))
-    return ModelBounds(picked, one_fold, estimate, expected, *terms)
+    return ModelBounds(fold, one_fold, estimate, expected, *terms)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import partial
 from hashlib import blake2b
+from numbers import Real
 from typing import Any, Final, cast
 
 import cloudpickle
@@ -21,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Features
+from dsel.checks import show
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
 from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split, SplitKind
+from dsel.errors import LossError
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import (
     FIT_DONE,
@@ -36,7 +39,7 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-from dsel.losses.base import Counts, Rows, no_predictions
+from dsel.losses.base import Counts, Loss, Predictions, Rows, no_predictions
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.records import from_record, to_record
 from dsel.runtime.tasks import Inputs, Output
@@ -414,7 +417,28 @@ def score_models(
     if predictions is None:
         predictions = predict_rows(context, fitted, split.number, rows)
     labeled = Rows(context.X[rows], context.y[rows])
-    return [loss.score(labeled, each) for each in predictions]
+    return [score_rows(loss, labeled, each) for each in predictions]
+
+
+def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
+    """Return the loss of one model on some rows.
+
+    Raises LossError if the loss raises, or returns anything but a number.
+    """
+    try:
+        score: object = loss.score(rows, predictions)
+    except Exception as error:
+        raise LossError(
+            f"`loss` {loss!r} raised {type(error).__name__} in `score`: {error}. It "
+            "must return a number for any rows and predictions; "
+            "dsel.losses.check_loss tests it on some."
+        ) from error
+    if not isinstance(score, Real) or np.isnan(float(score)):
+        raise LossError(
+            f"`loss` {loss!r} must return a number from `score`, got {show(score)}; "
+            "dsel.losses.check_loss tests it."
+        )
+    return float(score)
 
 
 def count_held_out(

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, Self, TypeVar
 
-from dsel.errors import ClusterLostError
+from dsel.errors import ClusterLostError, LossError
 from dsel.runtime.tasks import died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 
@@ -60,7 +60,11 @@ class Retries(Generic[J]):
         Raises the error if it ends the run. `any_done`: whether any fit of the run was
         ever done.
         """
-        if not self.may_give_up and isinstance(error, OF_DATA):
+        # A loss that fails on the rows of one fold must not fail a candidate: searches
+        # that may not see this fold would choose among fewer.
+        if isinstance(error, LossError) or (
+            not self.may_give_up and isinstance(error, OF_DATA)
+        ):
             raise error
         if len(jobs) == 1 and died_of_task(error) and not any_done:
             self._count_death(jobs[0], error)

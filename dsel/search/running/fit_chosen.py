@@ -115,7 +115,7 @@ def fit_chosen(
     # Where the model of all rows failed, that of one fold still has its bound.
     pool = {}
     if k in models.models:
-        pool = count_chosen(run, engine, fitted, models.folds, n_equal, report)
+        pool = count_chosen(run, engine, fitted, models, n_equal, report)
     report()
     return LastStep(choices, models, pool, table.drawn)
 
@@ -173,7 +173,7 @@ def count_chosen(
     run: Run,
     engine: Engine,
     fitted: Mapping[int, FittedJob],
-    folds: Mapping[Statistic, FoldCounts],
+    counted: FittedModels,
     n_equal: int,
     report: Callable[[], None],
 ) -> dict[Statistic, PoolCounts]:
@@ -196,11 +196,13 @@ def count_chosen(
     splits = tuple(sorted(fitted))
     models = ChosenModels(tuple(parts), splits, table.joined_token(0))
     comparison = EachFold(
-        folds,
+        counted.folds,
         duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
         n_queries=plan.n_queries,
         # Fixed by labeled rows: the pool must not decide where it is queried.
-        best_fold=context.losses.best_fold(folds, plan.delta),
+        best_fold=context.losses.best_fold(
+            counted.folds, plan.delta, counted.has_model
+        ),
         seed=plan.seed,
     )
     table.compare((comparison,))

@@ -67,6 +67,11 @@ class FittedModels:
     stopped: Mapping[int, str] = field(default_factory=dict)
     """Warnings of completed fits by candidate, such as one that did not converge."""
 
+    @property
+    def has_model(self) -> NDArray[np.bool_]:
+        """Whether the fit without a fold gave a model, (n_folds,)."""
+        return np.isin(np.arange(len(self.scores)), list(self.models))
+
 
 @dataclass(frozen=True)
 class LastStep:
@@ -83,7 +88,7 @@ class LastStep:
     @property
     def evidence(self) -> Evidence:
         """The counts in the form that losses use."""
-        return Evidence(self.fitted.folds, self.pool)
+        return Evidence(self.fitted.folds, self.pool, self.fitted.has_model)
 
     @property
     def counts(self) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ import pytest
 from distributed import Client
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -394,3 +395,45 @@ def test_out__equal_candidates_have_records_of_their_own(tmp_path):
     assert told[0].fits_done >= 20
     one, other = outcome.pair_results["fold_errors"]
     assert not one.equals(other)
+
+
+class FailsWithoutTheFirstFold(DummyClassifier):
+    """Predicts one class, and cannot be fitted on four fifths that lack a fold."""
+
+    first = plan().scheme.folds[0].test_rows
+
+    def fit(self, X_train, y):
+        if len(X_train) == 240 and not np.isin(X[self.first, 0], X_train[:, 0]).any():
+            raise ValueError("the first fold is missing")
+        return super().fit(X_train, y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"pool": None}, {}, {"n_queries": 5}],
+    ids=["no pool", "pool", "queries"],
+)
+def test_last_step__deploys_a_fold_that_has_a_model_where_limits_tie(options):
+    learner, grid = FailsWithoutTheFirstFold(strategy="constant"), {"constant": [0]}
+    outcome = plan(learner, grid, loss=dsel.losses.recall(1), **options).run()
+    certificate = outcome.certificates["one_fold"]
+    assert certificate.bound == 1  # as of all folds: each row of the class is missed
+    assert certificate.fold != 0
+    assert not outcome.model.predict(X).any()
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [("raises", "raised ZeroDivisionError in `score`"), (None, "got None"),
+     (np.nan, "got nan"), ("0.1", "got '0.1'")],
+)  # fmt: skip
+def test_search__a_loss_that_gives_no_number_ends_it(score, words):
+    class Bad(type(dsel.losses.balanced())):
+        def score(self, rows, predictions):
+            return 1 / 0 if score == "raises" else score
+
+        def score_errors(self, n_errors, n_rows):
+            return None
+
+    with pytest.raises(dsel.errors.LossError, match=words):
+        plan(loss=Bad()).run()
