@@ -275,7 +275,11 @@ def _row_number(text: str | None) -> int | None:
 
 
 def as_label(text: str | None, known: tuple[Any, ...]) -> Any:
-    """Return the known label that a text means; else the text, or None if missing."""
+    """Return the known label that a text means; else what it says, which is no label.
+
+    None if it means a missing label. Texts among classes that are numbers or truth
+    values are no labels either: None for these, too.
+    """
     if text is None or text in known:
         return text
     number = _number(text)

@@ -22,3 +22,14 @@ def test_docstring_and_page__have_the_ten_steps_of_a_default_fit():
     on_page = re.findall(r"^\d+\. \*\*[^*]+\*\* `([\w.]+)`", PAGE.read_text(), re.M)
     assert len(STEPS) == 10
     assert [codes[each] for each in found if each in codes] == STEPS == on_page
+
+
+def test_docstring_and_page__name_what_exists():
+    text = PAGE.read_text() + dsel.search.__doc__
+    packages = "|".join(
+        module.name for module in pkgutil.iter_modules(dsel.search.__path__)
+    )
+    named = set(re.findall(rf"`((?:{packages})\.[\w.]+)`", text))
+    assert len(named) > 10
+    for name in named:
+        pkgutil.resolve_name(f"dsel.search.{name}")

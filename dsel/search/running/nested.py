@@ -25,16 +25,10 @@ from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.jobs import (
-    Keep,
-)
+from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import Choices, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.fit_chosen import (
-    NOTHING_DONE,
-    fit_chosen,
-    report_last_step,
-)
+from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, report_last_step
 from dsel.search.running.last_step import add_counts, choose_models
 from dsel.search.running.run import Remade, Run
 
@@ -135,15 +129,19 @@ def _check_pool(run: Run) -> PoolFacts:
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
-    seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
+    # A quarter has one number, and one part of rows.
+    n_rows = [
+        (len(s.test_rows), 0 if s.second_rows is None else len(s.second_rows))
+        for s in splits
+    ]
     counted, values = names.FOLD_ERRORS, table.errors
     if plan.is_regression:
         counted, values = names.FOLD_LOSS_MEAN, table.scores
     return make_pair_cube(
         plan.axes,
-        [(each.key[0], each.key[-1]) for each in splits],  # a quarter has one number
+        [(each.key[0], each.key[-1]) for each in splits],
         {counted: values},
-        np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
+        np.array(n_rows),
         table.fit_seconds,
     )
 

@@ -408,11 +408,7 @@ class FailsWithoutTheFirstFold(DummyClassifier):
         return super().fit(X_train, y)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"pool": None}, {}, {"n_queries": 5}],
-    ids=["no pool", "pool", "queries"],
-)
+@pytest.mark.parametrize("options", [{"pool": None}, {}], ids=["no pool", "pool"])
 def test_last_step__deploys_a_fold_that_has_a_model_where_limits_tie(options):
     learner, grid = FailsWithoutTheFirstFold(strategy="constant"), {"constant": [0]}
     outcome = plan(learner, grid, loss=dsel.losses.recall(1), **options).run()
