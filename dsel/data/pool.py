@@ -422,6 +422,7 @@ class Pool:
         allow_nan: bool = False,
         slices: Sequence[PoolSlice] | None = None,
         name: str = "count",
+        on_turn: Callable[[], object] | None = None,
     ) -> Any:
         """Compute a statistic of the pool in one pass.
 
@@ -443,6 +444,9 @@ class Pool:
             Slices to read; None for all.
         name
             Name of the pass in the names of its tasks, such as ``moments-rows=0``.
+        on_turn
+            Called at least every half second of the pass, without arguments, in the
+            calling thread; an exception of it ends the pass.
 
         Returns
         -------
@@ -477,7 +481,8 @@ class Pool:
             tasks.append(Task(f"{name}-rows={first}", job, sources, place=place))
         context = count_chunk, combine
         with self.guard_pass():
-            return reduce(combine, results_in_order(context, tasks, client))
+            results = results_in_order(context, tasks, client, on_turn=on_turn)
+            return reduce(combine, results)
 
 
 def in_blocks(

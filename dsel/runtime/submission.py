@@ -102,7 +102,11 @@ def run_to_completion(executor: Executor, tasks: Iterable[Task]) -> Iterator[Fin
 
 
 def results_in_order(
-    context: Any, tasks: Iterable[Task], client: "Client | None"
+    context: Any,
+    tasks: Iterable[Task],
+    client: "Client | None",
+    *,
+    on_turn: Callable[[], object] | None = None,
 ) -> Generator[Any]:
     """Run tasks on an executor of their own; yield their results in order.
 
@@ -110,10 +114,13 @@ def results_in_order(
     result that comes early is kept until those before it are yielded. At most two
     windows of tasks are submitted beyond the first unfinished one. Inside a task all
     tasks run in that task (see `resolve_client`); a single task always runs here.
+    `on_turn` is called as by `run_tasks`, and here before each task.
     """
     is_single = isinstance(tasks, Sized) and len(tasks) == 1
     if client is None and (current_worker() is not None or is_single):
         for task in tasks:
+            if on_turn is not None:
+                on_turn()
             yield task.job.run(context, Inputs(sources=task.read_sources(None))).result
         return
     waiting = iter(tasks)
@@ -128,7 +135,7 @@ def results_in_order(
         return task
 
     with closing(make_executor(context, client)) as executor:
-        for finished in run_tasks(executor, next_task):
+        for finished in run_tasks(executor, next_task, on_turn=on_turn):
             early[finished.key] = finished
             while keys and keys[0] in early:
                 yield early.pop(keys.popleft()).get()

@@ -11,7 +11,7 @@ label is used.
 No check finds a learner that reads held-out rows from a file, a module or a closure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from operator import add
@@ -87,10 +87,12 @@ def check_pool(
     seed: int,
     allow_nan: bool,
     client: "Client | None" = None,
+    on_turn: Callable[[], object] | None = None,
 ) -> tuple[PoolFacts, SampledRows | None]:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
-    Returns the results, and sampled rows by which later passes notice changed files.
+    Returns the results, and sampled rows by which later passes notice changed files. An
+    exception of `on_turn` ends the pass.
     """
     fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
@@ -109,7 +111,10 @@ def check_pool(
         lambda earlier, later: tuple(map(add, earlier, later)),
         client=client,
         allow_nan=allow_nan,
+        on_turn=on_turn,
     )
+    if on_turn is not None:
+        on_turn()  # before the test, which takes a while
     if not rows:
         return PoolFacts(n_equal), None
     sample = concatenate_rows(rows)
@@ -128,6 +133,7 @@ def count_fitting_rows(
     *,
     allow_nan: bool,
     client: "Client | None" = None,
+    on_turn: Callable[[], object] | None = None,
 ) -> int:
     """Return the number of pool rows for fits that equal labeled rows."""
     find_duplicates = duplicate_finder(fitting, labeled)
@@ -135,7 +141,9 @@ def count_fitting_rows(
     def count(X: Features, rows: NDArray[np.int64]) -> int:
         return int(find_duplicates(X).sum())
 
-    n_equal: int = fitting.reduce(count, add, client=client, allow_nan=allow_nan)
+    n_equal: int = fitting.reduce(
+        count, add, client=client, allow_nan=allow_nan, on_turn=on_turn
+    )
     return n_equal
 
 

@@ -4,11 +4,12 @@
 bounds; its docstring has a map of the calls.
 """
 
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
@@ -35,6 +36,9 @@ from dsel.search.running.run import Remade, Run
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
+STOP_SECONDS: Final = 1.0
+"""Longest wait for the check of the pool to end, after the search has failed."""
+
 
 def search_nested(run: Run) -> Outcome:
     """Search without each fold, then fit and count the chosen candidates.
@@ -43,38 +47,33 @@ def search_nested(run: Run) -> Outcome:
     not depend on the result.
     """
     plan = run.plan
-    with closing(run.open_executor()) as executor, ThreadPoolExecutor(1) as thread:
+    with closing(run.open_executor()) as executor:
         run.check_memory(executor)
-        check: Future[PoolFacts] = Future()
-        if is_task() or current_worker() is not None:
-            # A thread of its own would not know that it is part of a task.
-            check.set_result(run.check_pool())
-        else:
-            check = thread.submit(_check_pool, run)
+        with _check_pool(run) as check:
 
-        def report() -> None:
-            if check.done():
-                check.result()  # raises what is wrong with the pool while fits run
-            # A single candidate has no fits before the last step.
-            if run.on_progress is not None and search.table.fit_status.size:
-                phase = run.fitting_phase(search.table)
-                report_last_step(run, search.progress(), phase)
+            def report() -> None:
+                if check.done():
+                    check.result()  # raises what is wrong with the pool while fits run
+                # A single candidate has no fits before the last step.
+                if run.on_progress is not None and search.table.fit_status.size:
+                    phase = run.fitting_phase(search.table)
+                    report_last_step(run, search.progress(), phase)
 
-        pruner = NestedPruner(plan.scheme, plan.prune)
-        search = run.search(executor, pruner, Keep.NOWHERE, report)
-        # Only what is chosen has a model of all rows to be compared with, so this loop
-        # counts nothing on the pool, and no model need stay where it was fitted.
-        assert not search.table.slices
-        search.run()
-        before = search.progress()
-        if not check.done():
-            report_last_step(run, before, Phase(CHECKING))
-        facts, evidence = check.result(), pruner.evidence(search.table)
-        # Before the last step is paid for.
-        run.check_failures(evidence, search.table.unpredicting)
-        return certify_choices(
-            run, executor, pruner, search.table, evidence, facts, before
-        )
+            pruner = NestedPruner(plan.scheme, plan.prune)
+            search = run.search(executor, pruner, Keep.NOWHERE, report)
+            # Only what is chosen has a model of all rows to be compared with, so this
+            # loop counts nothing on the pool, and no model need stay where it is made.
+            assert not search.table.slices
+            search.run()
+            before = search.progress()
+            if not check.done():
+                report_last_step(run, before, Phase(CHECKING))
+            facts, evidence = check.result(), pruner.evidence(search.table)
+            # Before the last step is paid for.
+            run.check_failures(evidence, search.table.unpredicting)
+            return certify_choices(
+                run, executor, pruner, search.table, evidence, facts, before
+            )
 
 
 def certify_choices(
@@ -116,14 +115,41 @@ def certify_choices(
     )
 
 
-def _check_pool(run: Run) -> PoolFacts:
+@contextmanager
+def _check_pool(run: Run) -> "Iterator[Future[PoolFacts]]":
     """Compare the pool with the labeled rows, in a thread next to the fits.
 
-    Warning filters belong to the process. The code that is called here may set and
-    restore them; fits, which set them as well, must not end in between.
+    If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
+    not wait for slices of the pool that are being read.
     """
-    with collect_warnings():
-        return run.check_pool()
+    if is_task() or current_worker() is not None:
+        # A thread of its own would not know that it is part of a task.
+        done: Future[PoolFacts] = Future()
+        done.set_result(run.check_pool())
+        yield done
+        return
+    is_over = threading.Event()
+
+    def stop() -> None:
+        if is_over.is_set():
+            raise CancelledError
+
+    def check_pool() -> PoolFacts:
+        # Warning filters belong to the process. The code that is called here may set
+        # and restore them; fits, which set them as well, must not end in between.
+        with collect_warnings():
+            return run.check_pool(stop)
+
+    thread = ThreadPoolExecutor(1)
+    check = thread.submit(check_pool)
+    try:
+        yield check
+    except BaseException:
+        is_over.set()
+        wait([check], STOP_SECONDS)  # most often it ends, and restores warning filters
+        raise
+    finally:
+        thread.shutdown(wait=not is_over.is_set(), cancel_futures=True)
 
 
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:

@@ -142,8 +142,11 @@ class Run:
             **{f"version of {name}": str(found) for name, found in versions.items()},
         }
 
-    def check_pool(self) -> PoolFacts:
-        """Compare the pool with the labeled rows, unless an earlier run did."""
+    def check_pool(self, on_turn: Callable[[], object] | None = None) -> PoolFacts:
+        """Compare the pool with the labeled rows, unless an earlier run did.
+
+        `on_turn` is called at least every half second; an exception of it ends this.
+        """
         plan = self.plan
         fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
         if plan.pool is None or not (plan.certificate or fitting):
@@ -160,12 +163,19 @@ class Run:
                 seed=plan.seed,
                 allow_nan=allow_nan,
                 client=self.client,
+                on_turn=on_turn,
             )
         if fitting is not None and fitting.n_rows:
             n_equal = count_fitting_rows(
-                fitting, plan.labeled, allow_nan=allow_nan, client=self.client
+                fitting,
+                plan.labeled,
+                allow_nan=allow_nan,
+                client=self.client,
+                on_turn=on_turn,
             )
             facts = replace(facts, fitting_equal_rows=n_equal)
+        if on_turn is not None:
+            on_turn()  # the store may be closed by now
         if self.store is not None:
             self.store.append(FACTS, vars(facts))
         return facts

@@ -2,10 +2,12 @@
 
 import json
 import pickle
+import threading
 import time
 import warnings
 from dataclasses import replace
 
+import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
@@ -20,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import CountResult, FitResult, FitStatus, join_tokens
+from tests.clusters import wait_until
 from tests.estimators import Drawn
 from tests.executors import faulty_threads
 
@@ -303,6 +306,32 @@ def test_fits__may_contain_fits_of_a_search_in_the_same_thread():
     )
     assert outcome.certificate.certified
     assert (warnings.showwarning, warnings.filters) == before
+
+
+class NeverFits(DecisionTreeClassifier):
+    def fit(self, X_train, y):
+        raise ValueError("never")
+
+
+def test_run__that_fails_does_not_wait_for_the_check_of_the_pool():
+    read, n_chunks = [], 40
+
+    def chunk(block, block_info=None):
+        read.append(time.sleep(0.3))
+        return block + 1.0
+
+    pool = da.zeros((n_chunks * 1024, 1024), chunks=(1024, 1024)).map_blocks(
+        chunk, meta=np.empty((0, 0))
+    )
+    rows = np.random.default_rng(0).normal(size=(100, 1024))
+    made = dsel.plan_search(NeverFits(), GRID, rows, rows[:, 0] > 0, pool)
+    read.clear()
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="never"):
+        made.run(on_failure="raise", n_jobs=1)
+    assert len(read) < n_chunks / 2
+    wait_until(lambda: threading.active_count() <= before, what="the end of the check")
+    assert len(read) < n_chunks
 
 
 def test_progress__ends_with_the_last_step_done():
