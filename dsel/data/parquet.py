@@ -11,11 +11,11 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
-from dsel.data.tables import PARQUET, name_file
+from dsel.data.tables import PARQUET, check_distinct_names, name_file
 from dsel.data.zarr_rows import origin_of
 from dsel.errors import reaching
 
@@ -48,13 +48,19 @@ def from_parquet(
         if not paths:
             raise ValueError(f"`pool` {location!r} holds no Parquet files.")
         with name_file(paths[0]):
-            files = dataset.dataset(
-                paths,
-                filesystem=fs,
-                format="parquet",
-                partitioning=dataset.partitioning(flavor="hive"),
-                partition_base_dir=root,
-            )
+            try:
+                files = dataset.dataset(
+                    paths,
+                    filesystem=fs,
+                    format="parquet",
+                    partitioning=dataset.partitioning(flavor="hive"),
+                    partition_base_dir=root,
+                )
+            except pa.ArrowInvalid:
+                # pyarrow does not name the column; a footer is read again only here.
+                names = parquet.read_schema(paths[0], filesystem=fs).names
+                check_distinct_names(names, paths[0])
+                raise
         fragments = list(files.get_fragments())
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
             list(threads.map(_read_footer, fragments))
@@ -114,6 +120,7 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
     first, joined = fragments[0].path, None
     for fragment in fragments:
         here, schema = fragment.path, fragment.physical_schema
+        check_distinct_names(schema.names, here)
         left_out = [key.name for key in keys]
         left_out += (schema.pandas_metadata or {}).get("index_columns", ())
         types = {f.name: f.type for f in schema if f.name not in left_out}

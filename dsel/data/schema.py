@@ -6,6 +6,7 @@ whatever their own values look like; a value of another kind is an error that na
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -170,8 +171,10 @@ def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
     if kind is Kind.GAPS:
         return pd.Series([None] * len(values), dtype=object)
     if kind.is_number:
+        # Another table may have fractions in a column of whole numbers, as pools may.
         if kind is Kind.WHOLE and not values.null_count:
-            values = pc.cast(values, pa.int64())
+            with suppress(pa.ArrowInvalid):
+                values = pc.cast(values, pa.int64())
         return pd.Series(values.to_numpy(zero_copy_only=False), copy=False)
     return values.to_pandas()
 

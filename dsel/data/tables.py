@@ -9,9 +9,11 @@ import json
 import lzma
 import os
 import re
+import shlex
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -97,6 +99,12 @@ def name_file(path: str) -> Iterator[None]:
         ) from error
 
 
+def check_distinct_names(names: Sequence[str], path: str) -> None:
+    """Raise ValueError if a table has two columns of one name."""
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
+
+
 @contextmanager
 def name_text_file(path: str) -> Iterator[None]:
     """Add the name of the text file to error messages that lack it."""
@@ -176,6 +184,14 @@ class _Request(NamedTuple):
     groups: str | None = None
     task: str | None = CLASSIFICATION
 
+    def _target_hint(self, missing: Sequence[str]) -> str:
+        # Schemas of searches have a target; a labeled table's has none before it is
+        # named.
+        if self.like is None or self.like.target is not None or len(missing) > 1:
+            return ""
+        [name] = missing
+        return f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
+
     def features(self, columns: Sequence[str], where: str) -> list[str]:
         """Return the columns that become features; raise where one is missing."""
         if self.like is not None:
@@ -184,7 +200,7 @@ class _Request(NamedTuple):
                     f"{where} lacks the column{'s' * (len(missing) > 1)} "
                     f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
                     f"has {listed(list(columns), 20)}{separator_hint(columns)}"
-                    f"{did_you_mean(missing[0], columns)}"
+                    f"{did_you_mean(missing[0], columns)}{self._target_hint(missing)}"
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
@@ -682,11 +698,15 @@ def _text_caveats(
         if column.kind is Kind.TEXT and (line := scan.looks_like(column.name)):
             caveats.append(line)
         if column.kind is Kind.WHOLE and scan.is_running and scan.n_rows > 1:
-            caveats.append(
-                f"column {column.name!r} holds running whole numbers, as row numbers "
-                f"are; leave it out by --drop {column.name}"
-            )
+            caveats.append(_running_numbers_note(column.name))
     return caveats
+
+
+def _running_numbers_note(name: str) -> str:
+    return (
+        f"column {name!r} holds running whole numbers, as row numbers are; leave it "
+        f"out by --drop {shlex.quote(name)}"
+    )
 
 
 def _text_facts(
@@ -734,6 +754,9 @@ def _read_parquet(location: str, request: _Request) -> Table:
     files = _files_in(location, PARQUET)
     with name_file(location):
         if not files:
+            if os.path.isfile(location):
+                names = parquet.read_schema(location).names
+                check_distinct_names(names, location)
             frame = parquet.read_table(location).to_pandas()
         else:
             _check_same_columns(files)
@@ -744,8 +767,11 @@ def _read_parquet(location: str, request: _Request) -> Table:
 
 def _check_same_columns(files: Sequence[str]) -> None:
     first = parquet.read_schema(files[0]).names
+    check_distinct_names(first, files[0])
     for file in files[1:]:
-        if differing := {*first} ^ {*parquet.read_schema(file).names}:
+        names = parquet.read_schema(file).names
+        check_distinct_names(names, file)
+        if differing := {*first} ^ {*names}:
             name = min(differing)
             one, other = (file, files[0]) if name in first else (files[0], file)
             raise ValueError(
@@ -850,9 +876,7 @@ SINGLE_FILES: Final = tuple({*FORMATS} - {*PARQUET, ".zarr"})
 def _of_frame(frame: pd.DataFrame, request: _Request, path: str) -> Table:
     """Return a data frame from a format that has types as a table."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
+    check_distinct_names(frame.columns, path)
     names = request.features(list(frame.columns), repr(path))
     ids = frame[list(request.id_columns)].astype(str) if request.id_columns else None
     if request.like is not None:
@@ -864,6 +888,11 @@ def _of_frame(frame: pd.DataFrame, request: _Request, path: str) -> Table:
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
+    caveats = tuple(
+        _running_numbers_note(column.name)
+        for column in schema.columns
+        if column.kind is Kind.WHOLE and _is_running(X[column.name])
+    )
     if y is not None:
         schema = with_classes(schema, y)
     schema = replace(schema, ids=request.ids, dropped=request.dropped)
@@ -872,7 +901,15 @@ def _of_frame(frame: pd.DataFrame, request: _Request, path: str) -> Table:
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     facts = facts if request.dropped or request.ids else []
     keys = None if request.groups is None else frame[request.groups].to_numpy(object)
-    return Table(X, y, tuple(names), schema, ids, tuple(facts), groups=keys)
+    return Table(X, y, tuple(names), schema, ids, tuple(facts), caveats, groups=keys)
+
+
+def _is_running(values: pd.Series) -> bool:
+    """Return whether whole numbers go up by one from row to row."""
+    if len(values) < 2 or values.isna().any():
+        return False
+    # As int64, since differences of short and unsigned types wrap around.
+    return bool((np.diff(values.to_numpy(dtype=np.int64)) == 1).all())
 
 
 def _typed_labels(values: pd.Series) -> NDArray[Any]:

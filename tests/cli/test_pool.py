@@ -43,3 +43,14 @@ def test_build__leaves_out_an_index_that_pandas_saved(tmp_path, rng):
     result = run("build", tmp_path / "t.parquet", tmp_path / "p.zarr")
     assert "columns: a, b\n" in result.stdout
     assert (zarr.open_array(tmp_path / "p.zarr")[:] == frame.to_numpy()).all()
+
+
+def test_build__like_a_labeled_table_says_how_to_name_the_labels(table, tmp_path):
+    pd.read_csv(table).drop(columns="label").to_csv(tmp_path / "new.csv", index=False)
+    asked = ("build", tmp_path / "new.csv", tmp_path / "p.zarr", "--like", table)
+    refused = run(*asked)
+    assert refused.exit_code == 1
+    [line] = refused.stderr.splitlines()
+    assert "lacks the column 'label'" in line
+    assert line.endswith("If 'label' holds the labels, write --target label.")
+    assert run(*asked, "--target", "label").exit_code == 0

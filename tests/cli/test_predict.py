@@ -449,3 +449,23 @@ def test_predict__writes_decimal_commas_where_nothing_tells(tmp_path):
     assert found.exit_code == 0, found.output
     got = pd.read_csv(tmp_path / "p.csv", sep=";", decimal=",")
     assert got["probability_good"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_predict__takes_fractions_where_labeled_rows_have_whole_numbers(
+    results, tmp_path, ending
+):
+    frame, _ = customers(40, seed=8)
+    frame["since"] = frame["since"].where(frame["since"].notna(), "2015-01-01")
+    frame["visits"] = frame["visits"].astype(float)
+    frame.loc[16, "visits"] = 3.5
+    path, out = tmp_path / f"new.{ending}", tmp_path / "out.parquet"
+    if ending == "parquet":
+        typed = frame.assign(member=frame["member"] == "yes")
+        typed.assign(since=pd.to_datetime(frame["since"])).to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="," if ending == "csv" else "\t")
+    done = run("predict", results, path, "--out", out)
+    assert done.exit_code == 0, done.output
+    expected = open_model(results).predict(rows_of(results, frame))
+    assert pd.read_parquet(out)["label"].tolist() == expected.tolist()

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shlex
 import zipfile
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import zarr
+from pyarrow import parquet
 
 from dsel.data import open_pool, write_pool
 from dsel.data.kinds import Kind
@@ -414,3 +416,46 @@ def test_read_table__loses_no_row_to_a_quote_in_a_name(tmp_path):
     table = read_table(text_table(tmp_path, 'a,5"\n1,"x\ny"\n2,z\n'))
     assert table.columns == ("a", '5"')
     assert table.X['5"'].tolist() == ["x\ny", "z"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather"])
+@pytest.mark.parametrize("column", ["row number", "nr"])
+def test_read_table__names_running_whole_numbers_in_every_format(
+    name, column, tmp_path
+):
+    for step in (1, 2):
+        numbers = range(5, 5 + 20 * step, step)
+        frame = pd.DataFrame({"x": 0.5, column: numbers, "label": ["a", "b"] * 10})
+        path = tmp_path / name
+        write = {
+            ".csv": lambda at, of=frame: of.to_csv(at, index=False),
+            ".tsv": lambda at, of=frame: of.to_csv(at, index=False, sep="\t"),
+            ".parquet": frame.to_parquet,
+            ".feather": frame.to_feather,
+        }[path.suffix]
+        write(path)
+        caveats = read_table(path, target="label").caveats
+        if step > 1:
+            assert not caveats
+        else:
+            (line,) = caveats
+            assert repr(column) in line
+            assert line.endswith(f"--drop {shlex.quote(column)}")  # as a shell takes it
+
+
+@pytest.mark.parametrize("twice", ["a", "label"])
+def test_a_column_that_a_parquet_file_has_twice_is_named(twice, tmp_path):
+    names = ["a", "b", "label", twice]
+    wrong = pa.table([pa.array(list("uv")) for _ in names], names=names)
+    (tmp_path / "parts").mkdir()
+    parquet.write_table(wrong.select([0, 1, 2]), tmp_path / "parts" / "0.parquet")
+    for path in (tmp_path / "t.parquet", tmp_path / "parts" / "1.parquet"):
+        parquet.write_table(wrong, path)
+    where = f"has the column {twice!r} twice; rename one"
+    for path in (tmp_path / "t.parquet", tmp_path / "parts"):
+        with pytest.raises(ValueError, match=where):
+            read_table(path, target="label")
+    with pytest.raises(ValueError, match=where):
+        open_pool(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=where):
+        open_pool(tmp_path / "parts")
