@@ -57,10 +57,11 @@ DAY_FIRST: Final = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T]
 _GROUPS: Final = r"[0-9]{1,3}(?:[,. '\x{a0}\x{202f}][0-9]{3})+(?:[.,][0-9]+)?"
 _PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
 LIKE_NUMBER: Final = (
-    rf"^[+-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
-    r" ?(?:%|[$€£¥]|[A-Za-z°µ²³/]{1,4})?$|^[+-]?(?:inf|Inf|INF|Infinity|infinity)$"
+    rf"^\(?[+\x{{2212}}-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
+    r" ?(?:%|[$€£¥]|[A-Za-z°µ²³/]{1,4})?\)?$|^[+-]?(?:inf|Inf|INF|Infinity|infinity)$"
 )
-"""Numbers with thousands separators, units, signs of currencies or a decimal comma."""
+"""Numbers with thousands separators, units, signs of currencies, a decimal comma, the
+minus sign of print, or in parentheses, as accounts write what is below zero."""
 _LEADING_ZERO: Final = r"^-?0[0-9]"
 
 _OF_WORDS: Final = np.zeros(256, dtype=np.bool_)

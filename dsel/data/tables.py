@@ -192,18 +192,7 @@ class _Request(NamedTuple):
         [name] = missing
         return f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
 
-    def features(self, columns: Sequence[str], where: str) -> list[str]:
-        """Return the columns that become features; raise where one is missing."""
-        if self.like is not None:
-            if missing := self.like.missing_columns(columns):
-                raise ValueError(
-                    f"{where} lacks the column{'s' * (len(missing) > 1)} "
-                    f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
-                    f"has {listed(list(columns), 20)}{separator_hint(columns)}"
-                    f"{did_you_mean(missing[0], columns)}{self._target_hint(missing)}"
-                )
-            return list(self.like.names)
-        names = feature_columns(columns, self.target, where)
+    def _check_options(self, columns: Sequence[str], where: str) -> None:
         of_groups = () if self.groups is None else (self.groups,)
         for option, values in (
             ("--drop", self.drop),
@@ -218,7 +207,22 @@ class _Request(NamedTuple):
                 )
             if self.target in values:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
-        left_out = {*self.drop, *self.ids, *of_groups}
+
+    def features(self, columns: Sequence[str], where: str) -> list[str]:
+        """Return the columns that become features; raise where one is missing."""
+        if self.like is not None:
+            self._check_options(columns, where)
+            if missing := self.like.missing_columns(columns):
+                raise ValueError(
+                    f"{where} lacks the column{'s' * (len(missing) > 1)} "
+                    f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
+                    f"has {listed(list(columns), 20)}{separator_hint(columns)}"
+                    f"{did_you_mean(missing[0], columns)}{self._target_hint(missing)}"
+                )
+            return list(self.like.names)
+        names = feature_columns(columns, self.target, where)
+        self._check_options(columns, where)
+        left_out = {*self.dropped, *self.ids}
         features = [name for name in names if name not in left_out]
         if not features:
             used = sorted({name for name in (self.target, *left_out) if name})
@@ -445,6 +449,9 @@ def text_source(
                 f"{lacks!r} lacks the column {name!r} that {has!r} has; write all "
                 f"files with the same columns."
             )
+    if like is not None:
+        kept = tuple(each for each in like.columns if each.name not in drop)
+        like = replace(like, columns=kept)
     return TextSource(location, tuple(files), like, tuple(drop))
 
 

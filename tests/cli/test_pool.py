@@ -54,3 +54,18 @@ def test_build__like_a_labeled_table_says_how_to_name_the_labels(table, tmp_path
     assert "lacks the column 'label'" in line
     assert line.endswith("If 'label' holds the labels, write --target label.")
     assert run(*asked, "--target", "label").exit_code == 0
+
+
+def test_build__like_a_labeled_table_leaves_out_what_is_dropped(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(30, 2)).round(3), columns=["a", "b"])
+    frame.assign(note="x y", label="u").to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(note="z", seen="later").to_csv(tmp_path / "new.csv", index=False)
+    asked = ("build", tmp_path / "new.csv", tmp_path / "p.zarr")
+    asked += ("--like", tmp_path / "t.csv", "--target", "label")
+    refused = run(*asked, "--drop", "nota")
+    assert refused.exit_code == 1
+    assert "--drop names 'nota', which is no column" in refused.stderr
+    assert not (tmp_path / "p.zarr").exists()
+    built = run(*asked, "--drop", "note,seen")
+    assert built.exit_code == 0, built.output
+    assert "columns: a, b\n" in built.stdout

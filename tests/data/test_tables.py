@@ -339,6 +339,8 @@ def test_read_table__names_labels_that_differ_by_blanks_or_case(tmp_path):
 LOOKS = [
     (["1,023", "1,200", "2,000"], "all of its values are numbers written as text"),
     (["5%", "7%", "8%"], "such as '5%'"),
+    (["(5)", "(1,200)", "7"], "all of its values are numbers written as text"),
+    (["\u22125", "\u22127", "8"], "such as '\u22125'"),
     (["12 kg", "13 kg", "x"], "67% of its values are numbers written as text"),
     (["31/01/2020", "01/02/2020", ""], "looks like dates, day first ('31/01/2020')"),
     (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
