@@ -52,6 +52,12 @@ DIED: Final = (
 
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """Pools by number of processes. They outlive a run, as the next one may come soon."""
+_users: Final[dict[str, int]] = {}
+"""Number of processes of each executor that uses a pool, by the identifier of its run.
+Runs in several threads share a pool."""
+_left: Final[dict[int, list["Future[Any]"]]] = {}
+"""Tasks of closed executors that ran on while others used their pool."""
+_pools_lock: Final = threading.RLock()
 _has_exit_hook = False
 _received: Final[dict[str, Packed]] = {}
 """In a child process: the contexts of the run, by their keys."""
@@ -163,6 +169,8 @@ class LocalExecutor:
         """Send a context to every process; missing processes are started."""
         # The list is stored first, so that a call that raises is not repeated.
         transfers = self._transfers[key] = []
+        with _pools_lock:
+            _users[self._run_id] = self.n_slots
         transfers += [
             _in_process(self.n_slots, _receive, key, self._contexts[key])
             for _ in range(self.n_slots)
@@ -191,7 +199,7 @@ class LocalExecutor:
             self._send(task, with_context=True)
             return None
         if task is not None and isinstance(error, BrokenExecutor):
-            end_processes(self.n_slots)
+            end_processes(self.n_slots, only_broken=True)
             raise ClusterLostError(DIED) from error
         return Finished(key, None if error else future.result().result, error)
 
@@ -207,9 +215,11 @@ class LocalExecutor:
             future.cancel()
 
     def close(self) -> None:
-        """Wait for running threads, end running processes, cancel queued tasks."""
-        if any(not self._futures[key].done() for key in self._on_processes):
-            end_processes(self.n_slots)
+        """Wait for running threads, end running processes, cancel queued tasks.
+
+        Processes end only if no other run of this process uses them.
+        """
+        self._leave_processes()
         for transfers in self._transfers.values():  # to processes not yet started
             for future in transfers:
                 future.cancel()
@@ -218,22 +228,39 @@ class LocalExecutor:
         self._futures.clear()
         self._limits.close()
 
+    def _leave_processes(self) -> None:
+        """Cancel tasks that have not begun; end processes that nobody else uses.
+
+        What runs while others use the processes runs on, and ends at the latest when
+        the last of them is closed.
+        """
+        sent = [self._futures[key] for key in self._on_processes]
+        with _pools_lock:
+            was_user = _users.pop(self._run_id, None) is not None
+            is_shared = self.n_slots in _users.values()
+            if was_user and not is_shared:
+                sent += _left.pop(self.n_slots, [])
+            unfinished = [future for future in sent if not future.done()]
+            if is_shared:
+                running = [future for future in unfinished if not future.cancel()]
+                _left.setdefault(self.n_slots, []).extend(running)
+            elif unfinished:
+                end_processes(self.n_slots)
+
 
 def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
     """Start a call in one of `n` processes; ended processes are started again."""
-    is_first = not _pools
-    if (pool := _pools.get(n)) is None:
-        pool = _pools.setdefault(
-            n,
-            ProcessPoolExecutor(
+    with _pools_lock:  # nobody ends a pool between its start and its first task
+        is_first = not _pools
+        if (pool := _pools.get(n)) is None:
+            pool = _pools[n] = ProcessPoolExecutor(
                 n, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),)
-            ),
-        )
-    try:
-        future: Future[Any] = pool.submit(function, *arguments)
-    except BrokenExecutor:
-        end_processes(n)  # so that the next run starts new ones
-        raise
+            )
+        try:
+            future: Future[Any] = pool.submit(function, *arguments)
+        except BrokenExecutor:
+            end_processes(n)  # so that the next run starts new ones
+            raise
     if is_first:
         _register_exit_hook()
     return future
@@ -258,11 +285,16 @@ def _end_all_processes() -> None:
         end_processes(n)
 
 
-def end_processes(n: int) -> None:
-    """End the pool of `n` processes, also while they run tasks."""
-    pool = _pools.pop(n, None)
-    if pool is None:
-        return
+def end_processes(n: int, *, only_broken: bool = False) -> None:
+    """End the pool of `n` processes, also while they run tasks.
+
+    With `only_broken`, a pool that another run has started since stays.
+    """
+    with _pools_lock:
+        pool = _pools.get(n)
+        if pool is None or (only_broken and pool._flags.broken is None):
+            return
+        del _pools[n]
     # loky's own kill_workers raises InvalidStateError in its thread if a task was
     # cancelled before it began, and leaves all processes running. Killing the processes
     # makes the pool a broken one for loky, which then cleans up what is queued.

@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.errors import ClusterLostError
 from dsel.runtime import local_executor
-from dsel.runtime.tasks import Task
+from dsel.runtime.tasks import Output, Task
 from tests.clusters import environment, wait_until
 
 GRID = {"column": [0, 1, 2]}
@@ -29,12 +30,12 @@ GRID = {"column": [0, 1, 2]}
 class Column(ClassifierMixin, BaseEstimator):
     """Answers with the sign of a column; writes down which process has fitted it."""
 
-    def __init__(self, column=0, folder=None, has_lock=False, dies=False):
+    def __init__(self, column=0, folder=None, has_lock=False, dies=False, seconds=0.02):
         self.column, self.folder, self.has_lock = column, folder, has_lock
-        self.dies = dies
+        self.dies, self.seconds = dies, seconds
 
     def fit(self, X, y):
-        time.sleep(0.02)
+        time.sleep(self.seconds)
         (self.folder / str(os.getpid())).touch()
         if self.dies and not psutil.Process().children():
             os._exit(9)
@@ -247,6 +248,56 @@ def test_processes__end_with_an_interrupted_run(tmp_path, there):
         plan.run(n_jobs=2, on_progress=stop)
     begun = pids(tmp_path)
     assert wait_until(lambda: not any(map(psutil.pid_exists, begun)))
+
+
+def test_processes__of_a_run_outlive_another_one_that_is_interrupted(tmp_path, there):
+    class Stop(BaseException):
+        pass
+
+    one, other = tmp_path / "one", tmp_path / "other"
+    made = []
+    thread = threading.Thread(
+        target=lambda: made.append(search(one, seconds=0.2)), daemon=True
+    )
+
+    def stop(progress):
+        if pids(one) and pids(other):
+            raise Stop
+
+    other.mkdir()
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    estimator = Column(folder=other, seconds=0.2)
+    plan = dsel.plan_search(estimator, GRID, X, X[:, 0] > 0, prune=False)
+    thread.start()
+    wait_until(lambda: one.is_dir() and pids(one), what="a fit in a process")
+    with pytest.raises(Stop):
+        plan.run(n_jobs=2, on_progress=stop)
+    assert thread.is_alive()
+    thread.join()
+    assert [counted(each) for each in made] == [counted(search(tmp_path / "a", 1))]
+    assert len(pids(one) | pids(other)) == 2  # no others were started
+
+
+@dataclass(frozen=True)
+class Sleep:
+    seconds: float
+
+    def run(self, context, inputs):
+        time.sleep(self.seconds)
+        return Output(None)
+
+
+def test_close__the_last_run_ends_what_an_earlier_one_has_left_running(there):
+    first, last = (local_executor.LocalExecutor(None, 2, began=0.0) for _ in range(2))
+    for each in (first, last):
+        wait_until(partial(each._are_processes_ready, each._first))
+    for number in range(8):
+        first.submit(Task(str(number), Sleep(60.0)))
+    processes = [psutil.Process(n) for n in local_executor._pools[2]._processes]
+    first.close()
+    assert all(each.is_running() for each in processes)
+    last.close()
+    assert wait_until(lambda: not any(each.is_running() for each in processes))
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
