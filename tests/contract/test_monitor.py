@@ -99,6 +99,28 @@ def test_monitor__limit_of_the_disagreement_is_the_part_of_the_bound(outcome):
     assert found.limit == pytest.approx(part, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("options", "stated"),
+    [
+        ({}, "(99.75% confidence)"),
+        ({"delta": 0.1}, "(99.5% confidence)"),
+        ({"n_queries": 10}, "(99.75% confidence)"),
+        ({"loss": dsel.losses.balanced()}, "(99.75% confidence)"),
+    ],
+)
+def test_monitor__states_the_confidence_of_the_limit_of_the_disagreement(
+    options, stated
+):
+    outcome = outcome_of(**options)
+    found = test_named(outcome.monitor(NEW), "disagreement")
+    assert found.promise.startswith("Both models differ on at most ")
+    assert found.promise.endswith(stated)
+    cube, m = outcome.results, 3600
+    fold = outcome.certificates["one_fold"].fold
+    n, level = int(cube["outer_disagreements"][fold]), 0.05 * outcome.choice.delta / 5
+    assert found.limit == pytest.approx(stats.beta.ppf(1 - level, n + 1, m - n))
+
+
 def test_monitor__rows_that_equal_labeled_ones_refute_nothing(outcome):
     wrong = 1 - outcome.models["one_fold"].predict(X[:400])
     report = outcome.monitor(X[:400], y=wrong)

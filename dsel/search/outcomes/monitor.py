@@ -65,7 +65,7 @@ from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, Prom
 from dsel.results.place import Place
 from dsel.results.query_files import as_label, read_choice, read_labeled_choice
 from dsel.results.run_store import open_results
-from dsel.rounded_texts import floor_percent, in_percent, shorten_text
+from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output
@@ -297,11 +297,20 @@ def check_level(level: Any) -> float:
     return number
 
 
+def disagreement_delta(choice: Choice) -> float:
+    """Return the probability that the limit of the disagreement does not hold.
+
+    A bound of the error without queries gives as much of its delta to the pool. Other
+    bounds divide theirs otherwise, so the limit is printed with its confidence.
+    """
+    return (1.0 - LABEL_SHARE) * choice.delta
+
+
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
     """Return the limit, from the pool, of the rate at which the deployed models differ.
 
-    It uses the share of delta that the bound of the model of all rows gives to the pool
-    of each fold. None if no pool was counted.
+    It is a statement of its own, at the level of `disagreement_delta`, which all folds
+    share, since the labels choose the deployed one. None if no pool was counted.
     """
     fold = choice.certificates[ONE_FOLD].fold if ONE_FOLD in choice.certificates else 0
     if ALL_ROWS not in choice.certificates or fold is None:
@@ -315,7 +324,7 @@ def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
     rows = upper_pool_rows(
         int(cube[names.N_UNLABELED]), int(cube[names.EQUAL_ROWS]), int(duplicates[fold])
     )
-    share = (1.0 - LABEL_SHARE) * choice.delta / len(differ)
+    share = disagreement_delta(choice) / len(differ)
     return float(binomial_tail_inversion(int(differ[fold]), rows, delta=share))
 
 
@@ -683,7 +692,12 @@ def _test_disagreement(promises: Promises, tally: _Tally, level: float) -> Promi
     if limit is None:
         why = "no second model was compared with the deployed one on a pool"
         return replace(test, evidence=why)
-    promise = f"Both models differ on at most {in_percent(limit)} of the rows"
+    # Without the last digits of the product, which would show as 99.7499% confidence.
+    delta = float(f"{disagreement_delta(promises.choice):.12g}")
+    promise = (
+        f"Both models differ on at most {in_percent(limit)} of the rows "
+        f"({confidence(delta)}% confidence)"
+    )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:
         return replace(test, evidence=NO_FRESH)
