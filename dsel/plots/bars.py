@@ -317,6 +317,12 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     search pass its `pair_results` as `results`: they have the seconds.
     """
     there = [name for name in PHASES if name in results]
+    # Counts of inner searches have no status.
+    if not there and (names.STATUS not in results or results[names.STATUS].size == 1):
+        raise ValueError(
+            "`results` have no seconds to draw: fits of a single candidate are not "
+            "timed; plot.folds() and plot.certificates() show its errors and bounds."
+        )
     if not there:
         raise ValueError(
             "`results` have no seconds to draw; those of a nested search are in the "

@@ -81,7 +81,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     'error on the fold, %'
     """
     losses, label = fold_losses(results)
-    chosen, params = select(results).candidate, all_params(results)
+    choice, params = select(results), all_params(results)
+    chosen = choice.candidate
     is_whole = np.isfinite(losses).all(axis=1)
     if not is_whole.any():
         raise ValueError("`results` has no candidate that was counted on all folds.")
@@ -100,7 +101,11 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             losses[number], place + spread, s=16, color=color, alpha=0.9, linewidths=0
         )
         ax.vlines(means[number], place - 0.26, place + 0.14, color=INK, lw=1.4)
-    label_rows(ax, candidate_labels([params[n] for n in numbers]))
+    labels = candidate_labels([params[n] for n in numbers])
+    if choice.procedure:  # the only candidate, whose text has all of its parameters
+        chose = choice.choices_of_folds
+        labels = [choice.procedure + (f", which chose {chose}" if chose else "")]
+    label_rows(ax, labels)
     if label.endswith("%"):
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)

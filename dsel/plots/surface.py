@@ -60,7 +60,8 @@ def plot_surface(
     Raises
     ------
     ValueError
-        If the cube has no such dimension, or no counts for the criterion.
+        If the cube has no such dimension, no counts for the criterion, or no grid, as
+        that of `dsel.certify`.
 
     Examples
     --------
@@ -75,6 +76,7 @@ def plot_surface(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('weights', 'n_neighbors')
     """
+    _check_grid(results)
     rule, terms = terms_of(results, criterion)
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
@@ -137,6 +139,21 @@ def plot_surface(
     ax.set_xticks(range(0, len(labels), step), labels[::step], **style)
     tidy(ax, title=title)
     return ax
+
+
+def _check_grid(results: xr.Dataset) -> None:
+    """Raise ValueError for a cube without a grid, which has one procedure."""
+    if results[names.STATUS].size > 1:
+        return
+    try:
+        procedure = select(results).procedure
+    except ValueError:  # no choice: the figure says so
+        return
+    if procedure:
+        raise ValueError(
+            f"`results` have no grid to draw: {procedure} is the only candidate; "
+            f"plot.folds() and plot.certificates() show its errors and bounds."
+        )
 
 
 def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int], str]:

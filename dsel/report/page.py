@@ -120,8 +120,9 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
     figures = {
         "certificates": _svg(plot_certificates, results, height=2.4),
-        "surface": _svg(plot_surface, results, height=3.4),
     }
+    with suppress(ValueError):  # a procedure without a grid
+        figures["surface"] = _svg(plot_surface, results, height=3.4)
     with suppress(ValueError):  # a criterion without two terms
         height = 1.4 + 0.5 * n_drawn
         figures["terms"] = _svg(plot_terms, results, height=height)

@@ -443,25 +443,30 @@ class Choice(Renderable):
             return f"{self.procedure}, as it is"
         return f"{params_text(self.params)} (by {self.procedure})"
 
-    def _fold_choices(self) -> list[Caveat]:
-        """Return a caveat if the procedure chose differently without some fold.
-
-        It shows how much the choice depends on the rows.
-        """
+    @property
+    def choices_of_folds(self) -> str:
+        """The choices of the procedure without each fold, as text; "" without any."""
         if not any(self.fold_params):
-            return []
+            return ""
         counts = Counter(params_text(params) for params in self.fold_params)
-        if len(counts) == 1:
-            return []
         n = len(self.fold_params)
         shown = "; ".join(
             f"{params} ({n_times} of {n} times)"
             for params, n_times in counts.most_common(MOST_CHOICES)
         )
         more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
+        return f"{shown}{more}"
+
+    def _fold_choices(self) -> list[Caveat]:
+        """Return a caveat if the procedure chose differently without some fold.
+
+        It shows how much the choice depends on the rows.
+        """
+        if len({params_text(params) for params in self.fold_params}) <= 1:
+            return []
         text = (
             f"the choice is not stable: without one of the folds {self.procedure} "
-            f"chose {shown}{more}"
+            f"chose {self.choices_of_folds}"
         )
         return [Caveat(Effect.INFO, text)]
 

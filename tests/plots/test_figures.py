@@ -9,9 +9,11 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import dsel
 from dsel.least_squares import LeastSquaresSearch
@@ -31,6 +33,7 @@ from dsel.plots import (
 )
 from dsel.plots.bars import plot_timing
 from dsel.plots.style import ACCENT
+from dsel.report import write_report
 from dsel.results import ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.rounded_texts import in_percent
@@ -402,3 +405,32 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     assert {dot[0] for dot in dots} == {int(cube.n_labeled)}
     with pytest.raises(ValueError, match="nested search for the error"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
+
+
+def test_plot_folds__shows_none_as_it_is_in_the_grid():
+    X, y = make_classification(300, 5, random_state=0)
+    grid = {"class_weight": [None, "balanced"], "C": [0.1, 1.0]}
+    results = dsel.plan_search(SVC(), grid, X, y, random_state=0).run().results
+    labels = {text.get_text() for text in results.dsel.plot.folds().texts}
+    assert {"C=0.1, class_weight=None", "C=1.0, class_weight=None"} & labels
+    assert not any("nan" in label for label in labels)
+
+
+def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
+    X, y = make_classification(300, 5, random_state=0)
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 15]}, cv=3)
+    outcome = dsel.certify(search, X, y, random_state=0)
+    (text,) = outcome.plot.folds().texts
+    shown = " ".join(text.get_text().split())
+    assert shown.startswith("GridSearchCV, which chose n_neighbors=")
+    assert "estimator=" not in shown
+    (text,) = dsel.certify(KNeighborsClassifier(3), X, y).plot.folds().texts
+    assert text.get_text() == "KNeighborsClassifier"
+    for figure, words in (
+        (outcome.plot, "no grid"),
+        (outcome.plot.timing, "not timed"),
+    ):
+        with pytest.raises(ValueError, match=rf"{words}.*plot.folds\(\)"):
+            figure()
+    page = write_report(outcome.results, tmp_path / "page.html")
+    assert "The criterion of every candidate" not in page.read_text("utf-8")

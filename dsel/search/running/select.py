@@ -32,7 +32,7 @@ from dsel.results.certificate import (
 )
 from dsel.results.cube import evidence, in_order, with_criteria
 from dsel.results.records import from_record
-from dsel.results.tables import all_params, content_token, largest_class
+from dsel.results.tables import all_params, content_token, is_as_stored, largest_class
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import has_stopped
 from dsel.search.engine.pruning import ROUNDING
@@ -112,7 +112,7 @@ def select(
         criterion = None
     if criterion is None and delta is None and choice is not None:
         # A cube that was cut or sorted would give another candidate its certificate.
-        if str(results.attrs.get(TOKEN)) == content_token(results):
+        if is_as_stored(results, results.attrs.get(TOKEN)):
             return choice
         changed = Caveat(Effect.VOIDS, CHANGED)
         deployed = {  # the numbers stay, and are estimates
@@ -213,7 +213,7 @@ def why_uncertified(cube: xr.Dataset, reported: Criterion, delta: float) -> str:
         return "the results lost the delta that the plan declared"
     if delta != declared:
         return f"the plan declared delta={declared:g}"
-    return CHANGED if str(cube.attrs.get(TOKEN)) != content_token(cube) else ""
+    return "" if is_as_stored(cube, cube.attrs.get(TOKEN)) else CHANGED
 
 
 def _loss_fields(
