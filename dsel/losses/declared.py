@@ -164,7 +164,12 @@ class DeclaredLosses:
             label_share = QUERY_SHARES.labeled
             query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
         main = bound_models(
-            self.main, evidence, Shares(main_share, label_share, query_share)
+            self.main,
+            evidence,
+            Shares(main_share, label_share, query_share),
+            # A report costs the bound a part of delta. Who asks for none of a hold-out
+            # set spends all of it there: the comparison must not move with the option.
+            holdout_delta=delta,
         )
         shares = Shares(share, label_share)
         listed = [

@@ -57,19 +57,27 @@ def fold_to_deploy(limits: Floats, has_model: NDArray[np.bool_] | None) -> int:
 
 
 def bound_models(
-    loss: Loss, evidence: Evidence, shares: Shares, fold: int | None = None
+    loss: Loss,
+    evidence: Evidence,
+    shares: Shares,
+    fold: int | None = None,
+    *,
+    holdout_delta: float | None = None,
 ) -> ModelBounds:
     """Bound both models by one loss.
 
     The fold is the one with the smallest limit, unless another loss chose it: all
-    limits hold at once, so that counts may choose it.
+    limits hold at once, so that counts may choose it. `holdout_delta` is what the
+    hold-out set of the comparison may spend, by default as much as the bound.
     """
     folds = evidence.folds[loss.statistic]
     limits = loss.limits(folds, shares.labels)
     if fold is None:
         fold = fold_to_deploy(limits, evidence.has_model)
     one_fold, estimate = float(limits[fold]), loss.estimate(folds)
-    expected = loss.expected_holdout(folds, shares.delta)
+    expected = loss.expected_holdout(
+        folds, shares.delta if holdout_delta is None else holdout_delta
+    )
     pool = evidence.pool.get(loss.statistic)
     if pool is None:
         return ModelBounds(fold, one_fold, estimate, expected)

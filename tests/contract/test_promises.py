@@ -44,7 +44,9 @@ def test_pool__of_another_population_is_told_and_nothing_is_certified():
     run = run_search(*TREES, X, Y, np.random.default_rng(0).permuted(POOL, axis=1))
     for each in run.certificates.values():
         assert not each.certified
-        assert "a classifier tells labeled rows from pool rows" in each.reasons[0]
+        assert (
+            "a classifier distinguishes labeled rows from pool rows" in each.reasons[0]
+        )
     assert "the mean of their error and its error is at least" in str(run.choice)
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -36,7 +37,7 @@ def test_caveats__stand_in_the_order_of_their_effects_and_once():
 def test_reason__that_voids_both_bounds_is_printed_once():
     _, outcome = search()
     [reason] = outcome.certificate.reasons
-    assert "tells labeled rows from pool rows" in reason
+    assert "distinguishes labeled rows from pool rows" in reason
     finding = reason.removeprefix("A1 is violated: ")
     assert [each.reasons for each in outcome.certificates.values()] == [(reason,)] * 2
     for shown in (outcome.choice, *outcome.certificates.values()):
@@ -110,3 +111,30 @@ def test_forged_texts__are_refused(kind, record, field, view, forged):
 def test_forged_caveats__are_refused(forged):
     with pytest.raises(TypeError):
         Certificate.from_json(json.dumps({**CERTIFICATE, "caveats": forged}))
+
+
+def test_choice__says_where_a_bound_does_not_beat_a_constant():
+    rng = np.random.default_rng(5)
+    rows, labels = rng.normal(size=(200, 2)), np.arange(200) % 5 == 0
+    outcome = dsel.certify(LogisticRegression(C=1e-9), rows, labels, random_state=0)
+    assert outcome.certificate.bound >= 0.2
+    assert "not show that the model is better than always predicting False" in str(
+        outcome.choice
+    )
+    easy = dsel.certify(LogisticRegression(), rows, rows[:, 0] > 0, random_state=0)
+    assert "always predicting" in str(easy.choice)  # the line of the comparison
+    assert "not show that the model is better" not in str(easy.choice)
+
+
+def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(200, 2))
+    model, labels = LogisticRegression(), rows[:, 0] > 0
+    plain, reported = (
+        dsel.certify(model, rows, labels, random_state=0, report=report)
+        for report in (False, True)
+    )
+    assert reported.choice.expected_holdout == plain.choice.expected_holdout
+    assert reported.certificate.bound > plain.certificate.bound
+    assert "without it they are smaller" in str(reported.choice)
+    assert "without it they are smaller" not in str(plain.choice)

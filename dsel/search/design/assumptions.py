@@ -235,23 +235,23 @@ def with_pool_facts(
 ) -> tuple[Assumption, ...]:
     """Return the assumptions, A1 with the results of the pass over the pool."""
     shifted = facts.p_value <= ALARM  # probably the rows are not of one population
-    finding = f"{facts.equal_rows:,} pool rows equal a labeled row"
+    equal = f"{facts.equal_rows:,} pool rows equal a labeled row"
     if facts.equal_rows == 1:
-        finding = "1 pool row equals a labeled row"
+        equal = "1 pool row equals a labeled row"
     if not facts.equal_rows:
-        finding = "no pool row equals a labeled row"
+        equal = "no pool row equals a labeled row"
+    test = f"AUC {facts.auc:.2f}, p = {facts.p_value:.2g}"
     if np.isnan(facts.auc):
-        finding += "; too few rows for a two-sample test"
-    else:
-        finding += (
-            f"; a classifier {'tells' if shifted else 'does not tell'} labeled rows "
-            f"from pool rows (AUC {facts.auc:.2f}, p = {facts.p_value:.2g}; A1 is "
-            f"refuted at p = {ALARM:g})"
+        finding = f"there are too few rows for a two-sample test; {equal}"
+    elif not shifted:
+        finding = (
+            f"a two-sample test does not refute it ({test}; it refutes from p = "
+            f"{ALARM:g}); {equal}"
         )
-        if shifted and facts.telling_column is not None:
-            finding += f" by column {facts.telling_column} more than by others"
-    if not shifted:
-        finding = f"a test does not refute it: {finding}"
+    else:
+        finding = f"a classifier distinguishes labeled rows from pool rows ({test})"
+        if facts.telling_column is not None:
+            finding += f", most by column {facts.telling_column}"
     return tuple(
         replace(each, state=VIOLATED if shifted else each.state, reason=finding)
         if each.name == "A1" and (shifted or not each.is_violated)

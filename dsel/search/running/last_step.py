@@ -149,6 +149,16 @@ def choose_models(
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
+    baseline = largest_class(cube)
+    notes = [*plan.notes_of_choice]
+    if baseline and repr(losses.main) == "error" and losses.baseline is None:
+        bound = deployed[deploy].certificate.bound
+        notes += useless_bound(bound, **baseline)
+    if losses.shares(1.0)[0] < 1.0:
+        notes.append(
+            f"a report is certified jointly with the bounds above, which have "
+            f"{losses.shares(1.0)[0]:.0%} of delta: without it they are smaller"
+        )
     choice = Choice(
         plan.criterion.name,
         inner_estimate(cube, deployed[deploy].candidate),
@@ -158,14 +168,27 @@ def choose_models(
         np.nan if plan.scheme.is_holdout else read.expected_holdout,
         caveats_of(
             cube,
-            make_caveats(Effect.INFO, [*plan.notes_of_choice, *fitted.messages]),
+            make_caveats(Effect.INFO, [*notes, *fitted.messages]),
         ),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
-        **largest_class(cube),
+        **baseline,
     )
     models = {name: fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
+
+
+def useless_bound(
+    bound: float, largest_class: str, largest_class_error: float
+) -> list[str]:
+    """Return a note if a bound does not exclude that a constant is as good."""
+    if bound < largest_class_error:
+        return []
+    return [
+        f"the bound does not show that the model is better than always predicting "
+        f"{largest_class}: baseline='largest class' (--baseline) tests it, and "
+        f"report=True (--loss report) has the recall of each class"
+    ]
 
 
 def certify_model(
