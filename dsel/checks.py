@@ -217,10 +217,13 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         ) from None
 
 
-def did_you_mean(value: object, choices: Iterable[object]) -> str:
+def did_you_mean(
+    value: object, choices: Iterable[object], used: Iterable[object] = ()
+) -> str:
     """Return the end of a message about a name that is none of `choices`.
 
-    It suggests the nearest of them, or is a full stop where none is near.
+    It suggests the nearest of them, or is a full stop where none is near. A name of
+    `used` means something else already, and is not suggested.
 
     Examples
     --------
@@ -228,8 +231,11 @@ def did_you_mean(value: object, choices: Iterable[object]) -> str:
     ("; did you mean 'pool'?", "; did you mean 'pool'?")
     >>> did_you_mean("abc", ["pool"])
     '.'
+    >>> did_you_mean("outcome", ["income", "age"], used=["income"])
+    '.'
     """
-    known = {str(each): each for each in choices}
+    others = {*map(str, used)}
+    known = {str(each): each for each in choices if str(each) not in others}
     near = get_close_matches(str(value), known, 1)
     if not near:
         by_case = {text.casefold(): text for text in known}

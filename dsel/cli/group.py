@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
@@ -56,6 +57,18 @@ class LazyGroup(click.Group):
         command = import_module(f"dsel.cli.{name.replace('-', '_')}").command
         return _with_traceback(command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a misspelled one gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            text = error.format_message().rstrip(".")
+            raise click.UsageError(
+                f"{text}{did_you_mean(args[0], COMMANDS)}", ctx
+            ) from error
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -80,6 +93,9 @@ class LazyGroup(click.Group):
             try:
                 with reaching("an object store"):
                     code = super().main(*args, **options)
+            except click.exceptions.NoArgsIsHelpError as error:
+                click.echo(error.format_message(), err=True)  # the help alone
+                code = error.exit_code
             except click.ClickException as error:
                 _show_traceback(error, shows)
                 _show_usage(error)

@@ -115,6 +115,12 @@ class TableSchema:
             why = str(error) if "version" in str(error) else "the schema is damaged"
             raise ValueError(f"{why}; run `dsel select` again to write it.") from error
 
+    @property
+    def used_names(self) -> tuple[str, ...]:
+        """Names of features, ids and, if there is one, the target."""
+        target = () if self.target is None else (self.target,)
+        return (*self.names, *self.ids, *target)
+
     def missing_columns(self, names: Iterable[str]) -> list[str]:
         """Return the features and ids that are not among the names."""
         present = set(names)

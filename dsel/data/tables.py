@@ -203,7 +203,7 @@ class _Request(NamedTuple):
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
                     f"column of {where}; it has {listed(list(columns), 20)}"
-                    f"{did_you_mean(missing[0], columns)}"
+                    f"{did_you_mean(missing[0], columns, (self.target, *values))}"
                 )
             if self.target in values:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
@@ -217,7 +217,8 @@ class _Request(NamedTuple):
                     f"{where} lacks the column{'s' * (len(missing) > 1)} "
                     f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
                     f"has {listed(list(columns), 20)}{separator_hint(columns)}"
-                    f"{did_you_mean(missing[0], columns)}{self._target_hint(missing)}"
+                    f"{did_you_mean(missing[0], columns, self.like.used_names)}"
+                    f"{self._target_hint(missing)}"
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
@@ -711,7 +712,8 @@ def _text_caveats(
 
 def _running_numbers_note(name: str) -> str:
     return (
-        f"column {name!r} holds running whole numbers, as row numbers are; leave it "
+        f"column {name!r} holds running whole numbers, as row numbers are; name "
+        f"it by --id {shlex.quote(name)}, which keeps it in predictions, or leave it "
         f"out by --drop {shlex.quote(name)}"
     )
 

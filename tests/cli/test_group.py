@@ -20,6 +20,15 @@ def test_main__lists_every_command():
         assert f"\n  {name} " in found.output
 
 
+def test_main__suggests_a_command_and_without_any_shows_the_help_once():
+    found = run("selct")
+    assert found.exit_code == 2
+    assert found.output.endswith("No such command 'selct'; did you mean 'select'?\n")
+    alone = run()
+    assert alone.exit_code == 2
+    assert alone.output == run("--help").output
+
+
 def test_main__lists_every_exit_status_as_the_page_does():
     page = Path(__file__).parents[2] / "docs/using/two_tables.md"
     table = page.read_text("utf-8").partition("## Exit status")[2]

@@ -352,6 +352,18 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
         assert found.output.count("\n") == 1
 
 
+def test_select__never_suggests_a_name_that_is_used_already(tmp_path, rng):
+    frame = pd.DataFrame({"outcome": rng.normal(size=60), "age": rng.normal(size=60)})
+    frame["income"] = rng.choice(["high", "low"], 60)
+    frame.to_csv(tmp_path / "labeled.csv", index=False)
+    frame.drop(columns="outcome").to_csv(tmp_path / "pool.csv", index=False)
+    found = run("select", tmp_path / "labeled.csv", "--target", "income",
+                "--pool", tmp_path / "pool.csv")  # fmt: skip
+    assert found.exit_code == 1
+    assert "lacks the column 'outcome'" in found.output
+    assert "did you mean" not in found.output
+
+
 def test_select__refuses_a_used_place_before_it_shows_the_plan(folder):
     words = ["select", folder / "labeled.csv", "--target", "label", "--grid", "C=1",
              "--out", folder / "results"]  # fmt: skip

@@ -299,7 +299,7 @@ REFUSED = {
     "not fitted": ({"baseline": SVC()}, ValueError, "`baseline` must be a fitted"),
     "no place": (
         {"baseline": "largest_class"}, OSError,
-        "`baseline` 'largest_class' cannot be opened it may also be 'largest class'",
+        "`baseline` 'largest_class' cannot be opened did you mean 'largest class'?",
     ),
     "a regressor": (
         {"baseline": Ridge().fit(X, Y)}, TypeError, "`baseline` must be a classifier"

@@ -261,6 +261,8 @@ REFUSED = [
     (lambda: prefit(n_queries=5), TypeError, "`n_queries` cv='prefit'"),
     (lambda: dsel.certify(FITTED, X, Y, cv="refit"), ValueError, "`cv` 'refit'"),
     (lambda: dsel.certify(3, X, Y), TypeError, "`model` 3 function"),
+    (lambda: dsel.certify(X, Y, SVC()), TypeError, "`model` ndarray swap arguments?"),
+    (lambda: dsel.certify(SVC, X, Y), TypeError, "`model` class add () SVC()"),
     (lambda: dsel.certify(SVC(), X, Y, grid={}), TypeError, "`certify` `grid` delta"),
 ]
 

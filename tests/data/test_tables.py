@@ -442,6 +442,7 @@ def test_read_table__names_running_whole_numbers_in_every_format(
         else:
             (line,) = caveats
             assert repr(column) in line
+            assert f"--id {shlex.quote(column)}," in line
             assert line.endswith(f"--drop {shlex.quote(column)}")  # as a shell takes it
 
 

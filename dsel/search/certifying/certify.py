@@ -244,9 +244,15 @@ def certify(
         )
     is_estimator = callable(getattr(model, "fit", None))
     if isinstance(model, type) or not (is_estimator or callable(model)):
+        what = show(model)
+        if isinstance(model, type):
+            what = f"the class {model.__name__}: add (), as in {model.__name__}()"
+        elif hasattr(model, "shape") or isinstance(model, list | tuple):
+            what = f"rows ({type(model).__name__}): did you swap the arguments?"
+        end = "." * (not what.endswith("?"))
         raise TypeError(
             f"`model` must be a classifier or a regressor with `fit`, or a function of "
-            f"features and labels that returns a fitted one, got {show(model)}."
+            f"features and labels that returns a fitted one, got {what}{end}"
         )
     if fit_params and not is_estimator:
         raise TypeError(

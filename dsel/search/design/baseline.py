@@ -4,6 +4,7 @@ All predictions for labeled rows are made here, before any work starts: a model 
 cannot predict them is refused at once, and no task needs the model.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Features, Integers
-from dsel.checks import listed, show
+from dsel.checks import did_you_mean, listed, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
@@ -102,6 +103,10 @@ def _given_model(
     baseline: Any, X: Features, classes: NDArray[Any], n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""
+    if isinstance(baseline, str) and not os.path.exists(baseline):
+        end = did_you_mean(baseline, [LARGEST_CLASS])
+        if end != ".":
+            raise FileNotFoundError(f"`baseline` {baseline!r} cannot be opened{end}")
     model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
     codes = predict_baseline(model, X, classes)
     difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)

@@ -473,7 +473,7 @@ class TextTable:
         text = text_source(path, separator=separator, encoding=encoding)
         names = text.names
         self.ids = ids = _ids_of(schema, ids, names)
-        _check_names(names, (*schema.names, *ids), self.where)
+        _check_names(names, (*schema.names, *ids), self.where, schema)
         own = tuple(name for name in ids if name not in schema.names)
         self.unused = tuple(n for n in names if n not in {*schema.names, *own})
         n_rows = _block_rows(len(schema.names))
@@ -528,7 +528,7 @@ class PoolTable:
         self.ids = ids = _ids_of(schema, ids, columns)
         if names is not None and columns:
             wanted = dict.fromkeys((*names, *ids))
-            _check_names(columns, wanted, self.where)
+            _check_names(columns, wanted, self.where, schema)
             pool = pool.with_columns(wanted)
             if pool.frames is not None and schema is not None:
                 _check_kinds(pool, schema, self.where)
@@ -605,14 +605,20 @@ class PredictJob:
         return Output((frame, reduce(merge_unknown_values, unknown)))
 
 
-def _check_names(names: Iterable[str], wanted: Iterable[str], where: str) -> None:
+def _check_names(
+    names: Iterable[str],
+    wanted: Iterable[str],
+    where: str,
+    schema: TableSchema | None,
+) -> None:
     """Raise ValueError, which names all missing columns, if a table lacks some."""
-    names = list(names)
+    names, wanted = list(names), list(wanted)
+    used = (*wanted, *(() if schema is None else schema.used_names))
     if lacking := [name for name in wanted if name not in {*names}]:
         shown = listed([repr(name) for name in lacking], 10)
         raise ValueError(
             f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "
-            f"{listed(names, 20)}{did_you_mean(lacking[0], names)}"
+            f"{listed(names, 20)}{did_you_mean(lacking[0], names, used)}"
         )
 
 
