@@ -42,7 +42,7 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
     counts = evidence(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
         what, loss = "loss", declared_loss(results)
-        if first_criterion(results) == "mean_squared_error":
+        if is_squared(results):
             what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:
             what = loss.what[:1].lower() + loss.what[1:]
@@ -53,6 +53,16 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
     is_known = (errors >= 0) & (answers > 0)
     rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
     return rates, "error on the fold, %"
+
+
+def is_squared(results: xr.Dataset) -> bool:
+    """Return whether the losses on folds are mean squared errors."""
+    return first_criterion(results) == "mean_squared_error"
+
+
+def fold_label(results: xr.Dataset) -> str:
+    """Return what a figure of folds shows: roots of squared errors."""
+    return "root " * is_squared(results) + fold_losses(results)[1]
 
 
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -90,6 +100,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     order = np.argsort(means, kind="stable")[: min(MOST_SHOWN, int(is_whole.sum()))]
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
+    if is_squared(results):  # in units of the target
+        losses, means, label = np.sqrt(losses), np.sqrt(means), fold_label(results)
     ax = new_axes(ax, height=1.2 + 0.4 * len(order))
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
@@ -110,7 +122,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(label)
-    tidy(ax, title="Fold by fold (line: mean; orange: chosen)")
+    line = "root of the mean square" if is_squared(results) else "mean"
+    tidy(ax, title=f"Fold by fold (line: {line}; orange: chosen)")
     return ax
 
 

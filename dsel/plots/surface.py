@@ -31,6 +31,8 @@ from dsel.search.running.select import declared_loss, select, terms_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_ROOTS: Final = {"mean_squared_error": "root mean squared error"}
+"""Labels of criteria whose root is drawn."""
 MOST_NUMBERS: Final = 15
 """Largest number of columns at which every cell shows its number."""
 
@@ -91,6 +93,8 @@ def plot_surface(
             rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
         means = rates.mean(names.FOLD).values.ravel()
         shown = np.where(np.isfinite(shown), shown, means)
+    # Roots of squared errors are in units of the target.
+    shown = np.sqrt(shown) if rule.name in _ROOTS else shown
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
     is_dropped = results[names.STATUS].values == names.STATUS_PRUNED
     dropped = xr.DataArray(is_dropped, dims=dims)
@@ -110,7 +114,7 @@ def plot_surface(
     short = short_names(dims)
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     loss = declared_loss(results) if rule.of_declared_loss else None
-    label = f"{loss.what if loss else rule.name} "
+    label = f"{loss.what if loss else _ROOTS.get(rule.name, rule.name)} "
     label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
     is_rate = rule.name != "mean_squared_error" and not (loss and loss.is_cost)

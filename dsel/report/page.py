@@ -11,6 +11,7 @@ from typing import Any, Final
 import jinja2
 import numpy as np
 import xarray as xr
+from markupsafe import Markup, escape
 
 from dsel import names
 from dsel.checks import check_path
@@ -25,13 +26,14 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import estimate_name
-from dsel.plots.spread import MOST_SHOWN, fold_losses
+from dsel.plots.spread import MOST_SHOWN, fold_label, fold_losses, is_squared
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
 from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
+from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
 from dsel.search.running.select import first_criterion, select, terms_of
 
@@ -146,6 +148,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _mark_code
     return environment.get_template("report.html.j2").render(
         begins=BEGINS,
         style=(FOLDER / "report.css").read_text(encoding="utf-8"),
@@ -164,7 +167,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         source=_source(results, inputs),
         classes=class_table(results),
         mark=estimate_name(choice.certificate),
-        of_folds=fold_losses(results)[1].removesuffix(", %"),
+        of_folds=fold_label(results).removesuffix(", %"),
         why=why_chosen(results, choice),
         confusion=confusion_table(results, choice),
         columns=["", *COLUMNS],
@@ -181,6 +184,11 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
             if name not in SHOWN_ELSEWHERE
         ),
     )
+
+
+def _mark_code(text: str) -> Markup:
+    """Return escaped text, with words between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
@@ -219,7 +227,11 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     if is_whole.sum() < 2 or not is_whole[choice.candidate]:
         return ""
     means = losses.mean(axis=1)
+    about: Callable[[float], str]
     about = about_percent if label.endswith("%") else choice.certificate.about
+    root = ""
+    if is_squared(results):  # in units of the target
+        about, root = _about_root, "Root mean squared errors: "
     others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
     second = int(others[np.argmin(means[others])])
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
@@ -234,9 +246,9 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
     return (
-        f"{params_text(choice.params)} has {about(means[choice.candidate])} on average "
-        f"over the folds, from {least} to {most}; {other}. Differences that are small "
-        f"against the spread of the folds say little."
+        f"{root}{params_text(choice.params)} has {about(means[choice.candidate])} on "
+        f"average over the folds, from {least} to {most}; {other}. Differences that "
+        f"are small against the spread of the folds say little."
     )
 
 
@@ -264,16 +276,24 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     table, loss = candidate_table(results), choice.certificate
     params, criterion = all_params(results), first_criterion(results)
     is_bound = terms_of(results)[0].is_guarantee
+    texts: dict[str, Callable[[float], str]]
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
     titles = [name.replace("_", " ") for name in columns]
+    if is_squared(results):
+        texts[criterion] = _about_root
+        titles[0] = f"root {titles[0]}"
     titles = [loss.what if name == "mean loss" else name for name in titles]
     return [["no.", "parameters", *titles]] + [
         [n, params_text(params[n])]
         + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
         for n, row in shown.head(N_ROWS).iterrows()
     ]
+
+
+def _about_root(squared: float) -> str:
+    return amount_about(squared**0.5)
 
 
 def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:

@@ -198,6 +198,14 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     text = page.read_text()
     assert "How far off predictions are" in text
     assert "the mean squared error ranked" in text
+    assert "<code>predict</code> answers each row" in text
+    assert ("Checked: dsel" in text) == ("<td>checked</td>" in text)
+    table = cube.dsel.table().mean_squared_error
+    best = dsel.plots.plot_folds(cube)
+    assert best.get_xlabel() == "root mean squared error on the fold"
+    best_table = text.partition("<h2>The best")[2]
+    assert "root mean squared error" in best_table
+    assert f"<td>{table.min() ** 0.5:#.3g}</td>" in best_table
     few = dsel.plan_search(Ridge(), GRID, X[:90], Y[:90], random_state=0).run()
     assert dsel.plots.plot_certificates(few.results).get_xlim()[1] < np.inf
 
