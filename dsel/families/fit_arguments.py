@@ -68,7 +68,11 @@ def check_fit_names(
     Names that the `fit` of the estimator has, or may have, are its own.
     """
     own = inspect.signature(fit).parameters
-    theirs = {} if estimator is None else inspect.signature(estimator.fit).parameters
+    # What is no estimator is refused where the plan is made, in words of its own.
+    of_estimator = getattr(estimator, "fit", None)
+    theirs: Mapping[str, inspect.Parameter] = {}
+    if callable(of_estimator) and not isinstance(estimator, type):
+        theirs = inspect.signature(of_estimator).parameters
     takes_any = any(each.kind is each.VAR_KEYWORD for each in theirs.values())
     for name in fit_params:
         if "__" in name or name in theirs:
