@@ -26,14 +26,9 @@ from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
-from dsel.data.tables import (
-    FEATHER,
-    JSON_LINES,
-    PARQUET,
-    is_text,
-    read_table,
-    text_source,
-)
+from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
+from dsel.data.tables import read_table
+from dsel.data.text_tables import is_text, text_source
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.predict_table import Deployed, open_deployed

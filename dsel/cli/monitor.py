@@ -20,7 +20,8 @@ from dsel.cli.running import (
     text_options,
     trust_option,
 )
-from dsel.data.tables import NPY, NPZ, SVMLIGHT, read_table
+from dsel.data.table_files import NPY, NPZ, SVMLIGHT
+from dsel.data.tables import read_table
 from dsel.results.renderings import render_lines
 from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress

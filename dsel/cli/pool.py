@@ -18,7 +18,8 @@ from dsel.cli.running import (
 )
 from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
-from dsel.data.tables import is_text, read_table, text_source
+from dsel.data.tables import read_table
+from dsel.data.text_tables import is_text, text_source
 from dsel.data.write import write_pool
 from dsel.results.place import HEAD
 from dsel.results.run_store import load_schema

@@ -42,16 +42,11 @@ from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
-from dsel.data.tables import (
-    FEATHER,
-    JSON_LINES,
-    PARQUET,
-    Table,
-    is_text,
-    read_table,
-    text_source,
-)
+from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
+from dsel.data.table_request import Table
+from dsel.data.tables import read_table
 from dsel.data.targets import CLASSIFICATION, REGRESSION, TASKS
+from dsel.data.text_tables import is_text, text_source
 from dsel.errors import AllFitsFailedError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD

@@ -29,7 +29,9 @@ from dsel.data.schema import (
     convert_frame,
     refuse_wrong_values,
 )
-from dsel.data.tables import PARQUET, is_text, read_table
+from dsel.data.table_files import PARQUET
+from dsel.data.tables import read_table
+from dsel.data.text_tables import is_text
 from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
 
 if TYPE_CHECKING:

@@ -35,16 +35,9 @@ from dsel.data.frames import (
 from dsel.data.parquet import from_parquet, has_parquet
 from dsel.data.pool import Pool, in_blocks, in_slices
 from dsel.data.pool_parts import POOL, Origin
-from dsel.data.tables import (
-    FORMATS,
-    NPY,
-    PARQUET,
-    check_source,
-    is_text,
-    name_file,
-    read_table,
-    reader_of,
-)
+from dsel.data.table_files import NPY, PARQUET, check_source, name_file
+from dsel.data.tables import FORMATS, read_table, reader_of
+from dsel.data.text_tables import is_text
 from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is decided

@@ -15,7 +15,8 @@ from pyarrow import dataset, parquet
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
-from dsel.data.tables import PARQUET, check_distinct_names, name_file
+from dsel.data.table_files import PARQUET, name_file
+from dsel.data.table_request import check_distinct_names
 from dsel.data.zarr_rows import origin_of
 from dsel.errors import reaching
 

@@ -35,16 +35,13 @@ from dsel.data.kinds import Bad, ColumnScan, Kind, convert
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
-from dsel.data.tables import (
-    NPZ,
-    PARQUET,
-    SINGLE_FILES,
+from dsel.data.table_files import NPZ, PARQUET, SINGLE_FILES, check_source
+from dsel.data.table_request import feature_columns
+from dsel.data.tables import read_table
+from dsel.data.text_tables import (
     TextSource,
-    check_source,
     decimal_of,
-    feature_columns,
     is_text,
-    read_table,
     scan_columns,
     text_source,
 )

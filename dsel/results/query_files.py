@@ -17,7 +17,7 @@ import pandas as pd
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
-from dsel.data.tables import is_text, text_source
+from dsel.data.text_tables import is_text, text_source
 from dsel.files import check_folder, check_no_link, create_file, whole_file
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison

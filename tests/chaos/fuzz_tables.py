@@ -29,8 +29,9 @@ import pyarrow as pa
 import pytest
 
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
-from dsel.data.tables import read_table, text_source
+from dsel.data.tables import read_table
 from dsel.data.text import open_text
+from dsel.data.text_tables import text_source
 from dsel.data.write import write_pool
 
 WORDS = [

@@ -15,7 +15,9 @@ from pyarrow import parquet
 from dsel.data import open_pool, write_pool
 from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
-from dsel.data.tables import iter_frames, read_table, text_source
+from dsel.data.table_files import ENDINGS
+from dsel.data.tables import FORMATS, iter_frames, read_table
+from dsel.data.text_tables import text_source
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])
@@ -287,6 +289,10 @@ def test_read_table__lists_the_formats_where_one_is_not_read(
     (tmp_path / name).write_bytes(b"PK and more")
     with pytest.raises(ValueError, match=words):
         read(tmp_path / name)
+
+
+def test_formats__have_a_reader_for_each_ending():
+    assert {*FORMATS} == {*ENDINGS}
 
 
 def test_read_table__stops_where_the_file_is_being_written(tmp_path):

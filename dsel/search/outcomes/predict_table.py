@@ -42,8 +42,9 @@ from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, read_blocks
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
-from dsel.data.tables import decimal_marks, is_text, iter_frames, text_source
+from dsel.data.tables import iter_frames
 from dsel.data.text import PLAIN_DIALECT, Dialect
+from dsel.data.text_tables import decimal_marks, is_text, text_source
 from dsel.data.unknown_values import (
     KnownValues,
     UnknownValues,

@@ -1,0 +1,158 @@
+"""A table that was read, and the options by which a reader reads one."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from dsel.checks import did_you_mean, listed, show
+from dsel.data.schema import TableSchema
+from dsel.data.targets import CLASSIFICATION
+
+
+class Table(NamedTuple):
+    """Rows, labels and column names of a file."""
+
+    X: Any
+    """Features: numeric array or CSR; a data frame where a column holds something
+    else, or the table was read by a schema."""
+    y: NDArray[Any] | None
+    """Labels in the file, or its class names; None for a row without a label. None if
+    the table has no labels."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns of `X`."""
+    schema: TableSchema | None = None
+    """Kinds of the columns, where they have names."""
+    ids: pd.DataFrame | None = None
+    """Columns that no model uses, as text."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """Descriptions of how the file was read, as (topic, text)."""
+    caveats: tuple[str, ...] = ()
+    """Warnings about values that may mean something else than they seem to."""
+    groups: NDArray[Any] | None = None
+    """Key of each row's group, None or NaN for a row without one; None without
+    groups."""
+    is_regression: bool = False
+    """Whether `y` holds numbers, NaN for a row without one, instead of classes."""
+
+    @property
+    def labeled_groups(self) -> NDArray[Any] | None:
+        """Keys of the rows that have a label; other rows may be a pool."""
+        if self.groups is None or self.y is None or self.y.ndim != 1:
+            return self.groups
+        known: NDArray[Any] = self.groups[~pd.isna(self.y)]
+        return known
+
+
+class TableRequest(NamedTuple):
+    """The options of reading a table."""
+
+    target: str | None
+    like: TableSchema | None
+    drop: tuple[str, ...]
+    ids: tuple[str, ...]
+    separator: str | None
+    encoding: str | None
+    groups: str | None = None
+    task: str | None = CLASSIFICATION
+
+    def _target_hint(self, missing: Sequence[str]) -> str:
+        # Schemas of searches have a target; a labeled table's has none before it is
+        # named.
+        if self.like is None or self.like.target is not None or len(missing) > 1:
+            return ""
+        [name] = missing
+        return f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
+
+    def _check_options(self, columns: Sequence[str], where: str) -> None:
+        of_groups = () if self.groups is None else (self.groups,)
+        for option, values in (
+            ("--drop", self.drop),
+            ("--id", self.ids),
+            ("--groups", of_groups),
+        ):
+            if missing := [name for name in values if name not in columns]:
+                raise ValueError(
+                    f"{option} names {', '.join(map(repr, missing))}, which is no "
+                    f"column of {where}; it has {listed(list(columns), 20)}"
+                    f"{did_you_mean(missing[0], columns, (self.target, *values))}"
+                )
+            if self.target in values:
+                raise ValueError(f"{option} names {self.target!r}, the target.")
+
+    def features(self, columns: Sequence[str], where: str) -> list[str]:
+        """Return the columns that become features; raise where one is missing."""
+        if self.like is not None:
+            self._check_options(columns, where)
+            if missing := self.like.missing_columns(columns):
+                raise ValueError(
+                    f"{where} lacks the column{'s' * (len(missing) > 1)} "
+                    f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
+                    f"has {listed(list(columns), 20)}{separator_hint(columns)}"
+                    f"{did_you_mean(missing[0], columns, self.like.used_names)}"
+                    f"{self._target_hint(missing)}"
+                )
+            return list(self.like.names)
+        names = feature_columns(columns, self.target, where)
+        self._check_options(columns, where)
+        left_out = {*self.dropped, *self.ids}
+        features = [name for name in names if name not in left_out]
+        if not features:
+            used = sorted({name for name in (self.target, *left_out) if name})
+            raise ValueError(
+                f"{where} must have columns in addition to "
+                f"{', '.join(map(repr, used))}, got none; there is nothing to learn "
+                f"from."
+            )
+        return features
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """Columns that are read as text and are no features."""
+        return self.ids if self.like is None else self.like.ids
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns that are left out."""
+        more = () if self.groups in (None, *self.drop, *self.ids) else (self.groups,)
+        return (*self.drop, *(name for name in more if name is not None))
+
+
+def feature_columns(
+    columns: Sequence[str], target: str | None, where: str
+) -> list[str]:
+    """Return the columns without the target, which must be one of them."""
+    if target is not None and target not in columns:
+        raise ValueError(
+            f"`target` must be a column of {where}, got {show(target)}; it has "
+            f"{listed(list(columns), 20) or 'no names'}{separator_hint(columns)}"
+            f"{did_you_mean(target, columns)}"
+        )
+    return [name for name in columns if name != target]
+
+
+def separator_hint(columns: Sequence[str]) -> str:
+    """Return a hint if the only column name may consist of several names."""
+    if len(columns) != 1 or not re.search(r"\S[ :]+\S", columns[0]):
+        return ""
+    sign = ":" if ":" in columns[0] else " "
+    return f"; if {sign!r} separates its values, write --sep {sign!r}"
+
+
+def check_distinct_names(names: Sequence[str], path: str) -> None:
+    """Raise ValueError if a table has two columns of one name."""
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
+
+
+def running_numbers_note(name: str) -> str:
+    """Return the caveat about a column of running whole numbers."""
+    return (
+        f"column {name!r} holds running whole numbers, as row numbers are; name "
+        f"it by --id {shlex.quote(name)}, which keeps it in predictions, or leave it "
+        f"out by --drop {shlex.quote(name)}"
+    )

@@ -1,0 +1,424 @@
+"""Tables in text files: the kinds of columns are decided over all of their values."""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dsel.checks import listed
+from dsel.data.frames import NUMERIC
+from dsel.data.kinds import (
+    ColumnScan,
+    Kind,
+    decimal_mark,
+    is_gap_word,
+    trim,
+    truth_words,
+    whole_labels,
+)
+from dsel.data.schema import ColumnSchema, TableSchema, categories_of
+from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
+from dsel.data.table_request import Table, TableRequest, running_numbers_note
+from dsel.data.targets import CLASSIFICATION, numbers_of_texts
+from dsel.data.text import MOST_NBYTES, SHOWN, TextFile, open_text
+from dsel.runtime.clients import count_threads, current_worker
+
+MOST_LABELS: Final = 10_000
+"""Largest number of different labels; more are measurements, names or texts."""
+
+
+class TextSource(NamedTuple):
+    """A text file, or a folder of them with equal columns, as one table."""
+
+    location: str
+    files: tuple[TextFile, ...]
+    like: TableSchema | None = None
+    """Schema by which it is converted."""
+    drop: tuple[str, ...] = ()
+    """Columns that are left out."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, without those of row numbers."""
+        return self.files[0].names
+
+    def batches(
+        self, names: Sequence[str], *, is_checked: bool = True, raw: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all files in order as text; columns of `raw` untrimmed."""
+        for file in self.files:
+            with name_text_file(file.path):
+                batches = file.batches(names, is_checked=is_checked, raw=raw)
+                yield from read_ahead(batches)
+
+    @property
+    def row_number_names(self) -> tuple[str, ...]:
+        """Names of the leading columns that are left out."""
+        return self.files[0].header[: self.files[0].n_row_numbers]
+
+    def features(self, target: str | None) -> list[str]:
+        """Return the columns that are read, without the target."""
+        request = TableRequest(target, self.like, self.drop, (), None, None)
+        return request.features(self.names, repr(self.location))
+
+
+def is_text(location: str) -> bool:
+    """Return whether a location is a text file, or a folder of them."""
+    return os.path.exists(location) and (
+        location.lower().endswith(TEXT_FILES)
+        or (not files_in(location, PARQUET) and bool(files_in(location, TEXT_FILES)))
+    )
+
+
+def text_source(
+    location: str,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    like: TableSchema | None = None,
+    drop: Sequence[str] = (),
+) -> TextSource:
+    """Open a text file, or a folder of them; only headers are read.
+
+    Raises ValueError where files have different columns.
+    """
+    paths = files_in(location, TEXT_FILES) or [location]
+    files = []
+    for path in paths:
+        with name_text_file(path):
+            files.append(open_text(path, separator=separator, encoding=encoding))
+        differing = {*files[0].names} ^ {*files[-1].names}
+        if differing:
+            name = min(differing)
+            has = files[0].path if name in files[0].names else path
+            lacks = path if has != path else files[0].path
+            raise ValueError(
+                f"{lacks!r} lacks the column {name!r} that {has!r} has; write all "
+                f"files with the same columns."
+            )
+    if like is not None:
+        kept = tuple(each for each in like.columns if each.name not in drop)
+        like = replace(like, columns=kept)
+    return TextSource(location, tuple(files), like, tuple(drop))
+
+
+def read_ahead(batches: Generator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches in order; a thread reads the next one meanwhile."""
+    with closing(batches), ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
+
+
+def scan_columns(
+    batches: Iterator[pa.RecordBatch],
+    report: Callable[[int, int | None], None] = lambda done, total: None,
+) -> dict[str, ColumnScan]:
+    """Scan the values of all columns in one pass, several columns at once.
+
+    `report` is called with the number of rows read so far, and None, since the total
+    is unknown.
+    """
+    scans: dict[str, ColumnScan] = {}
+    running: list[Future[None]] = []
+    done, n_threads = 0, 1 if current_worker() is not None else count_threads()
+    with ThreadPoolExecutor(n_threads) as threads:
+        for batch in batches:
+            # The next batch is read while columns of this one are scanned; of each
+            # column one batch at a time, since a scan goes by the order of rows.
+            for each in running:
+                each.result()
+            running = [
+                threads.submit(scans.setdefault(name, ColumnScan()).add, values)
+                for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            done += batch.num_rows
+            report(done, None)
+        for each in running:
+            each.result()
+    return scans
+
+
+def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
+    """Return the decimal mark of a text table; ValueError where it has two."""
+    with name_text_file(source.location):
+        return decimal_mark(scans, source.files[0].separator)
+
+
+def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
+    """Return the decimal mark of a text table, and the one for files written for it.
+
+    They differ where no number has a mark: tables separated by semicolons come from
+    places with decimal commas, where a spreadsheet program turns 1.5 into a date.
+    """
+    numbers = [column.name for column in like.columns if column.kind.is_number]
+    if source.files[0].separator != ";":
+        return ".", "."
+    if not numbers:
+        return ".", ","
+    scans = scan_columns(source.batches(numbers))
+    has_point = any(scan.n_with_point for scan in scans.values())
+    return decimal_of(source, scans), "." if has_point else ","
+
+
+def read_text(location: str, request: TableRequest) -> Table:
+    """Read a text file, or a folder of them, into memory."""
+    source = text_source(
+        location, separator=request.separator, encoding=request.encoding
+    )
+    names = request.features(source.names, repr(location))
+    target = None if request.like is not None else request.target
+    others = [name for name in (request.groups, target) if name is not None]
+    read = list(dict.fromkeys([*names, *request.id_columns, *others]))
+    raw = () if target is None else (target,)
+    parts, nbytes = [], 0
+    for batch in source.batches(read, raw=raw):
+        nbytes += batch.nbytes
+        if nbytes > MOST_NBYTES:
+            raise ValueError(
+                f"{location!r} holds more than {MOST_NBYTES // 2**30} GiB of text, "
+                f"which is too much to be read at once; convert it by `dsel pool "
+                f"build`, or write Parquet."
+            )
+        parts.append(batch)
+    rows = pa.Table.from_batches(parts)
+    scans = {name: ColumnScan() for name in names}
+    for name, scan in scans.items():
+        for chunk in rows.column(name).chunks:
+            scan.add(chunk)
+    labels, classes, cells = None, None, None
+    label_caveats: list[str] = []
+    marked = dict(scans)
+    if target is not None:
+        cells = trim(rows.column(target).combine_chunks())
+        if request.task != CLASSIFICATION:  # it may be the only column with fractions
+            marked[target] = ColumnScan()
+            marked[target].add(cells)
+    decimal = decimal_of(source, marked)
+    if target is not None:
+        with _naming_notes(scans, decimal):
+            labels = numbers_of_texts(cells, target, decimal, request.task)
+        if labels is None:
+            labels, label_caveats = _text_labels(rows.column(target), target)
+            classes = _classes(labels)
+    if request.like is not None:
+        schema = request.like
+    else:
+        columns = tuple(
+            ColumnSchema(name, scan.kind(decimal), truth_words(scan))
+            for name, scan in scans.items()
+        )
+        left_out = (*source.row_number_names, *request.dropped)
+        schema = TableSchema(columns, target, classes, request.ids, left_out)
+    frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
+    ids = frame[list(schema.ids)] if schema.ids else None
+    X: Any = frame[names]
+    if request.like is None:
+        schema = replace(
+            schema,
+            columns=tuple(
+                replace(column, categories=categories_of(X[column.name]))
+                if column.kind is Kind.TEXT
+                else column
+                for column in schema.columns
+            ),
+        )
+        if all(getattr(dtype, "kind", "O") in NUMERIC for dtype in X.dtypes):
+            X = X.to_numpy(dtype=np.float64)
+    caveats = [*label_caveats, *_text_caveats(source, request, scans, schema)]
+    keys = None
+    if request.groups is not None:
+        texts = trim(rows.column(request.groups).combine_chunks())
+        keys, more = np.array(texts.to_pylist(), dtype=object), texts.unique()
+        if gaps := sorted(more.filter(is_gap_word(more)).to_pylist()):
+            are = "is one group" if len(gaps) == 1 else "are groups"
+            caveats.append(
+                f"{' and '.join(map(repr, gaps))} {are} of {request.groups!r}; a row "
+                f"without a key has an empty cell there"
+            )
+    facts = _text_facts(source, request, scans, schema, decimal)
+    return Table(
+        X,
+        labels,
+        tuple(names),
+        schema,
+        ids,
+        tuple(facts),
+        tuple(caveats),
+        keys,
+        is_regression=target is not None and classes is None,
+    )
+
+
+def text_frames(
+    location: str,
+    request: TableRequest,
+    like: TableSchema,
+    n_rows: int,
+    decimal: str | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Yield a text table as frames of `n_rows` rows or fewer; see `iter_frames`."""
+    source = text_source(
+        location, separator=request.separator, encoding=request.encoding
+    )
+    request.features(source.names, repr(location))
+    if decimal is None:
+        decimal, _ = decimal_marks(source, like)
+    names, first = [*like.names, *like.ids], 0
+    for batch in source.batches(names):
+        for start in range(0, batch.num_rows, n_rows):
+            rows = pa.Table.from_batches([batch.slice(start, n_rows)])
+            frame = like.convert_texts(
+                rows, decimal=decimal, first_row=first, where=repr(location)
+            )
+            yield frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
+            first += len(frame)
+
+
+@contextmanager
+def _naming_notes(scans: Mapping[str, ColumnScan], decimal: str) -> Iterator[None]:
+    """Add what is doubtful of columns to an error about the target.
+
+    Else a user mends one, and meets the other in the next run.
+    """
+    try:
+        yield
+    except ValueError as error:
+        notes = [
+            scan.looks_like(name)
+            for name, scan in scans.items()
+            if scan.kind(decimal) is Kind.TEXT
+        ]
+        also = " ".join(f"Also, {note}." for note in notes if note)
+        raise ValueError(f"{error} {also}".rstrip()) from error
+
+
+def _text_labels(
+    values: pa.ChunkedArray, target: str
+) -> tuple[NDArray[Any], list[str]]:
+    """Return labels, None where the cell is empty, and caveats about them."""
+    raw = pc.value_counts(values.combine_chunks())
+    as_written = raw.field(0)
+    stripped = trim(as_written)
+    texts = stripped.drop_null().unique().to_pylist()
+    if len(texts) > MOST_LABELS:
+        raise ValueError(
+            f"`target` {target!r} must hold classes, got {len(texts):,} different "
+            f"labels in {len(values):,} rows, such as {texts[0][:40]!r}; name the "
+            f"column of the classes, or cut measurements into classes."
+        )
+    caveats = []
+    changed = pc.and_(pc.not_equal(as_written, stripped), pc.is_valid(stripped))
+    if pc.any(changed, min_count=0).as_py():
+        n_rows = pc.sum(raw.field(1).filter(changed)).as_py()
+        example = as_written.filter(changed)[0].as_py()
+        caveats.append(
+            f"{n_rows:,} labels have blanks around them, such as {example[:40]!r}, "
+            f"which do not count"
+        )
+    alike: dict[str, list[str]] = {}
+    for text in sorted(texts):
+        alike.setdefault("".join(text.split()).casefold(), []).append(text)
+    caveats += [
+        f"labels {' and '.join(repr(text[:40]) for text in group[:3])} differ by "
+        f"blanks or case only, and are {len(group)} classes"
+        for group in alike.values()
+        if len(group) > 1
+    ]
+    words = pa.array(texts, pa.string())
+    if gaps := sorted(words.filter(is_gap_word(words)).to_pylist()):
+        are = "is a class" if len(gaps) == 1 else "are classes"
+        caveats.append(
+            f"{' and '.join(map(repr, gaps))} {are}"
+            f" of {target!r}; a row without a label has an empty cell there"
+        )
+    whole = whole_labels(texts) if texts else None
+    as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
+    labels = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
+    if None in labels:
+        with_gaps = np.empty(len(labels), dtype=object)
+        with_gaps[:] = labels
+        return with_gaps, caveats
+    return np.array(labels), caveats
+
+
+def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
+    return tuple(sorted({label for label in labels.tolist() if label is not None}))
+
+
+def _text_caveats(
+    source: TextSource,
+    request: TableRequest,
+    scans: Mapping[str, ColumnScan],
+    schema: TableSchema,
+) -> list[str]:
+    caveats = []
+    if numbers := source.row_number_names:
+        shown = " and ".join(map(repr, numbers))
+        caveats.append(f"column {shown} is left out: it has no name, as row numbers")
+    if source.names[:2] == ("0", "1"):
+        caveats.append(
+            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
+            f"them; if the first line is a row, write a header above it"
+        )
+    if request.like is not None:
+        if request.like.target in source.names:
+            caveats.append(
+                f"column {request.like.target!r}, the target of the labeled table, is "
+                f"left out"
+            )
+        return caveats
+    for column in schema.columns:
+        scan = scans[column.name]
+        if column.kind is Kind.TEXT and (line := scan.looks_like(column.name)):
+            caveats.append(line)
+        if column.kind is Kind.WHOLE and scan.is_running and scan.n_rows > 1:
+            caveats.append(running_numbers_note(column.name))
+    return caveats
+
+
+def _text_facts(
+    source: TextSource,
+    request: TableRequest,
+    scans: Mapping[str, ColumnScan],
+    schema: TableSchema,
+    decimal: str,
+) -> list[tuple[str, str]]:
+    file = source.files[0]
+    sign = SHOWN.get(file.separator) or repr(file.separator)
+    form = f"{file.encoding.upper()}, separated by {sign}"
+    if decimal == ",":
+        form += ", decimal commas"
+    facts = [("read as", form)]
+    words: dict[str, int] = {}
+    with_gaps = []
+    for column in schema.columns:
+        scan = scans[column.name]
+        found = dict(scan.gap_words) if column.kind is not Kind.TEXT else {}
+        if scan.n_empty:
+            found["empty cells"] = scan.n_empty
+        for word, n in found.items():
+            words[word] = words.get(word, 0) + n
+        if found:
+            with_gaps.append(column.name)
+    if words:
+        shown = ", ".join(
+            f"{n:,} {word if word == 'empty cells' else repr(word)}"
+            for word, n in sorted(words.items(), key=lambda item: -item[1])
+        )
+        facts.append(("gaps", f"in {listed(with_gaps, 8)}: {shown}"))
+    if schema.dropped or schema.ids or file.is_quiet_end:
+        left = [name or "''" for name in schema.dropped]
+        left += ["the last column (no name, no values)"] * file.is_quiet_end
+        left += [f"{name} (kept for predictions)" for name in schema.ids]
+        facts.append(("left out", listed(left, 8)))
+    return facts

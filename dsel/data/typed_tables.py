@@ -1,0 +1,276 @@
+"""Readers of formats that have types, which they keep: Parquet, arrays and others."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import zarr
+from numpy.typing import NDArray
+from pyarrow import dataset, feather, parquet
+from scipy import sparse
+
+from dsel.checks import listed, show
+from dsel.data.frames import NUMERIC
+from dsel.data.kinds import Kind
+from dsel.data.schema import TableSchema, convert_frame, in_utc, schema_of, with_classes
+from dsel.data.table_files import PARQUET, files_in, listed_formats, name_file
+from dsel.data.table_request import (
+    Table,
+    TableRequest,
+    check_distinct_names,
+    running_numbers_note,
+)
+from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
+from dsel.zarr_stores import BAD_HEADER, check_array
+
+
+def read_parquet(location: str, request: TableRequest) -> Table:
+    """Read a Parquet file, or a folder of them with equal columns, into memory."""
+    files = files_in(location, PARQUET)
+    with name_file(location):
+        if not files:
+            if os.path.isfile(location):
+                names = parquet.read_schema(location).names
+                check_distinct_names(names, location)
+            frame = parquet.read_table(location).to_pandas()
+        else:
+            _check_same_columns(files)
+            rows = dataset.dataset(files, format="parquet").to_table()
+            frame = rows.to_pandas()
+    return _of_frame(frame, request, location)
+
+
+def parquet_frames(
+    location: str, request: TableRequest, like: TableSchema, n_rows: int
+) -> Iterator[pd.DataFrame]:
+    """Yield Parquet as frames of `n_rows` rows or fewer; see `iter_frames`."""
+    files = files_in(location, PARQUET)
+    with name_file(location):
+        if files:
+            _check_same_columns(files)
+        rows = dataset.dataset(files or location, format="parquet")
+    names, first = [*like.names, *like.ids], 0
+    request.features(rows.schema.names, repr(location))
+    for batch in rows.to_batches(columns=names, batch_size=n_rows):
+        frame = pa.Table.from_batches([batch]).to_pandas()
+        if not len(frame):
+            continue
+        typed = convert_frame(frame, like, first_row=first, where=repr(location))
+        typed = typed.astype(dict.fromkeys(like.ids, str))
+        yield typed.set_axis(pd.RangeIndex(first, first + len(typed)), axis=0)
+        first += len(typed)
+
+
+def _check_same_columns(files: Sequence[str]) -> None:
+    first = parquet.read_schema(files[0]).names
+    check_distinct_names(first, files[0])
+    for file in files[1:]:
+        names = parquet.read_schema(file).names
+        check_distinct_names(names, file)
+        if differing := {*first} ^ {*names}:
+            name = min(differing)
+            one, other = (file, files[0]) if name in first else (files[0], file)
+            raise ValueError(
+                f"{one!r} lacks the column {name!r} that {other!r} has; write all "
+                f"files with the same columns."
+            )
+
+
+def read_feather(location: str, request: TableRequest) -> Table:
+    """Read a Feather file, which is an Arrow file, into memory."""
+    with name_file(location):
+        frame = feather.read_table(location).to_pandas()
+    return _of_frame(frame, request, location)
+
+
+def read_json_lines(location: str, request: TableRequest) -> Table:
+    """Read a file with one JSON object in each line."""
+    with name_file(location):
+        # Line by line: pandas' reader converts texts to dates in columns with certain
+        # names.
+        with open(location, encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines if line.strip()]
+        if not records or not all(isinstance(record, dict) for record in records):
+            raise ValueError("it must have an object with names in every line")
+        frame = pd.DataFrame(records)
+    return _of_frame(frame, request, location)
+
+
+def read_npz(location: str, request: TableRequest) -> Table:
+    """Read the arrays `X`, `y` and others, or one CSR matrix, of an npz file."""
+    # The file is opened here, because numpy leaves it open if it is no archive.
+    with (
+        name_file(location),
+        open(location, "rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        if {"format", "shape"} <= {*arrays} and request.target is None:
+            return Table(sparse.load_npz(location).tocsr(), None)
+        table = _of_arrays(arrays, request.target, location)
+    return _with_schema(table, request, location)
+
+
+def read_npy(location: str, request: TableRequest) -> Table:
+    """Read the rows of an npy file, which has no labels."""
+    _no_target(location, request, "holds one array without labels")
+    with name_file(location):
+        return Table(np.load(location, allow_pickle=False), None)
+
+
+def read_svmlight(location: str, request: TableRequest) -> Table:
+    """Read rows as CSR, and their labels, from a file in svmlight format."""
+    from sklearn.datasets import load_svmlight_file  # takes a while to import
+
+    _no_target(location, request, "has lines that begin with their label")
+    with name_file(location):
+        X, y = load_svmlight_file(location)
+    return Table(X, _as_integers(y))
+
+
+def _no_target(location: str, request: TableRequest, why: str) -> None:
+    if request.groups is not None:
+        raise ValueError(
+            f"--groups names no column of {location!r}, which {why}, got "
+            f"{request.groups!r}; write a table with names of columns."
+        )
+    if request.target is not None:
+        raise ValueError(
+            f"`target` names no column of {location!r}, which {why}, got "
+            f"{request.target!r}; leave it out."
+        )
+
+
+def read_zarr(location: str, request: TableRequest) -> Table:
+    """Read the arrays `X`, `y` and others of a zarr group."""
+    with name_file(location):
+        try:
+            group = zarr.open_group(location, mode="r")
+            arrays = dict(group.arrays())
+        except (FileNotFoundError, *BAD_HEADER) as error:
+            raise ValueError(
+                f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
+                f"group with X and y, got {show(location)}."
+            ) from error
+        for name, array in arrays.items():
+            check_array(array)
+            if meanings := meanings_of(array):
+                arrays[name] = read_and_decode(array, meanings, slice(None))
+        table = _of_arrays(arrays, request.target, location)
+        names = table.columns or stored_columns(group.attrs, repr(location))
+    return _with_schema(table._replace(columns=names), request, location)
+
+
+def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
+    """Return a data frame from a format that has types as a table."""
+    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+    check_distinct_names(frame.columns, path)
+    names = request.features(list(frame.columns), repr(path))
+    ids = frame[list(request.id_columns)].astype(str) if request.id_columns else None
+    if request.like is not None:
+        X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
+        return Table(X, None, tuple(names), request.like, ids)
+    y = None if request.target is None else _typed_labels(frame[request.target])
+    X = frame[names]
+    # Columns without any value get one type, whichever the format gave them.
+    X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
+    X = in_utc(X)
+    schema = schema_of(X, target=request.target)
+    caveats = tuple(
+        running_numbers_note(column.name)
+        for column in schema.columns
+        if column.kind is Kind.WHOLE and _is_running(X[column.name])
+    )
+    if y is not None:
+        schema = with_classes(schema, y)
+    schema = replace(schema, ids=request.ids, dropped=request.dropped)
+    facts = [("left out", listed([*request.dropped, *request.ids], 8))]
+    if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
+        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    facts = facts if request.dropped or request.ids else []
+    keys = None if request.groups is None else frame[request.groups].to_numpy(object)
+    return Table(X, y, tuple(names), schema, ids, tuple(facts), caveats, groups=keys)
+
+
+def _is_running(values: pd.Series) -> bool:
+    """Return whether whole numbers go up by one from row to row."""
+    if len(values) < 2 or values.isna().any():
+        return False
+    # As int64, since differences of short and unsigned types wrap around.
+    return bool((np.diff(values.to_numpy(dtype=np.int64)) == 1).all())
+
+
+def _typed_labels(values: pd.Series) -> NDArray[Any]:
+    """Return the labels of a typed column; floats without fractions become integers."""
+    missing = values.isna().to_numpy()
+    if getattr(values.dtype, "kind", "O") == "f":
+        known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
+    else:
+        known = values[~missing].to_numpy()
+    if not missing.any():
+        return np.asarray(known)
+    labels = np.empty(len(values), dtype=object)
+    labels[~missing] = known.tolist()
+    return labels
+
+
+def _with_schema(table: Table, request: TableRequest, path: str) -> Table:
+    """Return arrays as a table, with the requested columns."""
+    has_names = table.columns is not None and table.X.ndim == 2
+    if not has_names or len(table.columns or ()) != table.X.shape[1]:
+        if request.dropped or request.ids or request.like is not None:
+            raise ValueError(
+                f"{path!r} has no names of columns, by which --drop, --id, --groups "
+                f"and a schema find them; add an array feature_names."
+            )
+        return table
+    frame = pd.DataFrame(table.X, columns=list(table.columns or ()))
+    keys = None
+    if request.dropped or request.ids or request.like is not None:
+        selected = _of_frame(frame, request._replace(target=None), path)
+        schema, X, columns = selected.schema, selected.X, selected.columns
+        ids, keys = selected.ids, selected.groups
+    else:
+        schema, X, columns, ids = schema_of(frame), table.X, table.columns, None
+    if schema is not None and table.y is not None and request.like is None:
+        schema = with_classes(replace(schema, target=request.target), table.y)
+    return Table(X, table.y, columns, schema, ids, groups=keys)
+
+
+def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
+    for needed in ("X", target):
+        if needed is not None and needed not in arrays:
+            found = ", ".join(arrays) or "nothing"
+            raise ValueError(f"{path!r} must hold an array {needed!r}, found {found}.")
+    name = "y" if target is None else target
+    y = np.asarray(arrays[name]) if name in arrays else None
+    if y is not None and name == "y" and "classes" in arrays:
+        classes = np.asarray(arrays["classes"])
+        codes = _as_integers(y) if y.dtype.kind in "fb" else y
+        are_codes = codes.dtype.kind in "iu" and codes.ndim == classes.ndim == 1
+        n_names, wrong = len(np.unique(classes)), np.zeros(1, dtype=np.int64)
+        if are_codes:
+            wrong = np.flatnonzero((codes < 0) | (codes >= len(classes)))
+        if len(wrong) or n_names < len(classes):
+            example = f", {y[wrong[0]]} in row {wrong[0]}" if len(wrong) else ""
+            raise ValueError(
+                f"{path!r} must hold distinct names in its array classes, and in y "
+                f"their codes, whole numbers from 0 to {classes.size - 1}, got "
+                f"{n_names} names and {codes.dtype}{example}; rows without a label "
+                f"belong into the pool, and labels as they are need no classes."
+            )
+        y = np.asarray(classes[codes])
+    names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
+    columns = None if names is None else tuple(map(str, np.asarray(names)))
+    return Table(np.asarray(arrays["X"]), y, columns)
+
+
+def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:
+    """Return integral labels as integers; svmlight files have only floats."""
+    with np.errstate(invalid="ignore"):  # NaN has no integer
+        whole = y.astype(np.int64)
+    return whole if (whole == y).all() else y
