@@ -25,13 +25,9 @@ from dsel.data.tables import read_table
 from dsel.results.renderings import render_lines
 from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.monitor import (
-    LEVEL,
-    NewLabels,
-    checked_labels,
-    monitor_table,
-    open_promises,
-)
+from dsel.search.outcomes.monitor import LEVEL, monitor_table
+from dsel.search.outcomes.new_labels import NewLabels, checked_labels
+from dsel.search.outcomes.promises import open_promises
 
 
 @click.command

@@ -32,20 +32,15 @@ from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.intervals import Tolerance, predict_interval
-from dsel.search.outcomes.monitor import (
-    LEVEL,
-    NewLabels,
-    Promises,
-    checked_labels,
-    disagreement_limit,
-    monitor_table,
-)
+from dsel.search.outcomes.monitor import LEVEL, monitor_table
+from dsel.search.outcomes.new_labels import NewLabels, checked_labels
 from dsel.search.outcomes.predict_table import (
     Deployed,
     InputFormat,
     PredictedTable,
     predict_table,
 )
+from dsel.search.outcomes.promises import Promises, disagreement_limit
 
 if TYPE_CHECKING:
     from distributed import Client

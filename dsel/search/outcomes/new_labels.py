@@ -1,0 +1,125 @@
+"""Labels of new rows, and one row of each new group where rows come in groups."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dsel.arrays import Bools, as_plain
+from dsel.checks import as_array
+from dsel.data.groups import RowGroups
+from dsel.data.labeled import check_unmasked
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Output
+from dsel.search.outcomes.predict_table import PoolTable, TextTable, read_table_part
+from dsel.search.outcomes.promises import Promises
+
+SEED: Final = 0
+"""Seed of the sample and the forest of the two-sample test: the same each time."""
+
+
+@dataclass(frozen=True)
+class NewLabels:
+    """Labels of new rows: a column of the table, or an array by row number."""
+
+    target: str | None = None
+    y: NDArray[Any] | None = None
+    option: str = "`target`"
+    """The argument with the column of labels; the command line has another name."""
+    groups: Any = None
+    """Column with the key of each row's group, or these keys; None without groups."""
+    groups_option: str = "`groups`"
+
+    @property
+    def why_none(self) -> str:
+        """Reason why errors cannot be tested, with advice."""
+        return f"the new rows have no labels; {self.option} names their column"
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there are labels."""
+        return self.target is not None or self.y is not None
+
+
+def checked_labels(y: Any) -> NDArray[Any]:
+    """Return labels of new rows as one array; some may be missing."""
+    check_unmasked(y)
+    labels = as_array(y, "y", object)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"`y` must have a label for each new row, got shape {labels.shape}."
+        )
+    return labels
+
+
+@dataclass(frozen=True)
+class KeysJob:
+    """A part of a table, of which keys and the places of labels are read."""
+
+    start: int
+
+    def run(self, context: NewLabels, inputs: Inputs) -> Output:
+        """Return both arrays; each is empty where it is known without the table."""
+        keys: list[Any] = []
+        has_label: list[Any] = []
+        for block in read_table_part(inputs):
+            frame = block.X.given
+            if isinstance(context.groups, str):
+                keys.extend(list(frame[context.groups]))
+            if context.target is not None:
+                has_label.extend((~pd.isna(frame[context.target])).tolist())
+        found = np.empty(len(keys), object)
+        found[:] = keys
+        return Output((found, np.array(has_label, np.bool_)))
+
+
+def draw_rows_of_groups(
+    promises: Promises, table: TextTable | PoolTable, labels: NewLabels, client: Any
+) -> tuple[Bools, list[str]]:
+    """Draw one row with a label of each new group; return a mask of rows, and notes.
+
+    Such rows are independent draws of a random row of a new group. Keys are compared
+    as texts with those of the labeled groups, whose rows are no fresh draws.
+    """
+    keys, has_label = labels.groups, None
+    if labels.y is not None:
+        has_label = ~pd.isna(labels.y)
+    if isinstance(keys, str) or labels.target is not None:
+        parts = list(results_in_order(labels, table.tasks(KeysJob), client))
+        if isinstance(keys, str):
+            keys = np.concatenate([part for part, _ in parts])
+        if labels.target is not None:
+            has_label = np.concatenate([part for _, part in parts])
+    keys = pd.Series(keys, dtype=object)
+    if has_label is None:
+        has_label = np.zeros(len(keys), np.bool_)
+    if len(has_label) != len(keys):
+        raise ValueError(
+            f"{labels.groups_option} must have a key for each new row, got "
+            f"{len(keys):,} for {len(has_label):,} rows."
+        )
+    has_key = keys.notna().to_numpy()
+    texts, known = keys.map(lambda key: str(as_plain(key))), promises.group_keys
+    is_known = np.zeros(len(keys), np.bool_)
+    if known is not None:
+        is_known = (
+            has_key & texts.isin({str(as_plain(key)) for key in known}).to_numpy()
+        )
+    fresh = np.flatnonzero(has_label & has_key & ~is_known)
+    codes, distinct = pd.factorize(texts.to_numpy()[fresh])
+    drawn = np.zeros(len(keys), np.bool_)
+    if len(fresh):
+        drawn[fresh[RowGroups(np.asarray(distinct), codes).draw_rows(SEED)]] = True
+    notes = [f"one row with a label of each of {len(distinct):,} new groups is counted"]
+    if n := int(is_known.sum()):
+        notes.append(f"{n:,} rows of groups that were labeled are not counted")
+    if n := int((~has_key).sum()):
+        notes.append(f"{n:,} rows without a key of their group are not counted")
+    if known is None:
+        notes.append(
+            "the keys of the labeled groups are not known: a new row of such a group "
+            "is no fresh draw, and would be counted as others are"
+        )
+    return drawn, notes

@@ -1,0 +1,302 @@
+"""Counts of new rows, made part by part in one pass, and the sample of their rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dsel.arrays import Bools, Floats, Integers
+from dsel.data.equal_rows import FindDuplicates, duplicate_finder
+from dsel.data.frames import Frame, concatenate_rows, frame_like
+from dsel.data.labeled import codes_of, matching_pool
+from dsel.data.query_rows import smallest_words
+from dsel.data.row_random import SHIFT_STREAM, row_random_at
+from dsel.data.unknown_values import (
+    KnownValues,
+    UnknownValues,
+    find_unknown_values,
+    known_values,
+    merge_unknown_values,
+)
+from dsel.families.kinds import is_regressor
+from dsel.losses.base import Loss, Rows, Statistic
+from dsel.losses.declared import declare_losses
+from dsel.losses.error_rate import ERROR
+from dsel.losses.regression import Beyond, ErrorQuantile, absolute_residuals
+from dsel.results.certificate import Certificate
+from dsel.results.query_files import as_label
+from dsel.runtime.tasks import Inputs, Output
+from dsel.search.design.assumptions import SAMPLE_ROWS
+from dsel.search.outcomes.new_labels import SEED, NewLabels
+from dsel.search.outcomes.predict_table import (
+    ModelRows,
+    PoolTable,
+    TextTable,
+    read_table_part,
+)
+from dsel.search.outcomes.promises import Promises
+
+NO_LABEL: Final = -1
+"""Code of a row without a label."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of new rows; those of parts add up in any order."""
+
+    n_rows: int
+    n_duplicates: int
+    n_differ: Integers
+    """Rows on which both models differ, then the duplicates of labeled rows in them."""
+    n_labels: Integers
+    """Rows with a label, then the duplicates of labeled rows in them, then those whose
+    label is no class."""
+    counts: Integers
+    """Counts of the loss on rows with a label, by model, then those on duplicates of
+    labeled rows; (2, n_models, ...)."""
+    words: NDArray[np.uint64]
+    """Random words of the sampled rows, the smallest ones."""
+    rows: Integers
+    sample: Any
+    """The sampled rows in the types of the labeled ones; None if not needed."""
+    unknown: Mapping[str, UnknownValues]
+    """Values that no labeled row has, by column."""
+
+    def merge(self, later: "Tally") -> "Tally":
+        """Return the sum of both counts, and the rows with the smallest words."""
+        words = np.concatenate([self.words, later.words])
+        rows = np.concatenate([self.rows, later.rows])
+        kept = smallest_words(words, rows, SAMPLE_ROWS)
+        sample = None
+        if self.sample is not None:
+            sample = concatenate_rows([self.sample, later.sample])[kept]
+        return Tally(
+            self.n_rows + later.n_rows,
+            self.n_duplicates + later.n_duplicates,
+            self.n_differ + later.n_differ,
+            self.n_labels + later.n_labels,
+            self.counts + later.counts,
+            words[kept],
+            rows[kept],
+            sample,
+            merge_unknown_values(self.unknown, later.unknown),
+        )
+
+
+@dataclass(frozen=True)
+class MonitorContext:
+    """Data that every task needs."""
+
+    models: tuple[Any, ...]
+    model_rows: ModelRows
+    classes: NDArray[Any]
+    labels: NewLabels
+    loss: Loss | None
+    """The loss that the search bounded; None for a user's own loss."""
+    statistic: Statistic
+    like: Any
+    """Labeled rows, of which only names and types are read; None if unknown."""
+    find_duplicates: FindDuplicates | None
+    known: KnownValues
+    """Values of text columns in labeled rows."""
+    of_numbers: bool = False
+    """Whether models predict numbers."""
+    tolerances: tuple[float, ...] = ()
+    """Tolerance of each model; empty if another loss is tested."""
+    drawn: Bools | None = None
+    """Whether each row is counted, one of each group; None without groups."""
+
+    @property
+    def counted(self) -> str:
+        """Description of the counted rows."""
+        one = "" if self.drawn is None else ", one of each new group"
+        return f"rows with a label{one}"
+
+    @classmethod
+    def of(
+        cls, promises: Promises, table: TextTable | PoolTable, labels: NewLabels
+    ) -> "MonitorContext":
+        """Return the data that tasks of a table need."""
+        models, labeled = tuple(promises.models.values()), promises.labeled
+        named, of_numbers = promises.loss, any(map(is_regressor, models))
+        tolerances: tuple[float, ...] = ()
+        if of_numbers:
+            classes, loss = np.empty(0), named
+            bounds = promises.choice.certificates.values()
+            if isinstance(loss, ErrorQuantile | Beyond):
+                tolerances = tuple(tolerance_of(each, loss) for each in bounds)
+        else:
+            classes = classes_of(promises, named or ERROR)
+            loss = None if named is None else declare_losses(named, None, classes).main
+        like, find = None, None
+        if labeled is not None:
+            like = labeled.X[:0]
+            find = duplicate_finder(matching_pool(table.like, labeled), labeled)
+        return cls(
+            models,
+            ModelRows.of(models, promises.input_format, table.where),
+            classes,
+            labels,
+            loss,
+            (loss or ERROR).statistic,
+            like,
+            find,
+            known_values(promises.input_format.table_schema),
+            of_numbers,
+            tolerances,
+        )
+
+    def count(self, X: Any, rows: Integers) -> Tally:
+        """Count a block of rows with these numbers."""
+        known = self._convert_rows(X)
+        is_duplicate = np.zeros(len(rows), np.bool_)
+        if self.find_duplicates is not None:
+            is_duplicate = self.find_duplicates(known)
+        given = self.model_rows.prepare(X, rows)
+        predicted = [self._codes(np.asarray(m.predict(given))) for m in self.models]
+        differs = predicted[0] != predicted[-1]  # nowhere where there is one model
+        y: NDArray[Any] = np.zeros(len(rows), np.int64)
+        has_label = np.zeros(len(rows), np.bool_)
+        if (values := self._values_of_labels(X, rows)) is not None:
+            y = self._numbers(values) if self.of_numbers else self._labels(values)
+            has_label = np.isfinite(y) if self.of_numbers else y != NO_LABEL
+        if self.drawn is not None:
+            if rows[-1] >= len(self.drawn):
+                raise ValueError(
+                    f"{self.labels.groups_option} must have a key for each row of "
+                    f"{self.model_rows.where}, got {len(self.drawn):,} for more rows."
+                )
+            has_label = has_label & self.drawn[rows]
+        parts = has_label, has_label & is_duplicate
+        n_unknown = 0 if self.of_numbers else int((y[has_label] < 0).sum())
+        inside = X if known is None else known
+        counts = np.stack(
+            [
+                np.stack(
+                    [
+                        self._count(place, Rows(inside[some], y[some]), each[some])
+                        for place, each in enumerate(predicted)
+                    ]
+                )
+                for some in map(np.flatnonzero, parts)
+            ]
+        )
+        words = row_random_at(SEED, SHIFT_STREAM, rows)
+        kept = smallest_words(words, rows, SAMPLE_ROWS)
+        return Tally(
+            len(rows),
+            int(is_duplicate.sum()),
+            np.array([differs.sum(), (differs & is_duplicate).sum()]),
+            np.array([*(part.sum() for part in parts), n_unknown]),
+            counts,
+            words[kept],
+            rows[kept],
+            None if known is None else known[kept],
+            find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
+        )
+
+    def _convert_rows(self, X: Any) -> Any:
+        """Return a block in the columns and types of the labeled rows."""
+        if self.like is None:
+            return None
+        if isinstance(self.like, Frame):
+            return frame_like(X.given if isinstance(X, Frame) else X, self.like.schema)
+        return self.model_rows.numbers(X)
+
+    def _codes(self, predicted: NDArray[Any]) -> NDArray[Any]:
+        """Return predictions as class codes, or numbers as they are."""
+        return predicted if self.of_numbers else codes_of(predicted, self.classes)
+
+    def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
+        """Return the counts of one model on rows with a label."""
+        if not self.tolerances:
+            return np.asarray(self.statistic.count(rows, predicted), np.int64)
+        residuals = absolute_residuals(np.asarray(rows.y), predicted)
+        return np.asarray(np.sum(residuals > self.tolerances[place]))
+
+    def _values_of_labels(self, X: Any, rows: Integers) -> Any:
+        """Return the labels of rows, not converted; None without labels."""
+        if self.labels.y is not None:
+            if rows[-1] >= len(self.labels.y):
+                raise ValueError(
+                    f"`y` must have a label for each row of {self.model_rows.where}, "
+                    f"got {len(self.labels.y):,} for more rows."
+                )
+            return pd.Series(self.labels.y[rows])
+        return None if self.labels.target is None else X.given[self.labels.target]
+
+    def _numbers(self, values: Any) -> Floats:
+        """Return targets as numbers, NaN for a missing one."""
+        try:
+            return np.asarray(pd.to_numeric(values), np.float64)
+        except (TypeError, ValueError) as error:
+            what = "`y`" if self.labels.target is None else "`target`"
+            raise ValueError(
+                f"{what} must hold numbers, since the models predict some, but "
+                f"{self.model_rows.where} has another value ({error}); write decimal "
+                f"points, and the empty cell for a gap."
+            ) from error
+
+    def _labels(self, values: Any) -> Integers:
+        """Return class codes, `NO_LABEL` for a missing label.
+
+        A label that is no class has a code below it, and every model errs there.
+        """
+        places, different = pd.factorize(np.asarray(values, object))
+        known = tuple(self.classes.tolist())
+        labels = [
+            as_label(each, known) if isinstance(each, str) else each
+            for each in different.tolist()
+        ]
+        codes = np.array(
+            [
+                NO_LABEL
+                if label is None
+                else codes_of(np.array([label]), self.classes)[0]
+                for label in labels
+            ]
+            + [NO_LABEL],
+            np.int64,
+        )
+        return np.asarray(codes[places])  # the last one of -1, a missing label
+
+
+@dataclass(frozen=True)
+class MonitorJob:
+    """A part of a table, whose rows begin at a number."""
+
+    start: int
+
+    def run(self, context: "MonitorContext", inputs: Inputs) -> Output:
+        """Return the tally of the part."""
+        parts = [
+            context.count(block.X, block.rows + self.start)
+            for block in read_table_part(inputs)
+        ]
+        return Output(reduce(Tally.merge, parts))
+
+
+def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
+    """Return all classes that models and loss know, in order."""
+    of_models = [getattr(each, "classes_", None) for each in promises.models.values()]
+    classes = [np.asarray(each) for each in of_models if each is not None]
+    if len(classes) < len(of_models):
+        labeled = promises.labeled
+        if labeled is None or len(labeled.classes) < 2:
+            raise ValueError(
+                "the models have no attribute `classes_`, so their "
+                "predictions cannot be compared with labels."
+            )
+        classes = [labeled.classes]
+    known: NDArray[Any] = np.unique(np.concatenate(classes))
+    named = [label for label in loss.named_classes(()) if label not in known.tolist()]
+    return np.unique(np.concatenate([known, named])) if named else known
+
+
+def tolerance_of(certificate: Certificate, loss: Loss | None) -> float:
+    """Return the tolerance of a model that was certified, or declared in advance."""
+    return loss.tolerance if isinstance(loss, Beyond) else certificate.bound

@@ -1,0 +1,185 @@
+"""What a search has promised: bounds, a limit of the disagreement, labeled rows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.bounds import binomial_tail_inversion, upper_pool_rows
+from dsel.bounds.shares import LABEL_SHARE
+from dsel.data.frames import take_rows
+from dsel.data.labeled import LabeledRows, seen_rows
+from dsel.data.schema import TableSchema
+from dsel.data.tables import read_table
+from dsel.losses import loss_of_text
+from dsel.losses.base import Loss, RefutableLoss
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.choice import Choice
+from dsel.results.inputs import load_inputs
+from dsel.results.place import Place
+from dsel.results.query_files import read_choice, read_labeled_choice
+from dsel.results.run_store import open_results
+from dsel.search.outcomes.predict_table import InputFormat, open_deployed
+
+NAME_LABELED: Final = "name it by --labeled"
+
+
+@dataclass(frozen=True)
+class Promises:
+    """Promises of a search, with the models and rows that their tests need."""
+
+    models: Mapping[str, Any]
+    """The deployed models, fitted; ``one_fold``, ``all_rows`` or both."""
+    choice: Choice
+    input_format: InputFormat
+    disagreement: float | None
+    """Limit, from the pool, of the rate at which both models differ, or None."""
+    labeled: LabeledRows | None = None
+    """The labeled rows; their labels are not used."""
+    why_unknown: str = ""
+    """Reason why the labeled rows are not known."""
+    group_keys: NDArray[Any] | None = None
+    """Keys of the labeled groups, if rows come in groups; None if unknown."""
+    own_loss: Loss | None = None
+    """Loss of the plan, which may be of the user's own; None if unknown."""
+
+    @property
+    def loss(self) -> Loss | None:
+        """Loss that the search has bounded; None if it cannot be tested.
+
+        Stored results keep only its text, by which a loss of dsel is made again. A loss
+        of the user's own needs lower limits, and counts that add up over blocks.
+        """
+        text, own = self.choice.certificate.loss, self.own_loss
+        if (named := loss_of_text(text)) is not None:
+            return named
+        if own is None or repr(own) != text or own.statistic.fold_shape is None:
+            return None
+        return own if isinstance(own, RefutableLoss) else None
+
+    @property
+    def are_in_groups(self) -> bool:
+        """Whether bounds are about a random row of a new group."""
+        return any(each.n_groups for each in self.choice.certificates.values())
+
+
+def disagreement_delta(choice: Choice) -> float:
+    """Return the probability that the limit of the disagreement does not hold.
+
+    A bound of the error without queries gives as much of its delta to the pool. Other
+    bounds divide theirs otherwise, so the limit is printed with its confidence.
+    """
+    return (1.0 - LABEL_SHARE) * choice.delta
+
+
+def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
+    """Return the limit, from the pool, of the rate at which the deployed models differ.
+
+    It is a statement of its own, at the level of `disagreement_delta`, which all folds
+    share, since the labels choose the deployed one. None if no pool was counted.
+    """
+    fold = choice.certificates[ONE_FOLD].fold if ONE_FOLD in choice.certificates else 0
+    if ALL_ROWS not in choice.certificates or fold is None:
+        return None
+    counted = (names.OUTER_DISAGREEMENTS, names.OUTER_DUPLICATE_DISAGREEMENTS)
+    if any(name not in cube for name in counted):
+        return None
+    differ, duplicates = (cube[name].values for name in counted)
+    if not np.isfinite(differ[fold]):
+        return None
+    rows = upper_pool_rows(
+        int(cube[names.N_UNLABELED]), int(cube[names.EQUAL_ROWS]), int(duplicates[fold])
+    )
+    share = disagreement_delta(choice) / len(differ)
+    return float(binomial_tail_inversion(int(differ[fold]), rows, delta=share))
+
+
+def open_promises(
+    place: str | os.PathLike[str],
+    *,
+    labeled: str | None = None,
+    trusted: Sequence[str] = (),
+    separator: str | None = None,
+    encoding: str | None = None,
+    groups: str | None = None,
+) -> tuple[Promises, tuple[str, ...]]:
+    """Open what a search in a place has promised; return it, and notes.
+
+    `labeled` is the table of its labeled rows; None takes the one that it names. Its
+    column `groups` has the key of each row's group.
+    """
+    choice, _ = read_choice(place)
+    choice = read_labeled_choice(Place(place, name="place")) or choice
+    deployed = {
+        name: open_deployed(place, deploy=name, trusted=trusted)
+        for name in choice.certificates
+    }
+    cube, inputs = open_results(place), load_inputs(place)
+    input_format = next(iter(deployed.values())).input_format
+    promises = Promises(
+        {name: each.model for name, each in deployed.items()},
+        choice,
+        input_format,
+        disagreement_limit(cube, choice),
+    )
+    location = labeled or (None if inputs is None else inputs.labeled)
+    if location is None:
+        why = f"the results do not name the labeled table; {NAME_LABELED}"
+        return replace(promises, why_unknown=why), ()
+    if labeled is None and not os.path.exists(location):
+        why = f"{location!r} is not there any more; {NAME_LABELED}"
+        return replace(promises, why_unknown=why), ()
+    if inputs is not None:
+        separator = separator or inputs.separator
+        encoding = encoding or inputs.encoding
+    target = None if inputs is None else inputs.target
+    rows, keys = read_labeled_rows(
+        location, input_format.table_schema, target, separator, encoding, groups
+    )
+    n_labeled = int(cube[names.N_LABELED])
+    promises = replace(promises, labeled=rows, group_keys=keys)
+    if rows.n_rows == n_labeled:
+        return promises, ()
+    note = (
+        f"{location!r} has {rows.n_rows:,} rows with a label, and the search had "
+        f"{n_labeled:,}: it is another table, or was changed"
+    )
+    return promises, (note,)
+
+
+def read_labeled_rows(
+    location: str,
+    schema: TableSchema | None,
+    target: str | None,
+    separator: str | None,
+    encoding: str | None,
+    groups: str | None = None,
+) -> tuple[LabeledRows, NDArray[Any] | None]:
+    """Read the rows with a label of a table, in the kinds that the models learned.
+
+    Return the keys of their groups, too; None where no column of a table has them.
+    """
+    read, keys = partial(read_table, separator=separator, encoding=encoding), None
+    if schema is None or schema.target is None:
+        table = read(location, target=target)
+        labels = table.y
+    else:
+        others = (schema.target, *([] if groups is None else [groups]))
+        table = read(location, like=replace(schema, ids=others))
+        labels = None if table.ids is None else table.ids[schema.target].to_numpy()
+        if groups is not None and table.ids is not None:
+            keys = table.ids[groups].to_numpy()
+    X = table.X
+    if table.columns is not None and isinstance(X, np.ndarray):
+        X = pd.DataFrame(X, columns=list(table.columns))
+    if labels is not None and labels.ndim == 1:
+        X = take_rows(X, np.flatnonzero(~pd.isna(labels)))
+        keys = None if keys is None else keys[~pd.isna(labels)]
+    return seen_rows(X, repr(location)), keys
