@@ -52,6 +52,12 @@ class Candidate:
         return params
 
     @cached_property
+    def last_params(self) -> dict[str, Any]:
+        """Parameters of the last step of a pipeline, and of all its parts."""
+        params: dict[str, Any] = self.estimator[-1].get_params(deep=True)
+        return params
+
+    @cached_property
     def steps_text(self) -> str:
         """A text that identifies the steps before the last one of a pipeline."""
         return exact_text(self.estimator[:-1])

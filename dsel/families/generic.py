@@ -5,8 +5,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils import get_tags
 
 from dsel.arrays import Features
 from dsel.data.frames import native
+from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
@@ -33,11 +35,11 @@ from dsel.families.family import (
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
 from dsel.families.linear import stack_linear
 from dsel.families.prefixes import (
-    clone_estimator,
     fit_prefix,
     has_prefix,
-    keep_steps,
     names_without_seed,
+    seeded_clone,
+    split_params,
 )
 from dsel.families.routing import groups_arguments
 
@@ -126,6 +128,7 @@ class ScikitLearnFamily(Family):
         models: dict[tuple[int, int], Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
+        hash_rows = cache(lambda: content_hash(X, y))
         for i, candidate in enumerate(group):
             for j, split in enumerate(splits):
                 started = time.perf_counter()
@@ -133,7 +136,7 @@ class ScikitLearnFamily(Family):
                 try:
                     with collect_warnings() as stopped:
                         model, last, tests = self._fit_one(
-                            candidate, X, y, split, pool, budget
+                            candidate, X, y, split, pool, budget, hash_rows
                         )
                 except Exception as error:
                     counts.record_error(*key, error)
@@ -196,9 +199,14 @@ class ScikitLearnFamily(Family):
         y: NDArray[Any],
         split: Split,
         pool: Any,
-        cache: Cache,
+        budget: Cache,
+        hash_rows: Callable[[], str],
     ) -> tuple[Any, Any, Sequence[Any]]:
-        """Return the model, its last step, and the test rows as input of that step."""
+        """Return the model, its last step, and the test rows as input of that step.
+
+        `hash_rows` returns the `content_hash` of all labeled rows, made once for many
+        fits.
+        """
         rows = split.train_rows
         labels = labels_of(y[rows], self.classes)
         if len(self.classes) and np.all(y[rows] == y[rows[0]]):
@@ -207,16 +215,13 @@ class ScikitLearnFamily(Family):
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
             return model, model, [X[part] for part in split.tests]
-        model = clone_estimator(candidate.estimator, candidate.all_params)
-        seeds = self._missing_seeds(candidate, split)
-        if seeds:
-            model.set_params(**seeds)
+        estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         arguments = dict(self.fit_params)
         if self.row_groups is not None:
-            groups = dict.fromkeys(groups_arguments(model), self.row_groups)
+            groups = dict.fromkeys(groups_arguments(estimator), self.row_groups)
             arguments = {**groups, **arguments}
         arguments = cut_to_rows(arguments, rows, len(y))
-        if pool is not None and takes_pool(model):
+        if pool is not None and takes_pool(estimator):
             arguments["pool"] = pool
         # Libsvm draws folds for its probabilities from one generator of the process,
         # which each fit seeds anew. A lock keeps out fits on other threads.
@@ -225,21 +230,29 @@ class ScikitLearnFamily(Family):
             for name, value in candidate.all_params.items()
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
-            if arguments or not has_prefix(model):
+            if arguments or not has_prefix(estimator):
+                model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
                 return model, model, [X[part] for part in split.tests]
+            front_seeds, last_seeds = split_params(estimator, seeds)
+            # A clone takes a tenth of a small fit, so the first steps are cloned only
+            # where they are fitted.
+            last = seeded_clone(estimator[-1], last_seeds, candidate.last_params)
             _, steps, transformed, tests = fit_prefix(
-                model[:-1],
+                lambda: seeded_clone(estimator[:-1], front_seeds),
                 X,
                 y,
                 self.classes,
                 split,
-                text=f"{candidate.steps_text} {keep_steps(model, seeds)}",
-                cache=cache,
+                content=hash_rows(),
+                text=f"{candidate.steps_text} {front_seeds}",
+                cache=budget,
             )
-            model[-1].fit(transformed, labels)
-            model.steps = [*steps, model.steps[-1]]
-            return model, model[-1], tests
+            last.fit(transformed, labels)
+            # The candidate's pipeline is shared by its fits: each has a copy of it.
+            model = copy(estimator)
+            model.steps = [*steps, (estimator.steps[-1][0], last)]
+            return model, last, tests
 
     def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.
@@ -251,7 +264,7 @@ class ScikitLearnFamily(Family):
         names = names_without_seed(candidate.all_params)
         if not names:
             return {}
-        shared = keep_steps(candidate.estimator, dict.fromkeys(names))
+        shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
         params = canonical_text(candidate.params or candidate.all_params)
         identity = f"{type(candidate.estimator).__name__}{params}"
         return {

@@ -4,7 +4,7 @@ Where the candidates of a grid differ only in the last step, the steps before it
 equal on every split. A process caches these fitted steps and the transformed rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -27,12 +27,30 @@ def has_prefix(estimator: Any) -> bool:
     return type(estimator) is Pipeline and len(estimator.steps) > 1
 
 
-def keep_steps(estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the steps before the last one of a plain pipeline."""
+def split_params(
+    estimator: Any, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return parameters of the first steps of a plain pipeline, and of the last one.
+
+    Those of the last step have the names that this step gives them. All parameters of
+    another estimator are of its last step.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> split_params(make_pipeline(PCA(), SVC()), {"pca__whiten": True, "svc__C": 8})
+    ({'pca__whiten': True}, {'C': 8})
+    """
     if not has_prefix(estimator):
-        return {}
-    last = estimator.steps[-1][0]
-    return {k: v for k, v in params.items() if k.partition("__")[0] != last}
+        return {}, dict(params)
+    start = f"{estimator.steps[-1][0]}__"
+    is_last = {name: name.startswith(start) for name in params}
+    return (
+        {name: params[name] for name in params if not is_last[name]},
+        {name[len(start) :]: params[name] for name in params if is_last[name]},
+    )
 
 
 def first_step(estimator: Any) -> Any:
@@ -52,20 +70,22 @@ def first_step(estimator: Any) -> Any:
 
 
 def fit_prefix(
-    front: Pipeline,
+    make_front: Callable[[], Pipeline],
     X: Features,
     y: NDArray[Any],
     labels: NDArray[Any],
     split: Split,
     *,
+    content: str,
     text: str,
     cache: Cache,
 ) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
     """Fit the steps before the last one, or take the fitted steps from the cache.
 
-    `front` has these steps, with their seeds, and `text` identifies them. They are
-    fitted on the training rows of `split`. Without room in the cache they are fitted
-    for each candidate.
+    `make_front` returns these steps, unfitted and with their seeds, and `text`
+    identifies them; `content` is the `content_hash` of `X` and `y`, which all splits
+    share. The steps are fitted on the training rows of `split`. Without room in the
+    cache they are fitted for each candidate.
 
     Returns
     -------
@@ -79,21 +99,23 @@ def fit_prefix(
         Each part of the test rows, transformed; None for an empty part, the exception
         where a step raised one.
     """
-    rows = content_hash(X, y, split.train_rows, *split.tests)
-    key = blake2b(f"{rows}-{text}-{exact_text(labels)}".encode(), digest_size=16)
+    rows = content_hash(split.train_rows, *split.tests)
+    identity = f"{content}-{rows}-{text}-{exact_text(labels)}"
+    key = blake2b(identity.encode(), digest_size=16)
 
-    def transform(rows: Integers) -> Any:
+    def transform(steps: Sequence[tuple[str, Any]], rows: Integers) -> Any:
         # An exception is a result here: it must not fail the fit, which depends on the
         # training rows alone.
         try:
-            return transform_rows(front.steps, native(X[rows])) if len(rows) else None
+            return transform_rows(steps, native(X[rows])) if len(rows) else None
         except Exception as error:
             return error
 
     def fit() -> Any:
-        train = split.train_rows
+        front, train = make_front(), split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
-        return front.steps, read_only_rows(rows), tuple(map(transform, split.tests))
+        tests = tuple(transform(front.steps, part) for part in split.tests)
+        return front.steps, read_only_rows(rows), tests
 
     results: Any = cache.get(f"prefix-{key.hexdigest()}", fit)
     return key.hexdigest(), *results
@@ -128,6 +150,14 @@ def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> 
         if isinstance(value, FrozenEstimator)
     }
     return model.set_params(**frozen) if frozen else model
+
+
+def seeded_clone(
+    estimator: Any, seeds: Mapping[str, int], params: Mapping[str, Any] | None = None
+) -> Any:
+    """Return a clone with some parameters set; see `clone_estimator`."""
+    model = clone_estimator(estimator, params)
+    return model.set_params(**seeds) if seeds else model
 
 
 def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) -> Any:

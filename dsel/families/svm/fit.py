@@ -60,9 +60,10 @@ class GroupFit:
         """Kernel values of all rows with all rows, in float32 as in libsvm's cache."""
         self.untransformed: RowsByClass | None = None
         """The labeled rows where no step transforms them, the same for all splits."""
+        self.content = content_hash(X, y)
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
-            origin = f"{'values' if n_values else 'rows'}-{content_hash(X, y)}"
+            origin = f"{'values' if n_values else 'rows'}-{self.content}"
             self.untransformed = budget.get(
                 f"svm-{origin}",
                 lambda: rows_by_class(
@@ -96,11 +97,12 @@ class GroupFit:
                 behind=(split.name,),
             )
             origin, steps, rows, tests = fit_prefix(
-                front,
+                lambda: front,
                 self.X,
                 self.y,
                 self.classes,
                 split,
+                content=self.content,
                 text=exact_text(front),
                 cache=self.budget,
             )
