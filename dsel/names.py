@@ -69,6 +69,8 @@ _seconds = partial(_variable, "seconds")
 # fmt: off
 STATUS = _variable("flag", "status", _EACH, "what happened to the candidate")
 MESSAGE = _variable("text", "message", _EACH, "why the candidate failed")
+FIT_PROBLEM = _variable("text", "fit_problem", _EACH,
+    "what the message is about: failed, stopped early, or predict raised")
 FOLD_ERRORS = _count("fold_errors", _FIT, "errors on the held-out rows")
 ERROR = _number("error", _FIT,
     "errors on the held-out rows divided by the answers behind them, in [0, 1]")

@@ -15,6 +15,7 @@ from dsel.arrays import Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
+from dsel.results.fit_messages import FitMessage, FitProblem
 
 INSTALLED: Final = (
     "<frozen",
@@ -75,8 +76,8 @@ class FitCounts:
     seconds: Floats
     """Time of each fit, NaN where it was not measured; shared work is divided
     evenly."""
-    messages: dict[tuple[int, int], str]
-    """Error message, or a warning, for (candidate number, split number)."""
+    messages: dict[tuple[int, int], FitMessage]
+    """Messages by (candidate number, split number), of fits with a problem."""
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
@@ -94,7 +95,13 @@ class FitCounts:
         self.test_errors[index] = test_errors
         self.train_errors[index] = train_errors
 
-    def record_error(self, candidate: int, split: int, error: Exception) -> None:
+    def record_error(
+        self,
+        candidate: int,
+        split: int,
+        error: Exception,
+        problem: FitProblem = FitProblem.FAILED,
+    ) -> None:
         """Record the message of an exception that `fit` or `predict` raised.
 
         The run goes on. A fit without recorded errors has failed. Where only `predict`
@@ -106,12 +113,12 @@ class FitCounts:
         if own:  # the last frame in the user's own code is where to look
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
             message = f"{message.rstrip('.')} ({where})"
-        self.messages[candidate, split] = message
+        self.messages[candidate, split] = FitMessage(problem, message)
 
     def refuse(self, index: tuple[int, int], key: tuple[int, int], why: str) -> None:
         """Record a successful fit as failed; `key` as in `messages`."""
         self.test_errors[index] = self.train_errors[index] = -1
-        self.messages[key] = why
+        self.messages[key] = FitMessage(FitProblem.FAILED, why)
 
 
 class FittedGroup:

@@ -42,6 +42,7 @@ from dsel.families.prefixes import (
     split_params,
 )
 from dsel.families.routing import groups_arguments
+from dsel.results.fit_messages import FitMessage, FitProblem
 
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
@@ -143,7 +144,9 @@ class ScikitLearnFamily(Family):
                 else:
                     models[key] = model
                     if stopped:
-                        counts.messages[key] = stopped[0]
+                        counts.messages[key] = FitMessage(
+                            FitProblem.STOPPED, stopped[0]
+                        )
                     errors = [len(rows) for rows in split.tests]
                     for part, rows in enumerate(split.tests):
                         try:
@@ -156,7 +159,7 @@ class ScikitLearnFamily(Family):
                                 tested[*key, part] = predicted
                                 errors[part] = self._count_errors(predicted, y[rows])
                         except Exception as error:
-                            counts.record_error(*key, error)
+                            counts.record_error(*key, error, FitProblem.UNPREDICTED)
                     counts.record((i, j), *errors)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(

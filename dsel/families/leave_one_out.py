@@ -46,8 +46,9 @@ def leave_one_out_counts(
         totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
         for i, column in np.argwhere(counts.status == FIT_FAILED).tolist():
             key = group[i].number, splits[column].number
-            why = f"without row {key[1]}: {counts.messages.get(key, '')}"
-            failures.setdefault(i, why)
+            message = counts.messages.get(key)
+            why = message.text if message is not None else ""
+            failures.setdefault(i, f"without row {key[1]}: {why}")
     for i, why in failures.items():
         totals.refuse((i, 0), (group[i].number, split.number), why)
     return totals

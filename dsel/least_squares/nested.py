@@ -11,7 +11,6 @@ must not depend on the fold either: a regularization is excluded if it is below 
 rounding of any kernel matrix of this number of rows, whatever the rows are.
 """
 
-import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -31,6 +30,7 @@ from dsel.least_squares.losses import axes_of
 from dsel.losses.regression import mean_squared_error
 from dsel.results.certificate import ALL_ROWS
 from dsel.results.cube import with_estimates
+from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import FitStatus
@@ -126,17 +126,8 @@ def plan_certified_search(
         loss=search.loss,
         report=search.report,
     )
-    # Candidates are evaluated in closed form, so the plan must not say how a family
-    # would fit them.
-    [group, *_] = plan.context.candidate_groups
-    is_about_fits = re.compile(rf"\d+ candidates? by {re.escape(group.family.name)}:")
-    return replace(
-        plan,
-        axes=axes_of(widths, lams, plan.axes.candidates),
-        caveats=tuple(
-            caveat for caveat in plan.caveats if not is_about_fits.match(caveat.text)
-        ),
-    )
+    axes = axes_of(widths, lams, plan.axes.candidates)
+    return replace(plan, axes=axes, fit_notes=())  # no family fits the candidates
 
 
 def is_auto(cv: Any) -> bool:
@@ -185,7 +176,9 @@ def certify(
     )
     if len(plan.scheme.splits):  # a single candidate needs no inner splits
         unusable = np.flatnonzero(~is_usable).tolist()
-        table.messages.update({(number, 0): reasons[number] for number in unusable})
+        for number in unusable:
+            why = FitMessage(FitProblem.FAILED, reasons[number])
+            table.messages[number, 0] = why
     pruner = NestedPruner(plan.scheme, plan.prune)
     with closing(run.open_executor()) as executor:
         # `make_loss_cube` has already warned about candidates that cannot be chosen.

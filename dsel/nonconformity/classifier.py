@@ -31,6 +31,7 @@ from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list
 from dsel.results.cube import GridAxes, grid_axes, make_cube, with_estimates
+from dsel.results.fit_messages import FitProblem
 from dsel.results.rows import write_rows
 
 if TYPE_CHECKING:
@@ -531,12 +532,15 @@ def _grid_cube(
     n, n_validation = axes.n_candidates, counts.shape[1]
     is_used = np.array([number not in failures for number in range(n)])
     errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
+    problems = messages.copy()
     for group in (group for _, groups in trained for group in groups):
         errors[list(group.candidates)] = group.counts.test_errors[:, 0]
         for (number, _), message in group.counts.messages.items():
-            messages[number] = message
-    for number, message in failures.items():
-        errors[number], messages[number] = names.UNCOUNTED, message
+            messages[number] = message.text
+            problems[number] = message.problem.value
+    for number, why in failures.items():
+        errors[number], messages[number] = names.UNCOUNTED, why
+        problems[number] = FitProblem.FAILED.value
     # "inverted_cdf" returns a value of some row, never an average of two.
     quantiles = np.full((len(QUANTILES), n), np.inf)
     quantiles[:, is_used] = np.quantile(
@@ -552,6 +556,7 @@ def _grid_cube(
         {
             names.STATUS: np.where(is_used, names.STATUS_DONE, names.STATUS_FAILED),
             names.MESSAGE: messages,
+            names.FIT_PROBLEM: problems,
             names.VALIDATION_ERRORS: errors,
             names.VALIDATION_ROWS: n_validation,
             names.N_LABELED: n_rows,

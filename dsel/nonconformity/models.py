@@ -134,8 +134,8 @@ def train_grid(
     for group in (group for _, groups in trained for group in groups):
         for i in np.flatnonzero(group.counts.status[:, 0] != FIT_DONE):
             key = group.candidates[i], group.splits[0]
-            message = group.counts.messages.get(key, "the fit failed")
-            failures.setdefault(key[0], message)
+            message = group.counts.messages.get(key)
+            failures.setdefault(key[0], message.text if message else "the fit failed")
     return trained, failures
 
 

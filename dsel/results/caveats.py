@@ -16,7 +16,9 @@ class Effect(Enum):
     WEAKENS = 1
     """The number is doubtful, though no assumption is known to be broken."""
     INFO = 2
-    """Information; the number is as good as without it."""
+    """Information about the number, which is as good as without it."""
+    PLAN = 3
+    """Information about how a plan will run; no number of it repeats this."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ NAMES: Final[Mapping[Effect, str]] = {
     Effect.VOIDS: "But",
     Effect.WEAKENS: "Caveat",
     Effect.INFO: "Note",
+    Effect.PLAN: "Note",
 }
 """First word of the line of a caveat, by its effect."""
 
@@ -84,7 +87,7 @@ def texts_of(caveats: Iterable[Caveat], *effects: Effect) -> tuple[str, ...]:
 
 def remarks_of(caveats: Iterable[Caveat]) -> tuple[str, ...]:
     """Return the texts of the caveats that leave a number a guarantee."""
-    return texts_of(caveats, Effect.WEAKENS, Effect.INFO)
+    return texts_of(caveats, *(set(Effect) - {Effect.VOIDS}))
 
 
 def caveat_facts(

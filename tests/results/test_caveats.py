@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
 from dsel.results import Certificate, Choice, DeployedModel
@@ -17,7 +17,7 @@ from dsel.results.prefit import PrefitCertificate
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 2)), np.arange(120) % 2
 SHIFTED = RNG.normal(size=(400, 2)) + 3.0
-VOID, WEAK, INFO = (Caveat(effect, effect.name) for effect in Effect)
+VOID, WEAK, INFO, PLAN = (Caveat(effect, effect.name) for effect in Effect)
 
 
 def search(pool=SHIFTED, **options):
@@ -29,7 +29,8 @@ def search(pool=SHIFTED, **options):
 
 
 def test_caveats__stand_in_the_order_of_their_effects_and_once():
-    assert collect_caveats([INFO, WEAK], [VOID, INFO]) == (VOID, WEAK, INFO)
+    expected = (VOID, WEAK, INFO, PLAN)
+    assert collect_caveats([PLAN, INFO, WEAK], [VOID, INFO]) == expected
     graver = Caveat(Effect.VOIDS, INFO.text)
     assert collect_caveats([INFO], [graver]) == (graver,)
 
@@ -138,3 +139,16 @@ def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
     assert reported.certificate.bound > plain.certificate.bound
     assert "without it they are smaller" in str(reported.choice)
     assert "without it they are smaller" not in str(plain.choice)
+
+
+def test_caveats_of_a_plan__are_repeated_but_those_about_how_it_runs():
+    regressor = dsel.plan_search(
+        KNeighborsRegressor(), {"n_neighbors": [1, 5]}, X, Y * 1.0, random_state=0
+    )
+    information = [each for each in regressor.caveats if each.effect is Effect.INFO]
+    assert information
+    assert {*information} <= {*regressor.run().choice.caveats}
+    [note] = regressor.fit_notes
+    assert "2 candidates by scikit-learn" in note
+    assert note in " ".join(str(regressor).split())
+    assert note not in str(regressor.run().choice)

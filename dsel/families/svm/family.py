@@ -24,6 +24,7 @@ from dsel.families.svm.settings import (
     check_svc,
     split_svc,
 )
+from dsel.results.fit_messages import FitProblem
 
 MATRIX_SHARE: Final = 0.6
 """Part of a task's memory for the kernel matrix; the rest is for copied rows and
@@ -143,13 +144,16 @@ class KernelSVMFamily(Family):
             started = time.perf_counter()
             try:
                 split_machines, labeled, failures = fits.fit(split, counts, column)
+                problem = FitProblem.UNPREDICTED  # these are of test rows
                 machines.append(split_machines)
                 row_sets[labeled.origin] = labeled
             except Exception as error:
-                failures = [error]
+                failures, problem = [error], FitProblem.FAILED
             for failure in failures:
                 for candidate in group:
-                    counts.record_error(candidate.number, split.number, failure)
+                    counts.record_error(
+                        candidate.number, split.number, failure, problem
+                    )
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
         return PackedSVMs(
             candidates=tuple(candidate.number for candidate in group),

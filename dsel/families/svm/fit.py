@@ -25,6 +25,7 @@ from dsel.families.svm.rows import RowsByClass, check_row_lengths, rows_by_class
 from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
+from dsel.results.fit_messages import FitMessage, FitProblem
 
 BLOCK_NBYTES: Final = 2**23
 """Bytes of a kernel block at most, so that it is still in the cache when it is read."""
@@ -140,10 +141,11 @@ class GroupFit:
         counts.record((self.order, column), *errors)
         for number, gap in zip(self.candidates, gaps, strict=True):
             if gap >= svc.tol:
-                counts.messages[number, split.number] = (
+                counts.messages[number, split.number] = FitMessage(
+                    FitProblem.STOPPED,
                     f"The solver stopped at max_iter={svc.max_iter} with a KKT gap of "
                     f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "
-                    f"max_iter."
+                    f"max_iter.",
                 )
         return machines, labeled, failures
 

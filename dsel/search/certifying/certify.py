@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dsel.checks import explain_unknown, show
 from dsel.errors import warn
 from dsel.families.kinds import is_fitted
+from dsel.results.caveats import Caveat, Effect, collect_caveats
 from dsel.results.prefit import PrefitCertificate
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
@@ -281,8 +282,8 @@ def certify(
         fit_params=fit_params,
     )
     if is_estimator and is_fitted(model):
-        notes = (*plan.notes_of_choice, _refitted(model))
-        plan = replace(plan, notes_of_choice=notes)
+        note = Caveat(Effect.INFO, _refitted(model))
+        plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
     outcome = plan.run(
         client,
         out=out,

@@ -359,7 +359,7 @@ def caveats_of_sizes(
         )
     if scheme.is_nested and scheme.n_folds == 2:
         texts.append("of 2 folds, each model has seen half of the labels")
-    return make_caveats(Effect.INFO, texts)
+    return make_caveats(Effect.PLAN, texts)
 
 
 def _remark_on_scaling(X: Any) -> str:

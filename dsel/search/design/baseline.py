@@ -21,7 +21,11 @@ from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.fitted_models import Predictor, fitted_model
+from dsel.search.design.fitted_models import (
+    PredictedShapeError,
+    Predictor,
+    fitted_model,
+)
 
 LARGEST_CLASS: Final = "largest class"
 
@@ -171,10 +175,10 @@ def predict_baseline(model: Any, X: Features, classes: NDArray[Any]) -> Integers
     predictor = Predictor.of_rows(model, "baseline", X)
     try:
         predicted = predictor.predict(X)
+    except PredictedShapeError:
+        raise
     except Exception as error:  # a model of the user's may raise anything
         text = " ".join(str(error).split()).rstrip(".")
-        if text.startswith("`predict` of `baseline`"):
-            raise
         raise ValueError(
             f"`baseline` {describe(model)} cannot predict the rows of `X`: {text}. "
             f"Give the columns that it was fitted with."

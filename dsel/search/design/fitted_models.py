@@ -16,6 +16,10 @@ from dsel.results.models import open_model
 from dsel.rounded_texts import count_of
 
 
+class PredictedShapeError(ValueError):
+    """A fitted model returned something else than one label for each row."""
+
+
 @dataclass(frozen=True)
 class Predictor:
     """A fitted model that converts rows of a pool, or in memory, to its own format."""
@@ -34,7 +38,7 @@ class Predictor:
         if labels.shape not in ((n_rows,), (n_rows, 1)):
             got = f"{len(labels)} labels" if labels.ndim == 1 else "an array"
             shape = f" of shape {labels.shape}" * (labels.ndim != 1)
-            raise ValueError(
+            raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
                 f"{got}{shape} for {n_rows} rows."
             )

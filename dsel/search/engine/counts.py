@@ -4,7 +4,7 @@ The table also has the state of each fit. A record names its candidate by a key,
 split, or the rows of the slice.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
+from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.design.folds import CVScheme
@@ -57,7 +58,7 @@ class CountTable:
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; a token identifies the model of one fit.
         self.tokens: dict[tuple[int, int], str] = {}
-        self.messages: dict[tuple[int, int], str] = {}
+        self.messages: dict[tuple[int, int], FitMessage] = {}
         self.score_seconds = np.zeros(n)
         self.visited = np.zeros((n, len(self.slices)), bool)
         self.compare(self.comparisons)
@@ -91,15 +92,15 @@ class CountTable:
         self.scores[key][: len(result.scores)] = result.scores
         self.fit_status[key] = result.status
         self.fit_seconds[key] = result.seconds
-        self.tokens[key], self.messages[key] = result.token, result.message
-        n_rows = map(len, self.scheme.splits[split].tests)
-        self.answered[key] = not cannot_predict(
-            result.message, self.errors[key], n_rows
-        )
+        self.tokens[key] = result.token
+        self.messages.pop(key, None)
+        if result.message is not None:
+            self.messages[key] = result.message
+        self.answered[key] = not result.predicts_none_of(self.scheme.splits[split])
 
-    def fail(self, number: int, split: int, message: str) -> None:
+    def fail(self, number: int, split: int, why: str) -> None:
         """Record that a fit failed."""
-        self.add_fit(number, split, FitResult.failed(message))
+        self.add_fit(number, split, FitResult.failed(why))
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models differ from the counted ones."""
@@ -223,13 +224,15 @@ class CountTable:
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
-    def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the first message of each candidate's fits, or ""."""
-        texts = np.full(self.n_candidates, "", dtype=object)
-        for (number, split), text in sorted(self.messages.items(), reverse=True):
-            if text and shown[number, split]:
-                texts[number] = f"{self.scheme.splits[split].name}: {text}"
-        return texts
+    def first_messages(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return the first message of each candidate's fits, or "", for the cube."""
+        texts, problems = np.full((2, self.n_candidates), "", dtype=object)
+        for number, split in sorted(self.messages, reverse=True):
+            if shown[number, split]:
+                message = self.messages[number, split]
+                texts[number] = f"{self.scheme.splits[split].name}: {message.text}"
+                problems[number] = message.problem.value
+        return {names.MESSAGE: texts, names.FIT_PROBLEM: problems}
 
     def evidence(
         self,
@@ -281,21 +284,6 @@ class CountTable:
                 scored[:, np.newaxis], spent, np.nan
             )
         return evidence
-
-
-def has_stopped(message: str) -> bool:
-    """Return whether a message is about a fit that stopped before it converged."""
-    return "ConvergenceWarning" in message or "The solver stopped" in message
-
-
-def cannot_predict(message: str, errors: Iterable[int], n_rows: Iterable[int]) -> bool:
-    """Return whether `predict` of a fitted model raised on each part of its test rows.
-
-    A completed fit has a message if it stopped early or `predict` raised; in the latter
-    case all rows of the part are errors.
-    """
-    are_errors = all(e == n for e, n in zip(errors, n_rows, strict=False) if n)
-    return bool(message) and not has_stopped(message) and are_errors
 
 
 def fit_key(table: CountTable, number: int, split: int) -> str:

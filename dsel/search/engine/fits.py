@@ -286,7 +286,7 @@ class Fitting:
                 len(failed),
             )
             if self.raise_failures and failed:
-                raise RuntimeError(failed[0])
+                raise RuntimeError(failed[0].text if failed[0] else "the fit failed")
             for number, result in zip(job.candidates, results, strict=True):
                 # A failure is not stored: its cause may be gone when the run continues.
                 if self.store is not None and result.status is FitStatus.DONE:

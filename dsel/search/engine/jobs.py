@@ -41,6 +41,7 @@ from dsel.families.family import (
 from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.losses.base import Counts, Loss, Predictions, Rows, no_predictions
 from dsel.losses.declared import DeclaredLosses
+from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import from_record, to_record
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, count_differences
@@ -175,8 +176,8 @@ class FitResult:
     failed fit."""
     scores: tuple[float, ...] = ()
     """The loss of the plan on each part of the split, one number or two."""
-    message: str = ""
-    """Reason of a failure, or a warning."""
+    message: FitMessage | None = None
+    """The problem of the fit; None without one."""
     token: str = ""
     """Identifies the model among those of other fits; "" if fits repeat exactly, or the
     model is not needed later."""
@@ -191,9 +192,31 @@ class FitResult:
         return from_record(cls, record)
 
     @classmethod
-    def failed(cls, message: str) -> "FitResult":
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of 0.2, whose message was a text, with the fields of now."""
+        text = record.get("message")
+        if not isinstance(text, str):
+            return record
+        has_failed = record.get("status") == FitStatus.FAILED.name
+        message = message_of_text(text, has_failed=has_failed)
+        return {**record, "message": None if message is None else to_record(message)}
+
+    @classmethod
+    def failed(cls, why: str) -> "FitResult":
         """Return the result of a fit that was given up."""
+        message = FitMessage(FitProblem.FAILED, why)
         return cls(FitStatus.FAILED, float("nan"), message=message)
+
+    def predicts_none_of(self, split: Split) -> bool:
+        """Return whether `predict` of the model raised on all test rows of its split.
+
+        Then all of them count as errors. If it raised on one of two parts only, the
+        model has predicted the other one.
+        """
+        if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
+            return False
+        parts = zip(self.errors, split.tests, strict=False)
+        return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 
 @dataclass(frozen=True)
@@ -374,7 +397,7 @@ def fit_result(
 ) -> FitResult:
     """Return the result of one fit: `place` in the arrays, `key` as in messages."""
     seconds = round(float(counts.seconds[place]), 6)
-    message = counts.messages.get(key, "")
+    message = counts.messages.get(key)
     if counts.status[place] != FIT_DONE:
         return FitResult(FitStatus.FAILED, seconds, message=message)
     errors = int(counts.test_errors[place]), int(counts.train_errors[place])

@@ -106,7 +106,8 @@ class ExactPruner:
         return (
             table.evidence(shown, scored)
             | self.fixed
-            | {names.STATUS: status, names.MESSAGE: table.texts(shown)}
+            | {names.STATUS: status}
+            | table.first_messages(shown)
         )
 
 
@@ -272,7 +273,8 @@ class NestedPruner:
             which = f"without fold {is_empty.argmax()}"
             if is_empty[-1]:
                 which = "by all folds"
-            some = next(filter(None, table.messages.values()), "no message")
+            texts = (message.text for message in table.messages.values())
+            some = next(texts, "no message")
             raise AllFitsFailedError(
                 f"no candidate can be chosen {which}: a fit of each has failed, such "
                 f"as {some}"
@@ -325,5 +327,4 @@ class NestedPruner:
             names.FOLD_ROWS: scheme.fold_rows,
             names.TRAIN_ROWS: np.array([len(s.train_rows) for s in scheme.held_out]),
             names.STATUS: status,
-            names.MESSAGE: table.texts(shown),
-        }
+        } | table.first_messages(shown)

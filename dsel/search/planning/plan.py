@@ -74,8 +74,8 @@ class Plan:
     seed: int
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
-    """Caveats, the gravest first, without violated assumptions. Choices repeat those
-    that are more than information."""
+    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
+    those with `Effect.PLAN`."""
     identity: Mapping[str, str]
     """Everything but rows that affects counts; a store recognizes its plan by it."""
     prior: Floats | None = None
@@ -84,8 +84,8 @@ class Plan:
     """Number of pool rows to label, on which both deployed models differ."""
     source: Pool | None = None
     """The pool with all columns, from which queried rows are read; None without one."""
-    notes_of_choice: tuple[str, ...] = ()
-    """Notes about the chosen model, which its choice shows."""
+    fit_notes: tuple[str, ...] = ()
+    """How families will fit the candidates; empty if a closed form does it."""
     groups: RowGroups | None = None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
@@ -153,8 +153,8 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Texts of the caveats that do not void a bound."""
-        return remarks_of(self.caveats)
+        """Texts of the caveats that do not void a bound, and notes about the fits."""
+        return (*remarks_of(self.caveats), *self.fit_notes)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -307,7 +307,7 @@ class Plan:
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.status[0, 0] != FIT_DONE:
-            raise RuntimeError(fitted.counts.messages[number, split.number])
+            raise RuntimeError(fitted.counts.messages[number, split.number].text)
         return fitted.model(number, split.number)
 
     def models(self) -> Iterator[tuple[int, Any]]:

@@ -75,17 +75,16 @@ def plan_caveats(
             ],
         ),
         caveats_of_rows(labeled, scheme),
-        make_caveats(
-            Effect.INFO, [*inputs.notes, *inputs.notes_of_choice, *parts.notes]
-        ),
-        make_caveats(Effect.INFO, _of_prior(prior)),
+        make_caveats(Effect.PLAN, [*inputs.notes, *parts.notes]),
+        make_caveats(Effect.INFO, inputs.notes_of_choice),
+        make_caveats(Effect.PLAN, _of_prior(prior)),
         caveats_of_sizes(
             scheme,
             design.counted,
             design.method.name,
             "row" if groups is None else "group",
         ),
-        make_caveats(Effect.INFO, name_counted_rows(of_losses, scheme, groups)),
+        make_caveats(Effect.PLAN, name_counted_rows(of_losses, scheme, groups)),
     )
 
 

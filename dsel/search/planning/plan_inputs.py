@@ -73,8 +73,10 @@ class SearchInputs:
     """The column of ``report_by=``."""
     order_remarks: tuple[str, ...]
     """Caveats from the order of the rows: sorted rows are no random draws."""
+    fit_notes: tuple[str, ...]
+    """How families will fit the candidates."""
     notes: tuple[str, ...]
-    """Notes about the candidates."""
+    """Other notes for the plan."""
     notes_of_choice: tuple[str, ...]
     """Notes about the chosen model, which its choice shows."""
 
@@ -140,8 +142,9 @@ def read_inputs(
     counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
     target = getattr(y, "name", None)
     column = find_column(report_by, counted, labeled.columns, target)
-    candidate_groups, notes = group_candidates(
-        candidates, labeled, seed, params, of_rows
+    texts = candidate_texts(candidates)
+    candidate_groups, fit_notes = group_candidates(
+        candidates, texts, labeled, seed, params, of_rows
     )
     kind = type(candidates[0].estimator).__name__
     order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
@@ -158,7 +161,8 @@ def read_inputs(
         groups=of_rows,
         column=column,
         order_remarks=tuple(filter(None, order)),
-        notes=tuple(notes),
+        fit_notes=tuple(fit_notes),
+        notes=_notes_of_keys(texts),
         notes_of_choice=tuple(filter(None, [remark_on_targets(labeled, kind)])),
     )
     if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
@@ -207,12 +211,16 @@ def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolPart
 
 def group_candidates(
     candidates: tuple[Candidate, ...],
+    texts: Mapping[int, str],
     labeled: LabeledRows,
     seed: int,
     fit_params: Mapping[str, Any],
     of_rows: RowGroups | None,
 ) -> tuple[tuple[CandidateGroup, ...], list[str]]:
-    """Return the candidates in groups that share work, and notes about them."""
+    """Return the candidates in groups that share work, and notes about their fits.
+
+    `texts` identify the candidates, by number.
+    """
     are_wanted = False
     if of_rows is not None:
         for each in candidates:
@@ -227,7 +235,6 @@ def group_candidates(
         fit_params=fit_params,
         row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
     )
-    texts = candidate_texts(candidates)
     groups: list[CandidateGroup] = []
     notes = []
     for assigned in assignments:
@@ -241,13 +248,18 @@ def group_candidates(
         n = sum(map(len, assigned.candidate_groups))
         plural = "s" if n != 1 else ""
         notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
-    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
-    if n_unknown:
-        notes.append(
-            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
-            f"same `out` counts them again"
-        )
     return tuple(groups), notes
+
+
+def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
+    """Return a note if another run cannot recognize some candidates."""
+    n = sum(NEVER_AGAIN in text for text in texts.values())
+    if not n:
+        return ()
+    return (
+        f"{n} candidates hold what cannot be pickled: another run with the same `out` "
+        f"counts them again",
+    )
 
 
 def read_prior(

@@ -256,7 +256,7 @@ def plan_search(
         identity={},
         prior=prior_shares,
         n_queries=options.n_queries,
-        notes_of_choice=inputs.notes_of_choice,
+        fit_notes=inputs.fit_notes,
         # With all columns: a person who labels rows may need what no model reads.
         source=parts.source if options.n_queries else None,
         groups=design.groups,

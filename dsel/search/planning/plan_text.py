@@ -47,7 +47,11 @@ def plan_facts(plan: "Plan") -> list[Fact]:
         "seed": str(plan.seed),
     }
     violated = [each.reason for each in plan.assumptions if each.is_violated]
-    caveats = collect_caveats(plan.caveats, make_caveats(Effect.VOIDS, violated))
+    caveats = collect_caveats(
+        make_caveats(Effect.PLAN, plan.fit_notes),
+        plan.caveats,
+        make_caveats(Effect.VOIDS, violated),
+    )
     candidates = f"{plan.n_candidates} candidate{'s' * (plan.n_candidates != 1)}"
     return [
         ("", f"Plan of {candidates} over ({', '.join(plan.axes.sizes)})"),

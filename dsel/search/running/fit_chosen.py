@@ -16,11 +16,12 @@ import numpy as np
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
+from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import EachFold
-from dsel.search.engine.counts import CountTable, cannot_predict
+from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.jobs import (
     ChosenModels,
@@ -127,8 +128,8 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
     """
     scheme, k = run.plan.scheme.last, run.plan.scheme.n_folds
     assert scheme is not None  # else there is no last step
-    models, messages = {}, []
-    stopped: dict[int, str] = {}
+    models, failures = {}, []
+    messages: dict[int, FitMessage] = {}
     unpredicting: dict[int, str] = {}
     for split, each in enumerate(fitted):
         [result], [number], where = (
@@ -137,21 +138,21 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
             scheme.splits[split],
         )
         if result.status is FitStatus.FAILED:
-            why = result.message or "the fit failed"
+            why = "the fit failed" if result.message is None else result.message.text
             if run.raise_failures:
                 raise RuntimeError(why)
-            messages.append(f"{where.name}: {why}")
+            failures.append(f"{where.name}: {why}")
             continue
-        if result.message:
-            stopped.setdefault(number, f"{where.name}: {result.message}")
+        if result.message is not None:
+            text = f"{where.name}: {result.message.text}"
+            messages.setdefault(number, replace(result.message, text=text))
+            if split < k and result.predicts_none_of(where):
+                unpredicting[split] = text
         assert each.models is not None  # they were asked for
         models[split] = each.models.model(number, split)
-        rows = [len(where.test_rows)]
-        if split < k and cannot_predict(result.message, result.errors, rows):
-            unpredicting[split] = f"{where.name}: {result.message}"
     of_folds = [split for split in models if split < k]
     if not of_folds:
-        raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
+        raise AllFitsFailedError(f"what was chosen cannot be fitted: {failures[0]}")
     if len(unpredicting) == len(of_folds):
         raise AllFitsFailedError(
             f"what was chosen cannot predict; `predict` raised on all rows: "
@@ -166,7 +167,7 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
     }
     # A failed fit has no score.
     scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
-    return FittedModels(models, folds, np.ravel(scores), tuple(messages), stopped)
+    return FittedModels(models, folds, np.ravel(scores), tuple(failures), messages)
 
 
 def count_chosen(

@@ -31,11 +31,13 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
+from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
+from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
 from dsel.results.tables import largest_class
@@ -62,10 +64,10 @@ class FittedModels:
     folds: Mapping[Statistic, FoldCounts]
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
-    messages: tuple[str, ...] = ()
-    """Messages of failed fits."""
-    stopped: Mapping[int, str] = field(default_factory=dict)
-    """Warnings of completed fits by candidate, such as one that did not converge."""
+    failures: tuple[str, ...] = ()
+    """Texts about failed fits."""
+    messages: Mapping[int, FitMessage] = field(default_factory=dict)
+    """The first message of completed fits by candidate, such as an early stop."""
 
     @property
     def has_model(self) -> NDArray[np.bool_]:
@@ -150,8 +152,8 @@ def choose_models(
         ).with_report(reports[name].report)
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
     baseline = largest_class(cube)
-    notes = [*plan.notes_of_choice]
-    if baseline and repr(losses.main) == "error" and losses.baseline is None:
+    notes: list[str] = []
+    if baseline and losses.main == ERROR and losses.baseline is None:
         bound = deployed[deploy].certificate.bound
         notes += useless_bound(bound, **baseline)
     if losses.shares(1.0)[0] < 1.0:
@@ -168,7 +170,7 @@ def choose_models(
         np.nan if plan.scheme.is_holdout else read.expected_holdout,
         caveats_of(
             cube,
-            make_caveats(Effect.INFO, [*notes, *fitted.messages]),
+            make_caveats(Effect.INFO, [*notes, *fitted.failures]),
         ),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **baseline,

@@ -93,8 +93,10 @@ def certify_choices(
     plan = run.plan
     evidence = {**shown, **run.fixed_evidence(facts)}
     last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
-    for number, why in last.fitted.stopped.items():
-        evidence[names.MESSAGE][number] = evidence[names.MESSAGE][number] or why
+    for number, message in last.fitted.messages.items():
+        if not evidence[names.MESSAGE][number]:
+            evidence[names.MESSAGE][number] = message.text
+            evidence[names.FIT_PROBLEM][number] = message.problem.value
     if plan.n_candidates == 1:  # nothing else was counted
         if names.OUTER_ERRORS in last.counts:
             evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]

@@ -248,9 +248,8 @@ class Run:
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
-        # Notes that are only information were printed with the plan.
         caveats = collect_caveats(
-            (each for each in plan.caveats if each.effect is not Effect.INFO),
+            (each for each in plan.caveats if each.effect is not Effect.PLAN),
             caveats_of_fitting_rows(facts, plan.context.fitting_pool),
         )
         splits = {names.FOLD: scheme.n_folds}

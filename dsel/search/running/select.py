@@ -31,10 +31,10 @@ from dsel.results.certificate import (
     attribute,
 )
 from dsel.results.cube import evidence, in_order, with_criteria
+from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params, content_token, is_as_stored, largest_class
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
-from dsel.search.engine.counts import has_stopped
 from dsel.search.engine.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
@@ -428,18 +428,16 @@ def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
     counts = evidence(cube)
     caveats: list[Caveat] = []
     has_failed = counts[names.STATUS] == names.STATUS_FAILED
-    messages = np.full(has_failed.shape, "", object)
-    if names.MESSAGE in cube:
-        messages = cube[names.MESSAGE].values.ravel()
-    stopped = np.array([has_stopped(message) for message in messages], bool)
-    has_raised = (messages != "") & ~stopped & ~has_failed
+    problems = problems_of_cube(cube)
+    has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
+    has_stopped = problems == FitProblem.STOPPED
     unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
-    for found, text in (
+    for has_problem, text in (
         (has_failed, "{} failed"),
         (has_raised, "{} raised in `predict`, so rows count as errors: see `message`"),
-        (stopped, "fits of {} " + unscaled),
+        (has_stopped, "fits of {} " + unscaled),
     ):
-        if n := int(found.sum()):
+        if n := int(has_problem.sum()):
             candidates = f"{n} candidate{'s' * (n > 1)}"
             caveats.append(Caveat(Effect.INFO, text.format(candidates)))
     if {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():

@@ -212,7 +212,7 @@ MESSAGES = [
 def test_fit__says_what_went_wrong(table, estimators, options, status, words):
     _, (piece,), _ = fit(estimators, *table[:2], **options)
     assert piece.counts.status.tolist() == [[status] * 4]
-    assert words in piece.counts.messages[0, 0]
+    assert words in piece.counts.messages[0, 0].text
 
 
 @pytest.mark.parametrize(
