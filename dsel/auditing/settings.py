@@ -1,40 +1,30 @@
-"""Settings of the audit: what is searched, and the steps that a user takes.
+"""Settings of the audit: what is searched, by which steps.
 
 An audit can find a wrong bound only where it can fail, so populations are hard: labels
 that no feature predicts, candidates that look good by luck, models that change with one
 more training row. Labeled rows are few: from 40 rows of each kind on, a run makes the
 two-sample test, which takes longer than everything else.
 
-Steps use public names only. They return the certified bounds, each with the exact error
-of the model that the search returned. To add a setting, add an entry to `SETTINGS`,
-with steps of this file or your own.
+To add a setting, add an entry to `SETTINGS`, with steps of `steps` or your own.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from tempfile import TemporaryDirectory
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from dsel import names
-from dsel.arrays import Floats
 from dsel.auditing.numbers import (
     HEAVY,
     NoNumber,
     NumberMemory,
-    NumberPopulation,
     Overshoot,
     RandomNumber,
     noise_around,
 )
 from dsel.auditing.populations import (
     BestColumn,
-    Codes,
     Forgetful,
     Memory,
     Parity,
@@ -49,374 +39,28 @@ from dsel.auditing.populations import (
     noisy_copies,
     step,
 )
-from dsel.bounds import binomial_tail_inversion
-from dsel.least_squares import LeastSquaresSearch
-from dsel.losses import (
-    balanced,
-    beyond,
-    cost,
-    error_quantile,
-    precision,
-    recall,
+from dsel.auditing.steps import (
+    FIVE_ROWS,
+    Setting,
+    certify_any,
+    claim_uncertified,
+    compare_two,
+    compare_two_by_some,
+    compare_with_baseline,
+    fit_least_squares,
+    label,
+    label_some,
+    pick_baseline,
+    pick_fold,
+    pool_folds,
+    read_values_alone,
+    repeat_search,
+    resume,
+    search_numbers,
+    take_quantile,
 )
-from dsel.losses.regression import Beyond
-from dsel.search.certifying.certify import certify
-from dsel.search.certifying.compare_models import compare_models
+from dsel.losses import balanced, beyond, cost, error_quantile, precision, recall
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
-from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan import Plan
-from dsel.search.planning.plan_search import plan_search
-
-Claims = list[tuple[float, float]]
-"""Certified bounds, and the true error of the model that each is about."""
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Labeled rows and a pool, drawn from the population of a setting."""
-
-    setting: "Setting"
-    X: Floats
-    y: Codes
-    pool: Floats | None
-    pool_y: Codes
-    """True classes of the pool rows, from which queried rows are labeled."""
-    seed: int
-    groups: Codes | None = None
-    """Group of each labeled row, if there are groups and the search gets them."""
-
-    def plan(self, delta: float, **changed: Any) -> Plan:
-        """Plan the setting's search, or a changed one."""
-        setting = self.setting
-        options = {"cv": 3, "random_state": self.seed, **setting.options, **changed}
-        options |= {} if self.groups is None else {"groups": self.groups}
-        return plan_search(
-            setting.estimator, setting.grid, self.X, self.y, self.pool, delta=delta,
-            **options,
-        )  # fmt: skip
-
-    def claims(self, outcome: Outcome) -> Claims:
-        """Return the certified bounds of the deployed models, with the truth."""
-        population, loss = self.setting.population, self.setting.options.get("loss")
-        claims = []
-        for deploy, certificate in outcome.certificates.items():
-            if not certificate.certified:
-                continue
-            model = outcome.models[deploy]
-            truth = (
-                population.error(model)
-                if loss is None
-                else population.loss(model, loss)
-            )
-            claims.append((certificate.bound, truth))
-            if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
-                column = self.setting.options["report_by"]
-                claims += [
-                    (limit, population.where(column, value).error(model))
-                    for value, limit in values.to_dataframe().error_at_most.items()
-                ]
-            if (report := outcome.choice.reports.get(deploy)) is None:
-                continue
-            claims.append((report.error_at_most, population.error(model)))
-            for label, row in report.to_dataframe().iterrows():
-                for share in (recall, precision):
-                    bound = 1.0 - row[f"{share.__name__}_at_least"]
-                    claims.append((bound, population.loss(model, share(label))))
-        return claims
-
-
-Steps = Callable[[Draw, float], Claims]
-"""A function that searches a draw at a delta and returns the certified bounds."""
-
-
-def search(draw: Draw, delta: float) -> Claims:
-    """Run the search of the setting."""
-    return draw.claims(draw.plan(delta).run(n_jobs=1))
-
-
-def resume(draw: Draw, delta: float) -> Claims:
-    """Kill a run after its first fits, and continue it by the same call."""
-
-    def kill(progress: Any) -> None:
-        if progress.fits_done:
-            raise KeyboardInterrupt
-
-    with TemporaryDirectory() as out:
-        with suppress(KeyboardInterrupt):
-            draw.plan(delta).run(n_jobs=1, out=out, on_progress=kill)
-        return draw.claims(draw.plan(delta).run(n_jobs=1, out=out))
-
-
-def certify_any(draw: Draw, delta: float) -> Claims:
-    """Certify a procedure that takes the candidate with the fewest training errors."""
-    [(name, values)] = draw.setting.grid.items()
-
-    def procedure(X: Floats, y: Codes) -> Any:
-        models = [
-            clone(draw.setting.estimator).set_params(**{name: value}).fit(X, y)
-            for value in values
-        ]
-        errors = [np.mean(model.predict(X) != y) for model in models]
-        return models[int(np.argmin(errors))]
-
-    return draw.claims(
-        certify(
-            procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
-            n_jobs=1, cv=3, groups=draw.groups, **draw.setting.options,
-        )
-    )  # fmt: skip
-
-
-def label(draw: Draw, delta: float) -> Claims:
-    """Label the queried rows by their true classes."""
-    return _claims_of_labels(draw, delta, list)
-
-
-def label_some(draw: Draw, delta: float) -> Claims:
-    """Leave rows of class 0 unlabeled, and give those of class 2 an unknown label."""
-    usable = {0: None, 2: 99}
-    return _claims_of_labels(
-        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
-    )
-
-
-def _claims_of_labels(
-    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
-) -> Claims:
-    """Return the bounds before and after labels are known; both hold at once."""
-    outcome = draw.plan(delta).run(n_jobs=1)
-    claims, queries = draw.claims(outcome), outcome.choice.queries
-    if queries is None or not queries.rows:
-        return claims
-    labels = draw.pool_y[outcome.query_rows().index].tolist()
-    return claims + draw.claims(outcome.certify_with_labels(change(labels)))
-
-
-def compare_with_baseline(draw: Draw, delta: float) -> Claims:
-    """Search with a baseline; claims are differences of errors."""
-    return _differences(draw, draw.plan(delta).run(n_jobs=1))
-
-
-def _differences(draw: Draw, outcome: Outcome) -> Claims:
-    """Return the certified limits of the models' errors minus that of a baseline."""
-    population, claims = draw.setting.population, []
-    for deploy, comparison in outcome.choice.baselines.items():
-        if not comparison.certified:
-            continue
-        error = (
-            1.0 - population.probabilities[:, int(comparison.largest_class or 0)].sum()
-        )
-        if not comparison.largest_class:
-            error = population.error(draw.setting.options["baseline"])
-        truth = population.error(outcome.models[deploy]) - error
-        claims.append((comparison.upper, truth))
-    return claims
-
-
-def compare_two(draw: Draw, delta: float) -> Claims:
-    """Compare two models; label the queried rows by their true classes."""
-    return _claims_of_comparison(draw, delta, list)
-
-
-def compare_two_by_some(draw: Draw, delta: float) -> Claims:
-    """Compare two models by labels of which some are missing or unknown.
-
-    Rows of class 0 get no label, those of class 2 one that is no class.
-    """
-    usable = {0: None, 2: 99}
-    return _claims_of_comparison(
-        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
-    )
-
-
-def _claims_of_comparison(
-    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
-) -> Claims:
-    """Return both limits of the difference of errors, and that of the disagreement."""
-    setting, population = draw.setting, draw.setting.population
-    old, new = (clone(each).fit(draw.X, draw.y) for each in setting.estimator)
-    question = compare_models(
-        old, new, draw.pool, delta=delta, random_state=draw.seed,
-        X_seen=draw.X if setting.n_copies else None, **setting.options,
-    )  # fmt: skip
-    comparisons = [question]
-    if question.rows:
-        labels = draw.pool_y[question.query_rows().index].tolist()
-        comparisons.append(question.certify_with_labels(change(labels)))
-    truth = population.error(new) - population.error(old)
-    claims = [(question.disagreement, population.disagreement(old, new))]
-    for comparison in comparisons:
-        claims += [(comparison.upper, truth), (-comparison.lower, -truth)]
-    return claims
-
-
-def search_numbers(draw: Draw, delta: float) -> Claims:
-    """Search regressors; claims are shares of new rows that are off by more."""
-    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
-    assert isinstance(population, NumberPopulation)  # else nothing is known of numbers
-    claims: Claims = []
-    for deploy, certificate in outcome.certificates.items():
-        model, loss = outcome.models[deploy], draw.setting.options["loss"]
-        if not certificate.certified:
-            continue
-
-        limits = [(population, certificate.bound)]
-        if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
-            column, table = draw.setting.options["report_by"], values.to_dataframe()
-            limits += [
-                (population.where(column, value), limit)
-                for value, limit in table[values.columns[1]].items()
-            ]
-        if isinstance(loss, Beyond):
-            claims += [
-                (limit, among.beyond(model, loss.tolerance)) for among, limit in limits
-            ]
-            continue
-        claims += [(loss.level, among.beyond(model, limit)) for among, limit in limits]
-        ends = outcome.predict_interval(population.rows, deploy=deploy)
-        claims.append((loss.level, population.outside(ends)))
-        if (report := outcome.choice.tolerances.get(deploy)) is not None:
-            claims += [
-                (1.0 - share, population.beyond(model, limit))
-                for share, limit in report.to_dataframe().off_by_at_most.items()
-            ]
-    return claims
-
-
-def fit_least_squares(draw: Draw, delta: float) -> Claims:
-    """Search least squares without refits; claims are about the predicted intervals.
-
-    Both the intervals of one fold's model and those of the model of all rows are
-    certified.
-    """
-    options, population = draw.setting.options, draw.setting.population
-    assert isinstance(population, NumberPopulation)  # else nothing is known of numbers
-    search = LeastSquaresSearch(
-        **draw.setting.grid, penalty="rkhs", certificate="nested", delta=delta,
-        random_state=draw.seed, n_jobs=1, **options,
-    ).fit(draw.X, draw.y)  # fmt: skip
-    if not search.certificate_.certified:
-        return []
-    ends = [
-        search.predict_interval(population.rows, deploy) for deploy in search.models_
-    ]
-    return [(options["loss"].level, population.outside(of_model)) for of_model in ends]
-
-
-# Controls are broken bounds. They count as certified, and the audit must catch them.
-
-
-def take_quantile(draw: Draw, delta: float) -> Claims:
-    """Use a quantile of a fold's residuals instead of its upper limit: BROKEN."""
-    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
-    assert isinstance(population, NumberPopulation)
-    loss = draw.setting.options["loss"]
-    residuals = outcome.results["outer_residuals"].isel(fold=outcome.certificate.fold)
-    known = residuals.values[~np.isnan(residuals.values)]
-    limit = float(np.quantile(known, loss.share, method="inverted_cdf"))
-    return [(loss.level, population.beyond(outcome.model, limit))]
-
-
-def pool_folds(draw: Draw, delta: float) -> Claims:
-    """Treat all fold errors as one binomial: BROKEN, since folds are dependent."""
-    outcome = draw.plan(delta).run(n_jobs=1)
-    n_errors = int(outcome.results[names.FOLD_ERRORS].sum())
-    limit = binomial_tail_inversion(n_errors, len(draw.y), delta=delta)
-    return [(float(limit), draw.setting.population.error(outcome.model))]
-
-
-def pick_fold(draw: Draw, delta: float) -> Claims:
-    """Bound the best fold's model as if its fold had not been picked: BROKEN."""
-    outcome = draw.plan(delta).run(n_jobs=1)
-    errors, rows = (
-        outcome.results[name].values.astype(int)
-        for name in (names.OUTER_ERRORS, names.FOLD_ROWS)
-    )
-    # The fold with the fewest errors, without its share of delta; all models are the
-    # same table.
-    limit = binomial_tail_inversion(errors, rows, delta=delta).min()
-    return [(float(limit), draw.setting.population.error(outcome.model))]
-
-
-def read_values_alone(draw: Draw, delta: float) -> Claims:
-    """Use all of delta for the limit of each value: BROKEN, since one of many fails."""
-    outcome = draw.plan(delta).run(n_jobs=1)
-    fold, population = outcome.certificate.fold, draw.setting.population
-    counts = outcome.results["outer_value_counts"].isel(fold=fold).values
-    claims = []
-    for value, (rows, errors) in zip(
-        outcome.report_by_value().values, counts, strict=False
-    ):
-        limit = binomial_tail_inversion(int(errors), int(rows), delta=delta)
-        truth = population.where(draw.setting.options["report_by"], value).error(
-            outcome.model
-        )
-        claims.append((float(limit), truth))
-    return claims
-
-
-def pick_baseline(draw: Draw, delta: float) -> Claims:
-    """Compare with the model of many that errs most on these labels: BROKEN."""
-    tables = [draw.setting.options["baseline"], *_OTHER_TABLES]
-    errors = [np.mean(table.predict(draw.X) != draw.y) for table in tables]
-    worst = tables[int(np.argmax(errors))]
-    outcome = draw.plan(delta, baseline=worst).run(n_jobs=1)
-    population, comparison = (
-        draw.setting.population,
-        outcome.choice.baselines["one_fold"],
-    )
-    return [
-        (comparison.upper, population.error(outcome.model) - population.error(worst))
-    ]
-
-
-def repeat_search(draw: Draw, delta: float) -> Claims:
-    """Search ten times with other folds, and report the smallest bound: BROKEN."""
-    seeds = range(draw.seed, draw.seed + 10)
-    plans = [draw.plan(delta, random_state=seed) for seed in seeds]
-    outcomes = [plan.run(n_jobs=1) for plan in plans]
-    return draw.claims(min(outcomes, key=lambda outcome: outcome.choice.bound))
-
-
-def claim_uncertified(draw: Draw, delta: float) -> Claims:
-    """Use a number that dsel marks as not certified as a bound: BROKEN."""
-    outcome = draw.plan(delta).run(n_jobs=1)
-    return [(outcome.choice.bound, draw.setting.population.error(outcome.model))]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A search that is audited, on rows drawn from a known distribution."""
-
-    population: Population
-    estimator: Any
-    grid: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of `plan_search`; the default of ``cv`` is 3 here."""
-    steps: Steps = search
-    n_labeled: int = 39
-    """Labeled rows, or groups of them."""
-    n_unlabeled: int = 200
-    """Rows of the pool; 0 means no pool."""
-    n_copies: int = 0
-    """Number of copies of each labeled record in the pool, in addition to its rows."""
-    is_control: bool = False
-    """Whether it is a broken bound, which the audit must catch."""
-    declares_groups: bool = True
-    """Whether the groups of rows are passed to the search."""
-
-    def draw(self, entropy: Any) -> Draw:
-        """Return one draw; equal entropy gives an equal draw."""
-        rng = np.random.default_rng(entropy)
-        X, y, groups = self.population.draw_labeled_rows(self.n_labeled, rng)
-        pool, pool_y = self.population.draw(self.n_unlabeled, rng)
-        pool = np.vstack([pool, *[X] * self.n_copies])
-        pool_y = np.concatenate([pool_y, *[y] * self.n_copies])
-        seed = int(rng.integers(2**31))
-        rows = pool if self.n_unlabeled else None
-        groups = groups if self.declares_groups else None
-        return Draw(self, X, y, rows, pool_y, seed, groups)
-
 
 # Population, learner and grid of what several settings search.
 _COIN: Final = biased_coin(0.5)
@@ -438,12 +82,7 @@ _TWENTY: Final[Mapping[str, Any]] = {"n_queries": 20}
 _COPIES: Final[dict[str, Any]] = {"n_unlabeled": 400, "n_copies": 40}
 """Most pool rows are labeled records."""
 _FEW_IN_POOL: Final[dict[str, Any]] = {"n_labeled": 400, "n_unlabeled": 39}
-_BOTH: Final = np.zeros((5, 2)), np.arange(5)
-"""Rows and labels from which a table learns that there are five classes."""
-_TABLE: Final = RandomTable(number=100).fit(_BOTH[0], _BOTH[1] % 2)
-_OTHER_TABLES: Final = [
-    RandomTable(number=number).fit(_BOTH[0], _BOTH[1] % 2) for number in range(101, 601)
-]
+_TABLE: Final = RandomTable(number=100).fit(FIVE_ROWS[0], FIVE_ROWS[1] % 2)
 _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
@@ -655,7 +294,7 @@ def _of_baselines() -> dict[str, Setting]:
         RandomTable(n_classes=5, has_seed=False),
         _TEN,
     )
-    five = RandomTable(number=100, n_classes=5).fit(*_BOTH)
+    five = RandomTable(number=100, n_classes=5).fit(*FIVE_ROWS)
     # These err on as many cells as the model of all rows, and on other ones.
     six, three = (Turncoat(0, 7.5, n) for n in (6, 3))
     X, y = np.column_stack([np.arange(16.0), np.zeros(16)]), np.arange(16) // 8
