@@ -202,10 +202,14 @@ class Frame:
         return array
 
     @property
+    def number_names(self) -> list[str]:
+        """Names of the columns of numbers."""
+        return [each.name for each in self.schema.columns if each.kind == NUMBER]
+
+    @property
     def float_columns(self) -> NDArray[np.float64]:
         """The columns of numbers, as float64."""
-        names = [each.name for each in self.schema.columns if each.kind == NUMBER]
-        return numbers_of(self.given[names], np.dtype(np.float64))
+        return numbers_of(self.given[self.number_names], np.dtype(np.float64))
 
     @cached_property
     def encoded(self) -> NDArray[np.float64]:
@@ -392,17 +396,16 @@ def check_finite(
 ) -> None:
     """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
     if isinstance(X, Frame):
-        names = [column.name for column in X.schema.columns if column.kind == NUMBER]
-        X = X.float_columns
+        # Column by column, since an array of all of them would be a copy.
+        names = [name for name in X.number_names if _may_be_infinite(X.given[name])]
+        if not names:
+            return
+        X = numbers_of(X.given[names], np.dtype(np.float64))
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
         return
-    with np.errstate(all="ignore"):
-        # A sum of squares is several times faster than a test of each value, and finite
-        # only if all values are. It may overflow, so an infinite sum proves nothing.
-        flat = values.reshape(-1)
-        if np.isfinite(np.dot(flat, flat)):
-            return
+    if _has_finite_sum(values):
+        return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
@@ -417,6 +420,24 @@ def check_finite(
         f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
         f"in front of the estimator if values are missing."
     )
+
+
+def _has_finite_sum(values: NDArray[Any]) -> bool:
+    """Return whether the sum of squares is finite, which shows that all values are.
+
+    It is several times faster than a test of each value. It may overflow, so an
+    infinite sum proves nothing.
+    """
+    flat = values.reshape(-1)
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.dot(flat, flat)))
+
+
+def _may_be_infinite(column: pd.Series) -> bool:
+    """Return whether a column of numbers may have a value that is not finite."""
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind == "O":
+        return True
+    return column.dtype.kind == "f" and not _has_finite_sum(column.to_numpy())
 
 
 def _cast(column: pd.Series, dtype: Any) -> pd.Series:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -11,6 +12,7 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import dataset, parquet
 
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
@@ -22,6 +24,8 @@ from dsel.errors import reaching
 
 _FOOTERS_AT_ONCE: Final = 16
 _MOST_FOLDERS: Final = 100
+_ROWS_SHOWN: Final = 10_000
+"""Rows that show whether the values of a column repeat."""
 
 
 def has_parquet(location: str, options: Mapping[str, object]) -> bool:
@@ -151,3 +155,17 @@ def _read(fragment: Any, schema: Any) -> pd.DataFrame:
     # same type in all files.
     table = fragment.to_table(schema=schema, columns=schema.names, use_threads=False)
     return table.to_pandas()
+
+
+def few_valued(rows: pa.Table | pa.RecordBatch) -> list[str]:
+    """Return the columns of few different values, as far as the first rows show.
+
+    These are written by a dictionary. One of values that all differ takes more time
+    than all the rest.
+    """
+    some, few = rows.slice(0, _ROWS_SHOWN), []
+    for name in some.schema.names:
+        with suppress(pa.ArrowNotImplementedError):  # of lists, for one
+            if 2 * pc.count_distinct(some.column(name)).as_py() <= some.num_rows:
+                few.append(name)
+    return few

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dsel.checks import listed
 from dsel.data.kinds import Kind
@@ -71,12 +73,27 @@ def find_unknown_values(
     """Return what the columns of a block have and labeled rows have not, by name."""
     found = {}
     for name, values in known.items():
-        column = X[name]
-        new = [each for each in column.dropna().unique() if str(each) not in values]
-        if new:
-            first = tuple(map(str, new[:MOST_SHOWN]))
-            found[name] = UnknownValues(name, int(column.isin(new).sum()), first)
+        n_rows, first = _unknown_values(X[name], values)
+        if n_rows:
+            found[name] = UnknownValues(name, n_rows, first)
     return found
+
+
+def _unknown_values(
+    column: pd.Series, known: frozenset[str]
+) -> tuple[int, tuple[str, ...]]:
+    """Return the number of rows with an unknown value, and the first such values."""
+    if isinstance(column.dtype, pd.StringDtype):
+        # Several times as fast as pandas where many values differ.
+        texts = pa.array(column, pa.string(), from_pandas=True)
+        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        is_known = pc.is_in(texts, value_set=pa.array(known, pa.string()))
+        new = texts.filter(pc.invert(is_known)).drop_null()
+        return len(new), tuple(new.unique().slice(0, MOST_SHOWN).to_pylist())
+    new = [each for each in column.dropna().unique() if str(each) not in known]
+    if not new:
+        return 0, ()
+    return int(column.isin(new).sum()), tuple(map(str, new[:MOST_SHOWN]))
 
 
 def merge_unknown_values(

@@ -33,6 +33,7 @@ from dsel.checks import (
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
 from dsel.data.open import absolute_path, name_argument, open_pool
+from dsel.data.parquet import few_valued
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
 from dsel.data.table_files import NPZ, PARQUET, SINGLE_FILES, check_source
@@ -76,9 +77,6 @@ MAX_CHUNK_NBYTES: Final = 2**31 - 2**12
 """Largest chunk that Blosc accepts, in bytes."""
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
-
-_ROWS_SHOWN: Final = 10_000
-"""Rows that show whether a column has few different values."""
 
 Progress = Callable[[int, int | None], None]
 
@@ -482,8 +480,7 @@ def _write_parquet(
     )
     converted = results_in_order((scanned, schema), tasks, None)
     first, done = next(converted), 0
-    # A dictionary of values that all differ takes more time than all the rest.
-    few = [name for name in schema.names if _repeats(first.column(name))]
+    few = few_valued(first)
     with (
         closing(converted),
         whole_file(path, "path") as file,
@@ -493,12 +490,6 @@ def _write_parquet(
             writer.write_batch(batch)
             done += batch.num_rows
             report(done, scanned.n_rows)
-
-
-def _repeats(values: pa.Array) -> bool:
-    """Return whether values are of few different ones, as far as some rows show."""
-    some = values.slice(0, _ROWS_SHOWN)
-    return bool(2 * pc.count_distinct(some).as_py() <= len(some))
 
 
 class _ConvertJob(NamedTuple):

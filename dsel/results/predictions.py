@@ -10,7 +10,7 @@ import shutil
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ import zarr
 from pyarrow import csv, parquet
 
 from dsel.checks import check_path, did_you_mean, show
+from dsel.data.parquet import few_valued
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
@@ -81,14 +82,22 @@ def _schema_of(head: pd.DataFrame) -> pa.Schema:
 
 @contextmanager
 def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
-    schema = _schema_of(head)
-    with (
-        whole_file(path, "out") as partial,
-        parquet.ParquetWriter(partial, schema) as writer,
-    ):
-        yield lambda rows: writer.write_table(
-            pa.Table.from_pandas(rows, schema, preserve_index=False)
-        )
+    schema, writer = _schema_of(head), None
+    with whole_file(path, "out") as unfinished, ExitStack() as stack:
+
+        def append(rows: pd.DataFrame) -> None:
+            nonlocal writer
+            table = pa.Table.from_pandas(rows, schema, preserve_index=False)
+            if writer is None:
+                few = few_valued(table)
+                writer = stack.enter_context(
+                    parquet.ParquetWriter(unfinished, schema, use_dictionary=few)
+                )
+            writer.write_table(table)
+
+        yield append
+        if writer is None:
+            append(head)
 
 
 @contextmanager
