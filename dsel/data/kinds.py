@@ -33,8 +33,8 @@ GAP_WORDS: Final = (
 empty cell. In columns of text they are values."""
 TRUTH_PAIRS: Final = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"))
 """Words of truth values in any case, the true one first."""
-LARGEST_EXACT: Final = 2**53
-"""Largest integer up to which float64 holds every integer."""
+LARGEST_EXACT: Final = 2**53 - 1
+"""Largest integer to which float64 rounds no other one: 2**53 + 1 becomes 2**53."""
 
 # RE2 has no look-ahead, so leading zeros are excluded by the alternatives.
 NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
@@ -54,14 +54,28 @@ DATE: Final = f"{_DAY}$"
 TIME: Final = f"{_DAY}(?:{_CLOCK})?$"
 ZONED: Final = f"{_DAY}{_CLOCK}{_ZONE}$"
 DAY_FIRST: Final = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T].*)?$"
-_GROUPS: Final = r"[0-9]{1,3}(?:[,. '\x{a0}\x{202f}][0-9]{3})+(?:[.,][0-9]+)?"
-_PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+_MONTH_FIRST: Final = r"^[0-9]{1,2}[./-](?:1[3-9]|2[0-9]|3[01])[./-]"
+_MONTHS: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+OTHER_DATE: Final = (
+    r"^(?:[0-9]{4}([./])[0-9]{1,2}[./][0-9]{1,2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    rf"|[0-9]{{1,2}}[. -]{{0,2}}{_MONTHS}[a-z]*[., -]{{0,2}}(?:[0-9]{{4}}|[0-9]{{2}})"
+    r"|[0-9]{8}T[0-9]{2,6})(?:[ T:,].*|Z|[+-][0-9:]{4,5})?$"
+)
+"""Dates and times of other forms than ISO's extended one, year first or with names."""
+_GROUPS: Final = (
+    r"[0-9]{1,3}(?:[,. '_\x{a0}\x{202f}][0-9]{3})+(?:[.,][0-9]+)?"
+    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # as in India
+)
+_PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[dDeE][+-]?[0-9]+)?"
 LIKE_NUMBER: Final = (
-    rf"^\(?[+\x{{2212}}-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
-    r" ?(?:%|[$€£¥]|[A-Za-z°µ²³/]{1,4})?\)?$|^[+-]?(?:inf|Inf|INF|Infinity|infinity)$"
+    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
+    r" ?(?:%|[$€£¥*-]|[A-Za-z°µ²³/]{1,4})?\)?$"
+    r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
+    r"|^[+-]?0[xX][0-9a-fA-F]+$|^[+-]?\p{Nd}+(?:[.,\x{66b}]\p{Nd}+)?$"
 )
 """Numbers with thousands separators, units, signs of currencies, a decimal comma, the
-minus sign of print, or in parentheses, as accounts write what is below zero."""
+minus sign of print, or in parentheses, as accounts write what is below zero; numbers of
+base 16, in digits of other scripts, and as C and Fortran print them."""
 _LEADING_ZERO: Final = r"^-?0[0-9]"
 
 _OF_WORDS: Final = np.zeros(256, dtype=np.bool_)
@@ -312,10 +326,9 @@ class ColumnScan:
         self.n_times = 0
         self.n_zoned = 0
         self.n_day_first = 0
+        self.n_other_dates = 0
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
-        self.is_running = True
-        self._last: int | None = None
         self._likely = WHOLE
         self._is_text = False
 
@@ -330,7 +343,7 @@ class ColumnScan:
         self.n_empty += values.null_count
         known = values
         if values.null_count:
-            known, self.is_running = values.drop_null(), False
+            known = values.drop_null()
         # Matching patterns takes most of a pass. So values that are all numbers are
         # recognized by their bytes; else the pattern that matched last comes first, and
         # in columns without numbers only distinct values are matched.
@@ -359,7 +372,6 @@ class ColumnScan:
                     )
         if not len(known):
             return
-        self.is_running = False
         counted = pc.value_counts(known)
         values, counts = counted.field(0), counted.field(1)
         is_number = matches(values, NUMBER)
@@ -377,7 +389,6 @@ class ColumnScan:
             return known
         starts, _, content = text_bytes(known)
         is_word = _OF_WORDS[content[starts]]
-        self.is_running &= not is_word.any()
         return known.slice(0, 0) if is_word.all() else known.filter(pa.array(~is_word))
 
     def _add_forms(self, known: pa.Array, forms: NumberForms) -> None:
@@ -392,7 +403,6 @@ class ColumnScan:
             self._add_whole(known.filter(pa.array(forms.is_whole)))
         others = ~(forms.is_short | forms.is_whole)
         if others.any():
-            self.is_running = False
             mask = pa.array(others)
             rest, floats = known.filter(mask), forms.floats.filter(mask)
             # Of whole numbers only -0 is here.
@@ -407,7 +417,6 @@ class ColumnScan:
         self.n_numbers += n
         self.n_with_point += n
         self.n_exact += n
-        self.is_running = False
 
     def _add_whole(self, known: pa.Array) -> None:
         """Count integers in plain form."""
@@ -419,12 +428,6 @@ class ColumnScan:
         if pc.max(pc.binary_length(known)).as_py() > 15:
             sizes = [abs(int(text)) for text in known.to_pylist() if len(text) > 15]
             self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
-            self.is_running &= not self.n_too_large
-        if self.is_running:
-            whole = pc.cast(known, pa.int64()).to_numpy()
-            before = whole[0] - 1 if self._last is None else self._last
-            self.is_running = bool((np.diff(whole, prepend=before) == 1).all())
-            self._last = int(whole[-1])
 
     def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct numbers of any form, with the number of times each occurs."""
@@ -471,6 +474,8 @@ class ColumnScan:
         self.n_like_numbers += n_matching(LIKE_NUMBER, "like")
         self.n_leading_zeros += n_matching(_LEADING_ZERO)
         self.n_day_first += n_matching(DAY_FIRST, "day first")
+        if "day first" in self.examples:
+            n_matching(_MONTH_FIRST, "month first")
         self._add_times(values, counts)
         if self.truth_words is not None:
             words = set(pc.utf8_lower(values).unique().slice(0, 9).to_pylist())
@@ -479,14 +484,19 @@ class ColumnScan:
                 self.truth_words = None
 
     def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
+        is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
+        is_other = pc.and_(
+            pc.invert(pc.or_(is_time, is_zoned)), matches(values, OTHER_DATE)
+        )
+        if _any(is_other):
+            self.n_other_dates += pc.sum(counts.filter(is_other)).as_py()
+            self.examples.setdefault("other date", values.filter(is_other)[0].as_py())
         looks = matches(values, _DAY)
         if not _all(looks):
             other = values.filter(pc.invert(looks))[0].as_py()
             self.examples.setdefault("no time", other)
         if not _any(looks):
             return
-        values, counts = values.filter(looks), counts.filter(looks)
-        is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
         for mask, zoned in ((is_time, False), (is_zoned, True)):
             texts, times = values.filter(mask), counts.filter(mask)
             if not len(texts):
@@ -539,15 +549,23 @@ class ColumnScan:
         if not n:
             return None
         if 2 * self.n_day_first > n:
-            example = self.examples["day first"]
+            order = "month" if "month first" in self.examples else "day"
             return (
-                f"column {name!r} looks like dates, day first ({example!r}), and is "
-                f"read as text; write YYYY-MM-DD"
+                f"column {name!r} looks like dates, {order} first "
+                f"({self.examples[f'{order} first']!r}), and is read as text; write "
+                f"YYYY-MM-DD"
             )
         if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
             return (
                 f"column {name!r} looks like dates, but {self.examples['no day']!r} "
                 f"is none, and is read as text"
+            )
+        n_other = self.n_other_dates + self.n_day_first
+        if 2 * n_other > n and self.n_other_dates:
+            return (
+                f"column {name!r} looks like dates ({self.examples['other date']!r}), "
+                f"and is read as text; write YYYY-MM-DD, and times as "
+                f"2023-09-26T10:30:00+02:00"
             )
         if self.n_times and self.n_zoned and self.n_times + self.n_zoned == n:
             return (
@@ -639,7 +657,7 @@ def convert(
         if not _all(right):
             return None, _first(texts, pc.invert(right))
         numbers = parse_numbers(texts, decimal)
-        # Integers beyond 2**53 would become other numbers.
+        # Larger integers would become other numbers.
         wrong = pc.invert(pc.is_finite(numbers))
         large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
         if _any(large):

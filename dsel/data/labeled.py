@@ -52,8 +52,8 @@ MOST_SINGLE: Final = 50
 """Number of classes up to which fewer rows per class than 2, or 3 of numbers, do."""
 MOST_WHOLE: Final = 20
 """Largest number of distinct integers that count as classes by default."""
-EMPTY: Final = ("", "<NA>")
-MISSING: Final = ("nan", "NaN", "None", "NaT")
+EMPTY: Final = ("",)
+MISSING: Final = ("nan", "NaN", "None", "NaT", "<NA>")
 """Texts that `astype(str)` makes from missing labels."""
 
 

@@ -4,14 +4,18 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import did_you_mean, listed, show
 from dsel.data.schema import TableSchema
 from dsel.data.targets import CLASSIFICATION
+
+FEWEST_ROWS: Final = 20
+"""Rows from which numbers in any order count as row numbers."""
 
 
 class Table(NamedTuple):
@@ -149,10 +153,30 @@ def check_distinct_names(names: Sequence[str], path: str) -> None:
         raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
 
 
-def running_numbers_note(name: str) -> str:
-    """Return the caveat about a column of running whole numbers."""
-    return (
-        f"column {name!r} holds running whole numbers, as row numbers are; name "
-        f"it by --id {shlex.quote(name)}, which keeps it in predictions, or leave it "
-        f"out by --drop {shlex.quote(name)}"
-    )
+def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
+    """Return caveats about a column of whole numbers: row numbers, and dates.
+
+    `values` are its numbers; a missing one is NaN.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    known = numbers[~np.isnan(numbers)]
+    if len(known) < 2:
+        return []
+    n, low, high = len(numbers), known.min(), known.max()
+    if len(known) == n == high - low + 1:
+        # In a table of a few rows numbers of any order may be all of 1 to n by chance.
+        is_running = bool((np.diff(numbers) == 1).all())
+        if is_running or (n >= FEWEST_ROWS and len(np.unique(numbers)) == n):
+            return [
+                f"column {name!r} holds running whole numbers, as row numbers are; "
+                f"name it by --id {shlex.quote(name)}, which keeps it in predictions, "
+                f"or leave it out by --drop {shlex.quote(name)}"
+            ]
+    if low >= 19000101 and high <= 20991231:
+        month, day = known // 100 % 100, known % 100
+        if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
+            return [
+                f"column {name!r} looks like dates ({int(known[0])}), and is read as "
+                f"whole numbers; write YYYY-MM-DD"
+            ]
+    return []

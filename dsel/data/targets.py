@@ -1,5 +1,8 @@
 """Decides whether a column of labels holds classes or numbers, and reads numbers."""
 
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -33,6 +36,48 @@ def is_regression_task(
             f"regression."
         )
     return has_fractions
+
+
+def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
+    """Return caveats about labels that people may mean as one class.
+
+    Examples
+    --------
+    >>> notes_on_similar_labels(["Yes", "yes", "no"])
+    ["labels 'Yes' and 'yes' differ by blanks or case only, and are 2 classes"]
+    >>> notes_on_similar_labels(["1", "1.0", "x"])
+    ["labels '1' and '1.0' are one number, and 2 classes"]
+    """
+    by_letters: dict[str, list[str]] = {}
+    by_number: dict[float, list[str]] = {}
+    for text in sorted(texts):
+        letters = _letters(unicodedata.normalize("NFKC", text))
+        by_letters.setdefault(letters, []).append(text)
+        with suppress(ValueError):
+            by_number.setdefault(float(text), []).append(text)
+
+    def shown(group: list[str]) -> str:
+        return " and ".join(repr(text[:40]) for text in group[:3])
+
+    notes = []
+    for group in by_letters.values():
+        if len(group) > 1:
+            is_plain = len({*map(_letters, group)}) == 1
+            how = "blanks or case" if is_plain else "Unicode forms, blanks or case"
+            notes.append(
+                f"labels {shown(group)} differ by {how} only, and are {len(group)} "
+                f"classes"
+            )
+    notes += [
+        f"labels {shown(group)} are one number, and {len(group)} classes"
+        for group in by_number.values()
+        if len(group) > 1
+    ]
+    return notes
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split()).casefold()
 
 
 def numbers_of_texts(

@@ -26,8 +26,12 @@ from dsel.data.kinds import (
 )
 from dsel.data.schema import ColumnSchema, TableSchema, categories_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
-from dsel.data.table_request import Table, TableRequest, running_numbers_note
-from dsel.data.targets import CLASSIFICATION, numbers_of_texts
+from dsel.data.table_request import Table, TableRequest, whole_number_notes
+from dsel.data.targets import (
+    CLASSIFICATION,
+    notes_on_similar_labels,
+    numbers_of_texts,
+)
 from dsel.data.text import MOST_NBYTES, SHOWN, TextFile, open_text
 from dsel.runtime.clients import count_threads, current_worker
 
@@ -234,7 +238,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         )
         if all(getattr(dtype, "kind", "O") in NUMERIC for dtype in X.dtypes):
             X = X.to_numpy(dtype=np.float64)
-    caveats = [*label_caveats, *_text_caveats(source, request, scans, schema)]
+    caveats = [*label_caveats, *_text_caveats(source, request, scans, schema, frame)]
     keys = None
     if request.groups is not None:
         texts = trim(rows.column(request.groups).combine_chunks())
@@ -325,15 +329,7 @@ def _text_labels(
             f"{n_rows:,} labels have blanks around them, such as {example[:40]!r}, "
             f"which do not count"
         )
-    alike: dict[str, list[str]] = {}
-    for text in sorted(texts):
-        alike.setdefault("".join(text.split()).casefold(), []).append(text)
-    caveats += [
-        f"labels {' and '.join(repr(text[:40]) for text in group[:3])} differ by "
-        f"blanks or case only, and are {len(group)} classes"
-        for group in alike.values()
-        if len(group) > 1
-    ]
+    caveats += notes_on_similar_labels(texts)
     words = pa.array(texts, pa.string())
     if gaps := sorted(words.filter(is_gap_word(words)).to_pylist()):
         are = "is a class" if len(gaps) == 1 else "are classes"
@@ -360,6 +356,7 @@ def _text_caveats(
     request: TableRequest,
     scans: Mapping[str, ColumnScan],
     schema: TableSchema,
+    frame: pd.DataFrame,
 ) -> list[str]:
     caveats = []
     if numbers := source.row_number_names:
@@ -381,8 +378,8 @@ def _text_caveats(
         scan = scans[column.name]
         if column.kind is Kind.TEXT and (line := scan.looks_like(column.name)):
             caveats.append(line)
-        if column.kind is Kind.WHOLE and scan.is_running and scan.n_rows > 1:
-            caveats.append(running_numbers_note(column.name))
+        if column.kind is Kind.WHOLE:
+            caveats += whole_number_notes(column.name, frame[column.name])
     return caveats
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from dsel.data.table_request import (
     Table,
     TableRequest,
     check_distinct_names,
-    running_numbers_note,
+    whole_number_notes,
 )
+from dsel.data.targets import notes_on_similar_labels
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.zarr_stores import BAD_HEADER, check_array
 
@@ -180,34 +182,42 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
-    caveats = tuple(
-        running_numbers_note(column.name)
+    caveats = [
+        note
         for column in schema.columns
-        if column.kind is Kind.WHOLE and _is_running(X[column.name])
-    )
+        if column.kind is Kind.WHOLE
+        for note in whole_number_notes(
+            column.name, X[column.name].to_numpy(np.float64, na_value=np.nan)
+        )
+    ]
     if y is not None:
         schema = with_classes(schema, y)
+        texts = [label for label in schema.classes or () if isinstance(label, str)]
+        caveats = notes_on_similar_labels(texts) + caveats
     schema = replace(schema, ids=request.ids, dropped=request.dropped)
     facts = [("left out", listed([*request.dropped, *request.ids], 8))]
     if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     facts = facts if request.dropped or request.ids else []
     keys = None if request.groups is None else frame[request.groups].to_numpy(object)
-    return Table(X, y, tuple(names), schema, ids, tuple(facts), caveats, groups=keys)
-
-
-def _is_running(values: pd.Series) -> bool:
-    """Return whether whole numbers go up by one from row to row."""
-    if len(values) < 2 or values.isna().any():
-        return False
-    # As int64, since differences of short and unsigned types wrap around.
-    return bool((np.diff(values.to_numpy(dtype=np.int64)) == 1).all())
+    return Table(
+        X, y, tuple(names), schema, ids, tuple(facts), tuple(caveats), groups=keys
+    )
 
 
 def _typed_labels(values: pd.Series) -> NDArray[Any]:
-    """Return the labels of a typed column; floats without fractions become integers."""
+    """Return the labels of a typed column.
+
+    Floats and decimals without fractions become integers.
+    """
     missing = values.isna().to_numpy()
-    if getattr(values.dtype, "kind", "O") == "f":
+    kind, some = getattr(values.dtype, "kind", "O"), values[~missing].head(1).to_list()
+    if some and isinstance(some[0], list | dict | np.ndarray):
+        raise ValueError(
+            f"`target` {values.name!r} must hold a label for each row, got "
+            f"{show(some[0])}; name a column of texts, whole numbers or truth values."
+        )
+    if kind == "f" or (some and isinstance(some[0], Decimal)):
         known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
     else:
         known = values[~missing].to_numpy()

@@ -394,7 +394,7 @@ def test_parse_grid__reads_lists_and_ranges_of_powers():
     }
 
 
-@pytest.mark.parametrize("name", ["None", "nan", "NaT", "NA"])
+@pytest.mark.parametrize("name", ["None", "nan", "NaT", "NA", "<NA>"])
 def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])

@@ -56,7 +56,10 @@ def test_number_forms__of_many_rows_and_of_a_part_of_an_array():
     assert mask(texts[7:90_007], SHORT_DECIMAL).tolist() == forms.is_short.tolist()
 
 
-@pytest.mark.parametrize("text", ["007", "-01.5", "+5", "inf", "NaN", "-0x1", "1e999"])
+@pytest.mark.parametrize(
+    "text",
+    ["007", "-01.5", "+5", "inf", "NaN", "-0x1", "1e999", "9007199254740993"],
+)
 def test_convert__refuses_what_arrow_would_read(text):
     typed, bad = convert(pa.array(["1.5", text]), Kind.NUMBERS)
     if text == "NaN":  # a word for a gap
