@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
+from dsel.search.design.assumptions import two_sample_test
 
 
 def certified(labels, model=None):
@@ -41,3 +43,36 @@ def test_note__of_a_regressor_whose_targets_may_be_classes():
         assert "different whole numbers" not in certified(others, Ridge())
     X = np.random.default_rng(0).normal(size=(90, 2))
     assert note in str(dsel.plan_search(Ridge(), {"alpha": [1, 2]}, X, numbers))
+
+
+def _shifted(kind, rng):
+    rows = rng.normal(size=(500, 20))
+    if kind == "mean":
+        rows[:, 7] += 0.8
+    elif kind == "scale":
+        rows[:, 7] *= 2.0
+    else:
+        rows[:, 7] = 0.95 * rows[:, 3] + np.sqrt(1 - 0.95**2) * rows[:, 7]
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["mean", "scale", "correlation"])
+@pytest.mark.parametrize("seed", range(3))
+def test_two_sample_test__sees_a_shift_of_one_column_of_twenty(kind, seed):
+    rng = np.random.default_rng(seed)
+    test = two_sample_test(rng.normal(size=(500, 20)), _shifted(kind, rng), seed=seed)
+    assert test.p_value <= 0.001
+    assert test.columns[0] in ((3, 7) if kind == "correlation" else (7,))
+
+
+def test_two_sample_test__has_valid_p_values_in_both_of_its_stages():
+    rng = np.random.default_rng(0)
+    p_values = np.array([
+        two_sample_test(*rng.normal(size=(2, 60, 3)), seed=seed).p_value
+        for seed in range(200)
+    ])  # fmt: skip
+    for level in (0.02, 0.05, 0.1, 0.2, 0.5):
+        n_refuted = int((p_values <= level).sum())
+        assert stats.binom.sf(n_refuted - 1, len(p_values), level) > 0.001, level
+    assert (p_values > 0.1).any()
+    assert (p_values < 0.1).any()
