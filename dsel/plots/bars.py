@@ -68,14 +68,17 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     for each in models:
         words = "at most" if each.certified else "no guarantee, about"
         text = f"{each.model}: {words} {each.amount(each.bound)}"
+        if not np.isfinite(each.bound):
+            text = f"{each.model}: no finite bound"
         # No held-out row tests the model trained on all labels.
         is_tested = each.deploy == ONE_FOLD and np.isfinite(each.estimate)
         if is_tested:
             text += f", {each.about(each.estimate)} on held-out folds"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
+        if not np.isfinite(each.bound):  # such a tolerance has no bar
+            first = np.nan
         numbers = (first, each.bound, each.estimate if is_tested else np.nan)
-        # An infinite tolerance has no bar.
         rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.holdout_text} on average"

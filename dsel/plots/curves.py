@@ -139,8 +139,8 @@ def plot_loss_curves(
     ax.set(xscale="log", yscale="log")
     ax.set(xlabel="regularization", ylabel="estimated squared error")
     ax.legend(frameon=False, fontsize=8)
-    where = f"width {choice.params['width']:.3g}, regularization {chosen:.3g}"
-    tidy(ax, title=f"{where} by {choice.criterion}")
+    where = f"width={choice.params['width']:.3g}, regularization={chosen:.3g}"
+    tidy(ax, title=f"Chosen by {choice.criterion}: {where}")
     return ax
 
 

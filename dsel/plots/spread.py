@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 8
 """Most candidates in a figure of folds."""
+FAR: Final = 3.0
+"""Means of losses, relative to the smallest, above which a figure of folds ends."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Numbers of labels, relative to the run, for which bounds are predicted."""
 COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
@@ -68,6 +70,9 @@ def fold_label(results: xr.Dataset) -> str:
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the errors of the best candidates on each fold, and their means.
 
+    Candidates whose mean is more than three times the smallest are left out: folds
+    could not be told apart next to them.
+
     Parameters
     ----------
     results, ax
@@ -98,6 +103,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         raise ValueError("`results` has no candidate that was counted on all folds.")
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
     order = np.argsort(means, kind="stable")[: min(MOST_SHOWN, int(is_whole.sum()))]
+    order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
     if is_squared(results):  # in units of the target
@@ -122,8 +128,10 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(label)
+    what = label.partition(" on the fold")[0]
+    what = what[:1].upper() + what[1:]
     line = "root of the mean square" if is_squared(results) else "mean"
-    tidy(ax, title=f"Fold by fold (line: {line}; orange: chosen)")
+    tidy(ax, title=f"{what} on each fold (line: {line}, orange: chosen)")
     return ax
 
 
@@ -181,10 +189,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ]
     bounds = xr.concat(plans, "n_labels")
     ax = new_axes(ax, height=3.2)
-    share = f"{1 - 1 / k:.0%} of the labels" if k else "a part of the labels"
+    part = f"{1 - 1 / k:.0%} of the labels" if k else "a part of the labels"
     texts = {
-        ONE_FOLD: f"model trained on {share}",
-        ALL_ROWS: "model trained on all labels",
+        ONE_FOLD: f"trained on {part}",
+        ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
     for name, text in texts.items():
@@ -198,10 +206,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.15 * ax.get_ylim()[1])  # curves fall: the corner is the legend's
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=8, loc="upper right")
     ax.set_xlabel("labeled rows")
     ax.set_ylabel("bound on the error, %")
     tidy(ax, title="What more labels would give on average (dots: this run)")

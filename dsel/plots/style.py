@@ -1,12 +1,13 @@
 """Style of all figures: colors, labels of parameter values, new axes."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import fill
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
 from dsel.checks import show
+from dsel.plots.fitting import ABOVE, ROW, fit_texts, keep_inside
 from dsel.results.certificate import params_text
 from dsel.results.values import read_coordinate, value_text
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 INK: Final = "#22303c"
 """Color of texts and axes; pages replace it with the color of their own text."""
+PAPER: Final = "#e6ebf0"
+"""Color of texts where the ground of a figure is dark."""
 ON_PALE: Final = "#1d2a36"
 """Color of texts on pale cells, on light and dark pages."""
 ACCENT: Final = "#d95f02"
@@ -25,6 +28,8 @@ MIDDLE: Final = "#808890"
 """Color of lines and areas behind the data, half transparent for dark pages, too."""
 GREEN: Final = "#009e73"
 PINK: Final = "#cc79a7"
+LONGEST_TICK: Final = 6
+"""Letters of a number up to which a tick label has all of its digits."""
 COLORMAP: Final = "Blues"
 
 
@@ -45,6 +50,7 @@ def new_axes(ax: Any = None, width: float = 6.4, height: float = 4.4) -> "Axes":
             f"`ax` must be axes of matplotlib, such as pyplot.subplots()[1], got "
             f"{show(ax)}."
         )
+    keep_inside(ax)
     return ax
 
 
@@ -68,45 +74,49 @@ def show_as_written(ax: "Axes") -> None:
             text.set_parse_math(False)
 
 
-def wrap(text: str, inches: float, fontsize: float) -> str:
-    r"""Return text wrapped at about a width in inches.
-
-    Examples
-    --------
-    >>> wrap("Fold by fold", 0.6, 10)
-    'Fold by\nfold'
-    """
-    # The average letter of DejaVu Sans is half as wide as the font's size; rounding to
-    # pixels makes it wider.
-    width = max(8, int(72 * inches / (0.54 * fontsize)))
-    lines = (
-        fill(line, width, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
-    return "\n".join(lines)
-
-
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes in the same way for all figures; call it after all texts are set.
-
-    Titles and labels are wrapped, since a narrow page cuts long lines.
-    """
-    # An estimate: the layout that makes room for labels is computed later.
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    title = wrap(title, 1.15 * inches, 10)
-    ax.set_title(title, loc="left", fontsize=10, color=INK)
-    ax.set_xlabel(wrap(ax.get_xlabel(), 1.15 * inches, 10))
-    height = ax.get_window_extent().height / ax.figure.dpi
-    ax.set_ylabel(wrap(ax.get_ylabel(), height, 10))
+    """Style axes in the same way for all figures; call it after all texts are set."""
+    for axes in (ax, *ax.child_axes):
+        axes.tick_params(length=0, which="both", labelsize=8, colors=INK)
+        axes.xaxis.label.set_color(INK)
+        axes.yaxis.label.set_color(INK)
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
-    ax.xaxis.label.set_color(INK)
-    ax.yaxis.label.set_color(INK)
     legend = ax.get_legend()
     for text in legend.get_texts() if legend else ():
         text.set_color(INK)
     show_as_written(ax)
+    fit_texts(ax, title=title, color=INK)
+    if _is_on_dark(ax):
+        _lighten_ink(ax)
+
+
+def _is_on_dark(ax: "Axes") -> bool:
+    """Return whether axes are on a dark ground, as with the style "dark_background"."""
+    from matplotlib.colors import to_rgba
+
+    for ground in (ax.get_facecolor(), ax.figure.get_facecolor()):
+        red, green, blue, opacity = to_rgba(ground)
+        if opacity > 0.5:
+            return 0.3 * red + 0.6 * green + 0.1 * blue < 0.4
+    return False
+
+
+def _lighten_ink(ax: "Axes") -> None:
+    """Draw in a light color what is drawn in the color of texts."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import same_color
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
+
+    for axes in (ax, *ax.child_axes):
+        axes.tick_params(which="both", colors=PAPER)
+        axes.spines[:].set_color(PAPER)
+    for artist in ax.findobj():
+        if isinstance(artist, Text | Line2D | LineCollection):
+            color: Any = artist.get_color()
+            if len(color) and same_color(color, INK):
+                artist.set_color(PAPER)
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -151,25 +161,21 @@ def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:
 def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each row of a figure, the first row at the top.
 
-    Left of the axis they would leave no space for the data on narrow pages.
+    Left of the axis they would leave no space for the data on narrow pages. `tidy` fits
+    them into the axes.
     """
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    texts = [wrap(text, 1.1 * inches, 8) for text in texts]
-    for place, text in zip(range(len(texts))[::-1], texts, strict=True):
+    for height, text in zip(range(len(texts))[::-1], texts, strict=True):
         ax.text(
             0,
-            place + 0.25,
+            height + ABOVE,
             text,
             color=INK,
-            fontsize=8,
             va="bottom",
+            gid=ROW,
             transform=ax.get_yaxis_transform(),
         )
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
-    n_lines = 1 + texts[0].count("\n") if texts else 1
-    # The space for the text of the first row; a single row does not fill the figure.
-    ax.set_ylim(-0.3 - 0.7 * (len(texts) == 1), len(texts) - 0.5 + 0.2 * n_lines)
 
 
 def in_hundreds(rate: float, _: Any = None) -> str:
@@ -184,7 +190,27 @@ def value_labels(coordinate: xr.DataArray) -> list[str]:
     --------
     >>> value_labels(xr.DataArray([0.25, 1.0])), value_labels(xr.DataArray([1, 8]))
     (['0.25', '1.0'], ['1', '8'])
+    >>> value_labels(xr.DataArray([2.0**-15, 0.5]))  # digits that tell them apart
+    ['3.05e-05', '0.5']
     """
     if coordinate.dtype.kind in "OUT":
-        return [str(label) for label in coordinate.values]  # what `sel` takes
-    return [value_text(v) for v in read_coordinate(coordinate, may_lack=False)]
+        texts = [str(label) for label in coordinate.values]  # what `sel` takes
+    else:
+        values = read_coordinate(coordinate, may_lack=False)
+        texts = [value_text(value) for value in values]
+    short = [shorten_number(text) for text in texts]
+    return short if len({*short}) == len({*texts}) else texts
+
+
+def shorten_number(text: str) -> str:
+    """Return the text of a number with three digits, if it has many; others as is.
+
+    Examples
+    --------
+    >>> shorten_number("0.0009765625"), shorten_number("uniform")
+    ('0.000977', 'uniform')
+    """
+    with suppress(ValueError):
+        if len(text) > LONGEST_TICK and not text.isdigit():
+            return f"{float(text):.3g}"
+    return text

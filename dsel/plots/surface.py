@@ -1,5 +1,6 @@
 """Figure of a criterion over the grid, with the chosen and the pruned candidates."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -8,12 +9,13 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.checks import check_choice
+from dsel.plots.spread import fold_losses
 from dsel.plots.style import (
     ACCENT,
     BLUE,
     COLORMAP,
     GREY,
-    INK,
+    MIDDLE,
     ON_PALE,
     in_hundreds,
     new_axes,
@@ -21,7 +23,6 @@ from dsel.plots.style import (
     show_as_written,
     tidy,
     value_labels,
-    wrap,
 )
 from dsel.results.certificate import params_text
 from dsel.results.cube import candidate_dims
@@ -33,8 +34,14 @@ if TYPE_CHECKING:
 
 _ROOTS: Final = {"mean_squared_error": "root mean squared error"}
 """Labels of criteria whose root is drawn."""
+_WORDS: Final = {**_ROOTS, "cv_error": "cross-validated error"}
+"""Labels of criteria that have a name in words."""
 MOST_NUMBERS: Final = 15
 """Largest number of columns at which every cell shows its number."""
+
+
+MOST_LETTERS: Final = 7
+"""Letters of a tick label up to which labels stand upright."""
 
 
 def plot_surface(
@@ -45,7 +52,9 @@ def plot_surface(
     x: str | None = None,
     y: str | None = None,
 ) -> "Axes":
-    """Draw a criterion over the grid: a heat map, or points if one dimension varies.
+    """Draw a criterion over the grid: a heat map, or a line if one dimension varies.
+
+    A line has a dot for each fold, if the errors of folds are what is averaged.
 
     Parameters
     ----------
@@ -114,7 +123,7 @@ def plot_surface(
     short = short_names(dims)
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     loss = declared_loss(results) if rule.of_declared_loss else None
-    label = f"{loss.what if loss else _ROOTS.get(rule.name, rule.name)} "
+    label = f"{loss.what if loss else _WORDS.get(rule.name, rule.name)} "
     label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
     is_rate = rule.name != "mean_squared_error" and not (loss and loss.is_cost)
@@ -122,7 +131,8 @@ def plot_surface(
     place, title = _choice(results, criterion)
     ax = new_axes(ax)
     if rows is None:
-        _draw_points(plane.values, dropped.values, place.get(columns), label, ax)
+        folds = _fold_values(results, rule.name, by_loss, rest)
+        _draw_line(plane.values, dropped.values, folds, place.get(columns), label, ax)
     else:
         values, hatched = (
             each.transpose(rows, columns).values for each in (plane, dropped)
@@ -134,13 +144,10 @@ def plot_surface(
     note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
     ax.set_xlabel(short[columns] + note)
     labels = value_labels(results[columns])
-    # A digit is 5 points wide at a font size of 8.
-    most = int(72 * ax.get_window_extent().width / ax.figure.dpi / 5)
-    step = -(-len(labels) // max(2, most // (max(map(len, labels)) + 2)))
     style: dict[str, Any] = {}
-    if step > 1 and len(labels) <= MOST_NUMBERS:  # every value has its label
-        step, style = 1, {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(0, len(labels), step), labels[::step], **style)
+    if 2 < len(labels) <= MOST_NUMBERS and max(map(len, labels)) > MOST_LETTERS:
+        style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(labels)), labels, **style)
     tidy(ax, title=title)
     return ax
 
@@ -177,7 +184,7 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
     place = dict(zip(dims, map(int, places), strict=True))
     short = short_names(list(choice.params))
     params = {short[name]: value for name, value in choice.params.items()}
-    return place, f"{params_text(params)}\n{verdict}"
+    return place, f"Chosen: {params_text(params)}\n{verdict}"
 
 
 def _draw_map(
@@ -195,6 +202,7 @@ def _draw_map(
     finite = np.where(np.isfinite(values), values, np.nan)
     known = values[np.isfinite(values)]
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
+    high = min(high, max(low, 1.0)) if label.endswith("%") else high
     norm = Normalize(low, high) if low < high else Normalize(0.0, max(high, 1e-9))
     if 0.0 < 3.0 * low < high:  # a linear scale would hide ratios of small errors
         norm = LogNorm(low, high)
@@ -205,6 +213,8 @@ def _draw_map(
         corner = (column - 0.5, row - 0.5)
         ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
 
+    points = 72 * ax.get_window_extent().height / ax.figure.dpi
+    has_numbers = values.shape[1] <= MOST_NUMBERS and points / len(values) > 10
     for (row, column), value in np.ndenumerate(values):
         is_known = np.isfinite(value)
         shade = float(norm(value)) if is_known else 0.0
@@ -213,10 +223,13 @@ def _draw_map(
         if hatched[row, column]:
             lines = ("white", 0.6) if is_dark else (ON_PALE, 0.35)
             frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
-        if values.shape[1] <= MOST_NUMBERS:
+        if has_numbers:
             text = "failed" if value > 0 else "?"
             if is_known and label.endswith("%"):
-                text = (in_percent if "bound" in label else about_percent)(value)
+                # A bound that says nothing may be larger than 1.
+                text = (in_percent if "bound" in label else about_percent)(
+                    min(value, 1.0)
+                )
             elif is_known:
                 text = f"{value:.3f}"
             ax.text(
@@ -231,42 +244,70 @@ def _draw_map(
             )
     if chosen[0] is not None:
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5)
-    bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
-    height = ax.get_window_extent().height / ax.figure.dpi
-    bar.set_label(wrap(label, height, 10), color=INK)
+    # In axes of their own inside these, so that any layout of the figure keeps them.
+    width = min(0.045, 0.12 * ax.figure.dpi / ax.get_window_extent().width)
+    place = ax.inset_axes((1.0 + width / 2, 0.0, width, 1.0))
+    bar = ax.figure.colorbar(image, cax=place)
+    bar.set_label(label)
     show_as_written(bar.ax)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
     if isinstance(norm, LogNorm):
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     bar.ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
-def _draw_points(
+def _fold_values(
+    results: xr.Dataset, criterion: str, by_loss: bool, rest: Sequence[str]
+) -> NDArray[np.float64] | None:
+    """Return the loss of each candidate on each fold, (n_candidates, n_folds).
+
+    None where the criterion is not their mean, or where candidates of several rows are
+    drawn as one.
+    """
+    is_mean = by_loss or criterion == "cv_error"
+    if not is_mean or any(results.sizes[dim] > 1 for dim in rest):
+        return None
+    losses, _ = fold_losses(results)
+    return np.sqrt(losses) if criterion in _ROOTS else losses
+
+
+def _draw_line(
     values: NDArray[np.float64],
     dropped: NDArray[np.bool_],
+    folds: NDArray[np.float64] | None,
     chosen: int | None,
     label: str,
     ax: "Axes",
 ) -> None:
-    places, known = np.arange(len(values)), np.isfinite(values)
+    columns, known = np.arange(len(values)), np.isfinite(values)
+    top = values[known].max(initial=0.01)
+    ax.plot(columns[known], values[known], color=BLUE, lw=1.0, alpha=0.6)
+    if folds is not None and np.isfinite(folds).any():
+        # Folds of equal errors are drawn next to each other.
+        apart = np.linspace(-0.06, 0.06, folds.shape[1])
+        x = np.broadcast_to(columns[:, np.newaxis] + apart, folds.shape)
+        ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=5, label="a fold")
+        top = max(top, np.nanmax(folds))
     for shown, mark, style, legend in (
-        (known & ~dropped, "o", "full", label),
+        (known & ~dropped, "o", "full", "all folds" if folds is not None else ""),
         (known & dropped, "^", "none", "dropped early"),
     ):
         if shown.any():
             ax.plot(
-                places[shown],
+                columns[shown],
                 values[shown],
                 mark,
                 color=BLUE,
                 fillstyle=style,
-                label=legend,
+                label=legend or "a candidate",
             )
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
-    ax.set_ylim(0, 1.25 * values[known].max(initial=0.01))
+    # Room for the legend above the data.
+    ax.set_ylim(0, 1.4 * top)
+    ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(label)
     ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=2, columnspacing=1.0,
+              handletextpad=0.2)  # fmt: skip

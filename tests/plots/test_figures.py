@@ -1,10 +1,13 @@
 """Figures show the cube's numbers, and say what is a bound and what is not."""
 
+import itertools
 from dataclasses import replace
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.datasets import make_classification
@@ -69,6 +72,11 @@ def bounded():
     return run(certificate="cv_bound", prune=False)
 
 
+@pytest.fixture(scope="module")
+def reported():
+    return run(report=True)
+
+
 def texts(ax):
     return [each.get_text() for each in ax.texts]
 
@@ -89,7 +97,7 @@ def test_plot_surface__of_a_nested_search_shows_estimates(nested):
     ax = plot_surface(nested)
     ax.figure.canvas.draw()
     (image,) = ax.images
-    assert image.colorbar.ax.get_ylabel() == "cv_error (estimate), %"
+    assert image.colorbar.ax.get_ylabel() == "cross-validated error (estimate), %"
     assert np.isfinite(image.get_array()).all()
 
 
@@ -137,7 +145,7 @@ def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
         figure = Figure(figsize=(4.6, 3.6), layout="constrained")  # as in the page
         ax = plot(cube, ax=figure.add_subplot())
         figure.canvas.draw()
-        shown = [t for t in figure.findobj(mpl.text.Text) if t.get_text()]
+        shown = drawn_texts(ax)
         cut = [t.get_text() for t in shown if t.get_window_extent().x1 > 462]
         assert not cut
         assert not any("model__" in t.get_text() for t in shown)
@@ -147,8 +155,8 @@ def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
             assert "n_neighbors=3, weights='uniform'" in labels
 
 
-def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits():
-    report = run(report=True).dsel.select().report()
+def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits(reported):
+    report = reported.dsel.select().report()
     ax = plot_certified_report(report)
     recall, precision, error = ax.containers
     assert [bar.get_width() for bar in recall] == list(report.recall)
@@ -216,8 +224,9 @@ def test_plots__name_the_declared_loss(loss, label, says):
     results = run({"n_neighbors": [1, 3, 9]}, loss=loss)
     ax = plot_surface(results)
     assert ax.get_ylabel() == label
-    shown = np.concatenate([line.get_ydata() for line in ax.lines])
-    assert np.isfinite(shown).sum() == 4  # dropped ones too; the chosen one twice
+    line, folds, *_ = (each.get_ydata() for each in ax.lines)
+    assert np.isfinite(line).sum() == 3  # dropped ones too
+    np.testing.assert_allclose(np.reshape(folds, (3, -1)).mean(1), line)
     parts = "; dark: from labeled rows, pale: from the pool"
     assert plot_certificates(results).get_xlabel() == says + parts
     # Of the loss alone, read again, nothing is a percent that is none.
@@ -434,3 +443,97 @@ def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
             figure()
     page = write_report(outcome.results, tmp_path / "page.html")
     assert "The criterion of every candidate" not in page.read_text("utf-8")
+
+
+def tick_labels(axis):
+    """Return the tick labels of an axis that are drawn."""
+    low, high = sorted(axis.get_view_interval())
+    return [
+        tick.label1
+        for tick in axis.get_major_ticks()
+        if low <= tick.get_loc() <= high and tick.label1.get_visible()
+    ]
+
+
+def drawn_texts(ax):
+    """Return the texts of axes and their color bar that are drawn."""
+    axes = [part for one in (ax, *ax.child_axes) for part in (one.xaxis, one.yaxis)]
+    ticks = {id(label) for axis in axes for label in tick_labels(axis)}
+    every = {
+        id(label)
+        for axis in axes
+        for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+        for label in (tick.label1, tick.label2)
+    }
+    return [
+        text
+        for text in ax.findobj(mpl.text.Text)
+        if text.get_text() and (id(text) not in every or id(text) in ticks)
+    ]
+
+
+@pytest.mark.parametrize("size", [(4.0, 3.0), (12.8, 5.0)], ids=["narrow", "wide"])
+def test_plots__cut_no_text_and_no_tick_in_somebodys_axes(
+    nested, bounded, reported, size
+):
+    many = run({"n_neighbors": [*range(1, 60, 3)], "weights": ["uniform"]}, cv=2)
+    one, report = run({"n_neighbors": [3]}), reported.dsel.select().report()
+    labels = dsel.audit(["folds pooled"], delta=(0.5, 0.2), n_draws=20, random_state=0)
+    drawings = [
+        *((plot, nested) for plot in (plot_surface, plot_certificates, plot_folds)),
+        (plot_bound_by_labels, nested),
+        (plot_terms, bounded),
+        (plot_timing, bounded),
+        (plot_surface, many),
+        (partial(plot_surface, x="weights", y="n_neighbors"), many),
+        (plot_surface, one),
+        (plot_folds, one),
+        (plot_certified_report, report),
+        (plot_bound_plan, dsel.plan_bound(500, 100_000, n_candidates=9, error=0.1)),
+        (plot_audit_failures, labels),
+        (plot_comparison, ModelComparison(0.05, 10_000, n_differ=200)),
+    ]
+    for plot, what in drawings:
+        figure = plt.figure(figsize=size)
+        ax = plot(what, ax=figure.add_subplot())
+        figure.canvas.draw()
+        whole = figure.bbox
+        for text in drawn_texts(ax):
+            box, shown = (
+                text.get_window_extent(),
+                (getattr(plot, "__name__", plot), text.get_text()),
+            )
+            assert min(box.x0 - whole.x0, box.y0 - whole.y0) > -1.5, shown
+            assert max(box.x1 - whole.x1, box.y1 - whole.y1) < 1.5, shown
+        for axis in (ax.xaxis, ax.yaxis):
+            boxes = [
+                text.get_window_extent()
+                for text in tick_labels(axis)
+                if text.get_text() and not text.get_rotation()
+            ]
+            pairs = itertools.combinations(boxes, 2)
+            assert not any(a.overlaps(b) for a, b in pairs), (plot, axis)
+
+
+def test_plots__keep_the_margins_of_an_owner_who_has_set_them(nested):
+    figure = plt.figure(figsize=(8, 4))
+    figure.subplots_adjust(left=0.3)
+    plot_surface(nested, ax=figure.add_subplot())
+    assert figure.get_layout_engine() is None
+    figure.tight_layout()  # also with the color bar
+
+
+def test_plots__write_in_a_light_color_on_a_dark_ground(nested):
+    with plt.style.context("dark_background"):
+        for plot in (plot_surface, plot_folds, plot_bound_by_labels):
+            ax = plot(nested)
+            inks = [ax.xaxis.label, ax.xaxis.get_ticklabels()[0], ax._left_title]
+            assert all(min(mpl.colors.to_rgb(ink.get_color())) > 0.7 for ink in inks)
+
+
+def test_plot_surface__of_one_axis_has_a_dot_for_each_fold():
+    cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
+    ax = plot_surface(cube)
+    (folds,) = [line for line in ax.lines if line.get_label() == "a fold"]
+    errors = cube.error.transpose("n_neighbors", "fold").values.ravel()
+    np.testing.assert_allclose(folds.get_ydata(), errors)

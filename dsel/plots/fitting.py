@@ -1,0 +1,201 @@
+"""Fit the texts of a figure into its axes: wrap titles, thin ticks, shrink row texts.
+
+All of it happens in `fit_texts`, once the figure is complete: only then is known how
+wide its axes are. Texts are measured in their font; letters of a name may be twice as
+wide as those of another.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axes._base import _AxesBase
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+FONT_SIZE: Final = 10.0
+"""Size of titles and labels in points."""
+ROW_SIZES: Final = (8.0, 7.5, 7.0, 6.5, 6.0)
+"""Sizes of the texts above rows; the first that fits is taken."""
+LINE_HEIGHT: Final = 1.25
+"""Height of a line of text, relative to its font size."""
+ROW: Final = "text above a row"
+"""Group id of the texts above rows."""
+MARK: Final = 0.026
+"""Largest height of a mark in rows, relative to its size in points."""
+ABOVE: Final = 0.25
+"""Where the text above a row begins: rows are 1 apart, and bars end at 0.22."""
+MOST_TEXT: Final = 0.5
+"""Largest height of the text above a row, so that it ends below the next bar."""
+
+
+def keep_inside(ax: "Axes") -> None:
+    """Let matplotlib lay out the figure of axes, unless its owner did so already.
+
+    The usual margins have room for one line; texts of axes in a small figure would be
+    cut at its edge.
+    """
+    from matplotlib.figure import SubplotParams
+
+    figure = _figure(ax)
+    if figure.get_layout_engine() is not None:
+        return
+    margins = ("left", "right", "bottom", "top", "wspace", "hspace")
+    usual, here = SubplotParams(), figure.subplotpars
+    if all(getattr(here, name) == getattr(usual, name) for name in margins):
+        figure.set_layout_engine("constrained")
+
+
+def wrap(text: str, width: float, fontsize: float) -> str:
+    r"""Return text wrapped at a width in points; words that are too long are broken.
+
+    Examples
+    --------
+    >>> wrap("Fold by fold", 50, 10)
+    'Fold by\nfold'
+    >>> wrap("gamma=0.0009765625", 80, 10)
+    'gamma=\n0.0009765625'
+    """
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split():
+            if _width(f"{line} {word}", fontsize) <= width:
+                line = f"{line} {word}".strip()
+                continue
+            *whole, last = _break_word(word, width, fontsize)
+            lines += [line] * bool(line) + whole
+            line = last
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _break_word(word: str, width: float, fontsize: float) -> list[str]:
+    """Return parts of a word, broken after signs such as ``=``, else anywhere."""
+    parts = [""]
+    for piece in re.findall(r"[^=_,/-]+[=_,/-]*|[=_,/-]+", word):
+        fits = _width(piece, fontsize) <= width
+        for letters in [piece] if fits else piece:
+            if parts[-1] and _width(parts[-1] + letters, fontsize) > width:
+                parts.append("")
+            parts[-1] += letters
+    return parts
+
+
+@lru_cache(10_000)
+def _width(text: str, fontsize: float) -> float:
+    """Return the width of one line of text in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=fontsize)
+    width = text_to_path.get_text_width_height_descent(text, font, False)[0]
+    return 1.03 * float(width)  # letters that are rounded to pixels are wider
+
+
+def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
+    """Set the title of complete axes, and fit all texts into them."""
+    x_label, y_label = ax.get_xlabel(), ax.get_ylabel()
+    rows = [text for text in ax.texts if text.get_gid() == ROW]
+    row_texts = [text.get_text() for text in rows]
+    marks = {
+        line: line.get_markersize() for line in ax.lines if line.get_marker() == "|"
+    }
+    figure = _figure(ax)
+    # The layout makes axes smaller by their labels, whose lines follow from the size
+    # of the axes: the second time both are settled.
+    for _ in range(2):
+        width, height = _size(ax)
+        room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
+        ax.set_title(
+            wrap(title, room, FONT_SIZE), loc="left", fontsize=FONT_SIZE, color=color
+        )
+        ax.set_xlabel(wrap(x_label, width, FONT_SIZE), fontsize=FONT_SIZE)
+        ax.set_ylabel(wrap(y_label, height, FONT_SIZE), fontsize=FONT_SIZE)
+        for child in ax.child_axes:  # a color bar
+            _wrap_label(child, height)
+        if rows:
+            row_height = _fit_rows(ax, rows, row_texts)
+            for line, size in marks.items():  # about as tall as their bars
+                line.set_markersize(min(size, MARK * size * row_height))
+        figure.draw_without_rendering()
+        _thin_ticks(ax)
+
+
+def _wrap_label(ax: "_AxesBase", height: float) -> None:
+    text = " ".join(ax.get_ylabel().split())
+    ax.set_ylabel(wrap(text, height, FONT_SIZE), fontsize=FONT_SIZE)
+
+
+def _figure(ax: "Axes") -> "Figure":
+    """Return the whole figure of axes, which may be in a part of it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def _right_end(ax: "Axes", child: "_AxesBase") -> float:
+    """Return where a color bar and its labels end, in points from the left of axes."""
+    box = child.get_tightbbox()
+    return 0.0 if box is None else 72 * (box.x1 - ax.bbox.x0) / _figure(ax).dpi
+
+
+def _size(ax: "Axes") -> tuple[float, float]:
+    """Return width and height of axes in points."""
+    box, dpi = ax.get_window_extent(), _figure(ax).dpi
+    return 72 * box.width / dpi, 72 * box.height / dpi
+
+
+def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> float:
+    """Wrap the texts above rows; return the height of a row in points.
+
+    Above the first row there is room for its text.
+    """
+    width, height = _size(ax)
+    n = len(rows)
+    # A single row does not fill the figure.
+    below = 0.3 + 0.7 * (n == 1)
+    for fontsize in ROW_SIZES:
+        shown = [wrap(text, width, fontsize) for text in texts]
+        n_lines = 1 + max(text.count("\n") for text in shown)
+        tall = LINE_HEIGHT * fontsize * n_lines
+        # Rows from -below to n - 1 + ABOVE + tall, the last one in units of rows.
+        units = (n - 1 + ABOVE + below) / max(0.1, 1 - tall / height)
+        if tall * units / height <= MOST_TEXT:
+            break
+    for text, wrapped in zip(rows, shown, strict=True):
+        text.set_text(wrapped)
+        text.set_fontsize(fontsize)
+    ax.set_ylim(-below, units - below)
+    return height / units
+
+
+def _thin_ticks(ax: "Axes") -> None:
+    """Leave out labels of ticks that would overlap; slanted ones have their room."""
+    for axis, side in ((ax.xaxis, "width"), (ax.yaxis, "height")):
+        low, high = sorted(axis.get_view_interval())
+        labels = [
+            tick.label1
+            for tick in axis.get_major_ticks()
+            if low <= tick.get_loc() <= high and tick.label1.get_text()
+        ]
+        if len(labels) < 2 or axis.get_scale() == "log" or labels[0].get_rotation():
+            continue
+        at = 0 if side == "width" else 1
+        for text in labels:  # what was left out has no size
+            text.set_visible(True)
+        boxes = [text.get_window_extent() for text in labels]
+        order = sorted(range(len(labels)), key=lambda n: boxes[n].min[at])
+        labels, boxes = [labels[n] for n in order], [boxes[n] for n in order]
+        starts, ends = ([box.min[at] for box in boxes], [box.max[at] for box in boxes])
+        gap = 4.0 if side == "width" else 1.5
+        step = 1
+        while any(
+            starts[n + step] < ends[n] + gap for n in range(0, len(labels) - step, step)
+        ):
+            step += 1
+        for n, text in enumerate(labels):
+            text.set_visible(n % step == 0)
