@@ -9,12 +9,14 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.check_pool` compares the pool with the labeled rows
 5. `engine.engine.Search.run` submits jobs, takes their results and prunes, in a loop
-6. `engine.jobs.FitBatch.run` fits on a worker, each candidate without a pair of folds
+6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
+   folds
 7. `engine.pruning.NestedPruner.choices` chooses a candidate without each fold, and one
    by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts
-9. `engine.jobs.CountBatch.run` counts on a slice of the pool where these models differ
+9. `engine.count_batch.CountBatch.run` counts on a slice of the pool where these models
+   differ
 10. `running.last_step.choose_models` bounds both models by the loss of the plan
 
 A certificate is an object of `design.certificate_methods`: it decides what ranks
@@ -34,7 +36,8 @@ The packages; each imports only from lines below its own::
 Vocabulary: a *scheme* defines which models are trained, and on which rows each is
 tested; a *split* is one training of it; a *job* is a value that describes work; a
 *batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
-back; a *slice* is a part of the pool; the *table* has all counts of a search; an
+back; a *slice* is a part of the pool; the *count table* has the fits of a search, and
+its *pool table* the counts of a pass over the pool; an
 *outcome* is cube, choice and *deployed models*, each with its certificate; a *caveat*
 voids a number, weakens it, or is only information.
 """

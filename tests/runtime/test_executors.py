@@ -15,7 +15,7 @@ from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
-from dsel.search.engine import jobs
+from dsel.search.engine import count_batch
 from tests.clusters import beginning_with, running_cluster
 from tests.estimators import plan_of_sleepers
 from tests.job import counts_of, make_plan
@@ -85,7 +85,7 @@ def test_run__counts_do_not_depend_on_spare_memory(monkeypatch):
     plan = plan_of_sleepers([0.0], pool_rows=340, certificate="cv_bound")
     times = ["fit_seconds", "score_seconds", "full_fit_seconds"]
     whole = plan.run().results.drop_vars(times)
-    monkeypatch.setattr(jobs, "spare_memory", lambda: 0)
+    monkeypatch.setattr(count_batch, "spare_memory", lambda: 0)
     xr.testing.assert_equal(plan.run().results.drop_vars(times), whole)
 
 

@@ -89,6 +89,16 @@ class PoolFacts:
     """The column that differs most by the test; None without a test."""
 
 
+@dataclass(frozen=True)
+class PoolCheck:
+    """Results of the first pass over the pool."""
+
+    facts: PoolFacts = PoolFacts()
+    sampled_rows: SampledRows | None = None
+    """Rows by which later passes notice changed files; None if an earlier run made the
+    pass."""
+
+
 def check_pool(
     pool: Pool,
     labeled: LabeledRows,
@@ -97,11 +107,10 @@ def check_pool(
     allow_nan: bool,
     client: "Client | None" = None,
     on_turn: Callable[[], object] | None = None,
-) -> tuple[PoolFacts, SampledRows | None]:
+) -> PoolCheck:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
-    Returns the results, and sampled rows by which later passes notice changed files. An
-    exception of `on_turn` ends the pass.
+    An exception of `on_turn` ends the pass.
     """
     fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
@@ -125,15 +134,15 @@ def check_pool(
     if on_turn is not None:
         on_turn()  # before the test, which takes a while
     if not rows:
-        return PoolFacts(n_equal), None
+        return PoolCheck(PoolFacts(n_equal))
     sample = concatenate_rows(rows)
     known = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
-        return PoolFacts(n_equal), known
+        return PoolCheck(PoolFacts(n_equal), known)
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]
     facts = PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
-    return facts, known
+    return PoolCheck(facts, known)
 
 
 def count_fitting_rows(

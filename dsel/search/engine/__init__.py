@@ -1,6 +1,8 @@
 """The loop that fits, counts and prunes: it submits jobs and collects their results.
 
 `engine` submits tasks in the order of `fits` until `pruning` shows that no candidate
-needs another one. `jobs` has the code of workers, `counts` the table of results, and
-`retries` the policy for failed tasks. Nothing is chosen here.
+needs another one. `jobs` says what is to be done, `fit_batch` and `count_batch` do it
+on workers, and `job_results` come back to the tables: `counts` has that of a search,
+`pool_table` that of a pass over the pool. `chosen_models` describes the pass of the
+last step, and `retries` is the policy for failed tasks. Nothing is chosen here.
 """

@@ -1,11 +1,6 @@
-"""The table with the counts of every candidate, and their records in a store.
+"""The table with the fits and counts of every candidate of a search."""
 
-The table also has the state of each fit. A record names its candidate by a key, and the
-split, or the rows of the slice.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,19 +8,13 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
-from dsel.checks import show
 from dsel.data.pool import PoolSlice
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
-from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.jobs import (
-    CandidateGroup,
-    CountResult,
-    FitResult,
-    FitStatus,
-    join_tokens,
-)
+from dsel.search.engine.job_results import FitResult, FitStatus, join_tokens
+from dsel.search.engine.jobs import CandidateGroup
+from dsel.search.engine.pool_table import PoolTable, Records, records_of
 
 
 @dataclass
@@ -34,18 +23,18 @@ class CountTable:
 
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
-    """Groups of the candidates; empty in the last step, which has chosen ones only."""
-    comparisons: tuple[Comparison, ...]
+    """Groups of the candidates, which have their keys in a store; or none."""
+    comparisons: InitVar[tuple[Comparison, ...]]
     """Comparisons of models on the pool; empty without one."""
-    slices: tuple[PoolSlice, ...]
-    """Parts of the pool, one task each; empty without one."""
+    slices: InitVar[tuple[PoolSlice, ...]]
+    """Parts of the pool; empty without comparisons."""
     n_candidates: int
     of_numbers: bool = False
     """Whether candidates are regressors."""
-    chosen: tuple[int, ...] = ()
-    """In the last step, the candidate that was chosen for each split."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(
+        self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
+    ) -> None:
         n, fits = self.n_candidates, (self.n_candidates, len(self.scheme.splits))
         # On the test rows; and on the second rows of a pair of folds, or a half's
         # training rows.
@@ -59,25 +48,13 @@ class CountTable:
         # By candidate and split; a token identifies the model of one fit.
         self.tokens: dict[tuple[int, int], str] = {}
         self.messages: dict[tuple[int, int], FitMessage] = {}
-        self.score_seconds = np.zeros(n)
-        self.visited = np.zeros((n, len(self.slices)), bool)
-        self.compare(self.comparisons)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
-        self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
-        # Key of every candidate in the store, by its number.
-        self.keys = {0: f"chosen-{'-'.join(map(str, self.chosen))}"} | {
-            candidate.number: key
-            for group in self.candidate_groups
-            for candidate, key in zip(group.candidates, group.keys, strict=True)
-        }
-
-    def compare(self, comparisons: tuple[Comparison, ...]) -> None:
-        """Add comparisons, which may depend on the fits."""
-        self.comparisons, n = comparisons, self.n_candidates
-        self.differences = [np.zeros((n, c.n_bins), np.int64) for c in comparisons]
-        self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
-        # Rows for queries; only the last step draws some.
-        self.drawn = DrawnRows()
+        # Key of every candidate in the store.
+        self.keys = [""] * n
+        for group in self.candidate_groups:
+            for candidate, key in zip(group.candidates, group.keys, strict=True):
+                self.keys[candidate.number] = key
+        self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the counts of a fit; drop those of its earlier models."""
@@ -86,7 +63,7 @@ class CountTable:
         # repeats exactly has no token, and its counts stay.
         is_again = self.fit_status[key] == FitStatus.DONE
         if is_again and self.tokens.get(key, "") != result.token:
-            self.forget_pool(number)
+            self.pool.forget(number)
         self.errors[key] = result.errors or names.UNCOUNTED
         self.scores[key] = np.nan
         self.scores[key][: len(result.scores)] = result.scores
@@ -111,39 +88,17 @@ class CountTable:
         for split in range(len(self.scheme.splits)):
             self.tokens.pop((number, split), None)
             self.messages.pop((number, split), None)
-        self.forget_pool(number)
-
-    def forget_pool(self, number: int) -> None:
-        """Drop the pool counts of a candidate's earlier models."""
-        self.visited[number] = False
-        self.score_seconds[number] = 0.0
-        for total in (*self.differences, *self.pool_rows):
-            total[number] = 0
-        self.drawn = DrawnRows()
-
-    def add_slice(self, number: int, result: CountResult) -> bool:
-        """Add a candidate's counts of a slice, once; return False if models differ."""
-        at = self.slice_number[result.start, result.stop]
-        # A slice may come twice: from a task that was thought dead, and from its retry.
-        if self.visited[number, at]:
-            return True
-        # Fits may have been repeated while the slice was counted.
-        if result.token != self.joined_token(number):
-            return False
-        for place, comparison in enumerate(self.comparisons):
-            variable = comparison.variable
-            self.differences[place][number] += result.counts[variable]
-            self.pool_rows[place][number] += result.rows[variable]
-            self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
-        self.visited[number, at] = True
-        self.score_seconds[number] += result.seconds
-        return True
+        self.pool.forget(number)
 
     def joined_token(self, number: int) -> str:
-        """Return a text that identifies all models of a member."""
+        """Return a text that identifies all models of a candidate."""
         splits = self.scheme.with_models
         tokens = {split: self.tokens.get((number, split), "") for split in splits}
         return join_tokens(tokens)
+
+    def key_of(self, number: int, split: int) -> str:
+        """Return the key of a fit's result in the store."""
+        return f"fit/{self.scheme.splits[split].name}/{self.keys[number]}"
 
     @property
     def ended(self) -> NDArray[np.bool_]:
@@ -176,9 +131,9 @@ class CountTable:
         return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
 
     @property
-    def scored(self) -> NDArray[np.bool_]:
-        """Whether each candidate is counted on the whole pool."""
-        return np.asarray(self.visited.all(axis=1))
+    def complete(self) -> NDArray[np.bool_]:
+        """Whether every fit of each candidate is done, and the whole pool counted."""
+        return np.asarray(self.fitted & self.pool.is_complete)
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -187,7 +142,7 @@ class CountTable:
             is_waiting = (self.fit_status == FitStatus.OPEN).any(axis=1)
             is_waiting |= (self.fit_status == FitStatus.SUBMITTED).any(axis=1)
             return np.asarray(is_waiting & ~self.pruned)
-        return ~(self.pruned | self.failed | (self.fitted & self.scored))
+        return ~(self.pruned | self.failed | self.complete)
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
@@ -199,7 +154,7 @@ class CountTable:
     def status(self) -> NDArray[np.int8]:
         """Status of each candidate, by the codes of the cube."""
         status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
-        status[self.fitted & self.scored] = names.STATUS_DONE
+        status[self.complete] = names.STATUS_DONE
         status[self.pruned] = names.STATUS_PRUNED
         status[self.failed] = names.STATUS_FAILED
         return status
@@ -211,7 +166,7 @@ class CountTable:
         known = (errors >= 0).all(axis=1)
         if known.any():
             best[known] = best_fold_number(errors[known], self.scheme.fold_rows)
-        return tuple(each.at_best_folds(best) for each in self.comparisons)
+        return tuple(each.at_best_folds(best) for each in self.pool.comparisons)
 
     @property
     def unpredicting(self) -> NDArray[np.bool_]:
@@ -234,10 +189,10 @@ class CountTable:
                 problems[number] = message.problem.value
         return {names.MESSAGE: texts, names.FIT_PROBLEM: problems}
 
-    def evidence(
+    def columns(
         self,
         shown: NDArray[np.bool_] | None = None,
-        scored: NDArray[np.bool_] | None = None,
+        counted: NDArray[np.bool_] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Return the counts under the names of the cube, candidates first.
 
@@ -246,12 +201,12 @@ class CountTable:
         """
         scheme, k = self.scheme, self.scheme.n_folds
         shown = self.in_order if shown is None else shown
-        scored = self.scored if scored is None else scored
+        counted = self.pool.is_complete if counted is None else counted
         errors, train_errors = (
             np.where(shown, self.errors[..., side], names.UNCOUNTED) for side in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
-        evidence: dict[str, NDArray[Any]] = {
+        columns: dict[str, NDArray[Any]] = {
             names.FOLD_ERRORS: errors[:, :k],
             names.FOLD_ROWS: scheme.fold_rows,
             names.TRAIN_ROWS: np.array([len(t.train_rows) for t in scheme.splits[:k]]),
@@ -259,66 +214,27 @@ class CountTable:
             names.STATUS: self.status,
         }
         if self.of_numbers:  # errors, which are predictions of no number, say little
-            evidence[names.FOLD_LOSS_MEAN] = np.where(
+            columns[names.FOLD_LOSS_MEAN] = np.where(
                 shown, self.scores[..., 0], np.nan
             )[:, :k]
         if scheme.n_halvings:
-            evidence[names.TRAIN_ERRORS] = train_errors[:, :k]
+            columns[names.TRAIN_ERRORS] = train_errors[:, :k]
         if scheme.full is not None:
-            evidence[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
+            columns[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
         if scheme.leave_one_out is not None:
-            evidence[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
-        for comparison, differences, rows in zip(
-            self.comparisons, self.differences, self.pool_rows, strict=True
-        ):
-            counts = np.where(scored[:, np.newaxis], differences, names.UNCOUNTED)
-            if comparison.variable == names.BEST_FOLD_DISAGREEMENTS:
-                evidence[comparison.variable] = counts[:, 0]
-                continue
-            evidence[comparison.variable] = counts
-            pool_rows = np.where(scored[:, np.newaxis], rows, 0)
-            evidence[names.POOL_ROWS] = pool_rows
-            fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
-            spent = fraction * self.score_seconds[:, np.newaxis]
-            evidence[names.SCORE_SECONDS] = np.where(
-                scored[:, np.newaxis], spent, np.nan
-            )
-        return evidence
+            columns[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
+        return columns | self.pool.columns(counted)
 
+    def replay(self, records: Records) -> None:
+        """Write the records of an earlier run into the table.
 
-def fit_key(table: CountTable, number: int, split: int) -> str:
-    """Return the key of a fit's result in the store."""
-    return f"fit/{table.scheme.splits[split].name}/{table.keys[number]}"
-
-
-def slice_key(table: CountTable, number: int, result: CountResult) -> str:
-    """Return the key of a slice's counts in the store."""
-    rows = f"{result.start}-{result.stop}"
-    return f"slice/{rows}/{table.keys[number]}/{result.token}"
-
-
-def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the records of an earlier run into the table: fits first, then slices.
-
-    Raises TypeError or ValueError if a record was not written by a run.
-    """
-    numbers = {key: number for number, key in table.keys.items()}
-    splits = {split.name: split.number for split in table.scheme.splits}
-    variables = {comparison.variable for comparison in table.comparisons}
-    for key in sorted(records):  # "fit" before "slice"
-        kind, _, rest = key.partition("/")
-        what, _, rest = rest.partition("/")
-        if not what:
-            raise ValueError(f"no record has the key {show(key)}")
-        number, entry = numbers.get(rest.partition("/")[0]), records[key]
-        # A store holds records of the search and of its last step, which has a table of
-        # its own.
-        if number is None:
-            continue
-        if kind == "fit" and what in splits:
-            table.add_fit(number, splits[what], FitResult.from_record(entry))
-        elif kind == "slice":
-            result = CountResult.from_record(entry)
-            is_there = (result.start, result.stop) in table.slice_number
-            if is_there and variables <= result.rows.keys():
-                table.add_slice(number, result)
+        Raises TypeError or ValueError if a record was not written by a run.
+        """
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        splits = {split.name: split.number for split in self.scheme.splits}
+        for (name, key, *_), record in records_of("fit", records):
+            if key in numbers and name in splits:
+                result = FitResult.from_record(record)
+                self.add_fit(numbers[key], splits[name], result)
+        # The tokens of the fits show which counts on the pool are of these models.
+        self.pool.replay(records)

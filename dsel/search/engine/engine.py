@@ -5,7 +5,7 @@ results; only the engine writes those to the table and to the store. `Search.run
 loop around it: it fits until a pass over the pool is worth its while, counts, and goes
 on; how early it prunes a candidate depends on timing, the winner and its counts do not.
 The last step of a nested search has no such loop: it fits and counts once, by an engine
-with a table of one candidate, which is what was chosen.
+of its own.
 """
 
 import time
@@ -25,9 +25,12 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import Comparison
-from dsel.search.engine.counts import CountTable, slice_key
+from dsel.search.engine.count_batch import CountBatch
+from dsel.search.engine.counts import CountTable
 from dsel.search.engine.fits import BatchSize, Fitting, logger
-from dsel.search.engine.jobs import CountBatch, CountedJob, CountJob, FitStatus, Keep
+from dsel.search.engine.job_results import CountedJob, FitStatus
+from dsel.search.engine.jobs import CountJob, Keep
+from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ROUNDING, ExactPruner, NestedPruner
 from dsel.search.engine.retries import ATTEMPTS, J, Retries
 
@@ -37,13 +40,13 @@ MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
 
 @dataclass
 class Engine:
-    """An executor, a store and a table, and the loop that jobs go through."""
+    """An executor and a store, and the loop that jobs go through."""
 
     executor: Executor
     store: Store | None
     """The store that results are written to, or None."""
-    table: CountTable
-    pool: Pool | None = None
+    pool: Pool | None
+    """The pool that is counted, or None."""
 
     def __post_init__(self) -> None:
         self.run_id, self.serial = uuid.uuid4().hex[:12], count(1)
@@ -84,8 +87,9 @@ class Engine:
 
     def count_pool(
         self,
+        table: PoolTable,
         members: Sequence[int],
-        comparisons: tuple[Comparison, ...],
+        comparisons: tuple[Comparison, ...] = (),
         *,
         inputs: tuple[str, ...] = (),
         context: str | None = None,
@@ -93,17 +97,18 @@ class Engine:
     ) -> Iterator[int]:
         """Read the pool once; yield members whose models differ from the fitted ones.
 
-        The models are those of the tasks `inputs`, or those of the `context` that was
-        sent to the executor.
+        Counts are added to the table. The models are those of the tasks `inputs`,
+        compared by `comparisons`; or both are those of the `ChosenPass` in the
+        `context` that was sent to the executor.
         """
-        table, pool, numbers = self.table, self.pool, np.array(members)
+        pool, numbers = self.pool, np.array(members)
         assert pool is not None  # else there are no slices
         waiting = deque(
             CountJob(
                 pool_slice.start, pool_slice.stop, tuple(numbers[missing].tolist())
             )
             for pool_slice, missing in zip(
-                table.slices, ~table.visited[numbers].T, strict=True
+                table.slices, ~table.counted[numbers].T, strict=True
             )
             if missing.any()
         )
@@ -142,9 +147,9 @@ class Engine:
         with pool.guard_pass():
             for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
                 size.seconds.append(sum(each.seconds for each in counted.results))
-                yield from self._take_slice(counted)
+                yield from self._take_slice(table, counted)
 
-    def _take_slice(self, counted: CountedJob) -> Iterator[int]:
+    def _take_slice(self, table: PoolTable, counted: CountedJob) -> Iterator[int]:
         """Write counts to the table and the store; yield members with other models."""
         job = counted.job
         logger.info(
@@ -154,14 +159,13 @@ class Engine:
             job.members,
             sum(each.seconds for each in counted.results),
         )
-        for number, result in zip(job.members, counted.results, strict=True):
+        for member, result in zip(job.members, counted.results, strict=True):
             # The counts are dropped if Dask made a model again, and it differs from the
             # counted one.
-            if not self.table.add_slice(number, result):
-                yield number
+            if not table.add_slice(member, result):
+                yield member
             if self.store is not None:
-                key = slice_key(self.table, number, result)
-                self.store.append(key, result.to_record())
+                self.store.append(table.key_of(member, result), result.to_record())
         self.n_slices_done += 1
 
 
@@ -170,13 +174,13 @@ class Search:
     """A search over candidates: fits, pruning, and passes over the pool."""
 
     engine: Engine
+    table: CountTable
     pruner: ExactPruner | NestedPruner
     fitting: Fitting
     on_turn: Callable[[], None] | None = None
     """Called before tasks are submitted, to report; an error in it ends the run."""
 
     def __post_init__(self) -> None:
-        self.table = self.engine.table
         self.started = time.perf_counter()
         # How often models of a candidate were others than those that were counted.
         self.changed: Counter[int] = Counter()
@@ -200,7 +204,7 @@ class Search:
 
     def _begin_turn(self) -> None:
         self.lower = self.pruner.prune(self.table)
-        if self.fitting.keep is Keep.ON_WORKER and not self.table.slices:
+        if self.fitting.keep is Keep.ON_WORKER and not self.table.pool.slices:
             self._release()  # else what reads the pool does
         self._report()
 
@@ -213,6 +217,7 @@ class Search:
         """Read the pool once for some candidates, all of whose models are available."""
         splits, keys = self.table.scheme.with_models, self.fitting.model_keys
         changed = self.engine.count_pool(
+            self.table.pool,
             members,
             self.table.current_comparisons(),
             inputs=tuple(sorted({keys[c, s] for c in members for s in splits})),
@@ -256,16 +261,14 @@ class Search:
         into the memory of every worker.
         """
         table = self.table
-        if not table.slices:
+        if not table.pool.slices:
             return ()
         active = np.flatnonzero(table.active)
         order = active[np.lexsort((active, self.lower[active]))]
         ready = order[table.fitted[order]]
         if not len(ready):
             return ()
-        leaders_first = (
-            self.pruner.best_first and not (table.fitted & table.scored).any()
-        )
+        leaders_first = self.pruner.best_first and not table.complete.any()
         leads = leaders_first and order[0] == ready[0]
         is_over = self.fitting.is_over
         # Joining copies the models, and a block needs memory too.
@@ -279,7 +282,7 @@ class Search:
 
     def _release(self) -> None:
         """Drop models that are not needed; the best candidate may be deployed."""
-        complete = self.table.fitted & self.table.scored
+        complete = self.table.complete
         least = np.min(self.lower[complete], initial=np.inf)
         leads = complete & (self.lower <= least + ROUNDING)
         self.fitting.release(set(np.flatnonzero(self.table.active | leads).tolist()))
@@ -293,7 +296,7 @@ class Search:
         table = self.table
         # A held fit is one that the second round of halving may open again.
         is_dropped = table.pruned[:, np.newaxis] | (table.fit_status == FitStatus.HELD)
-        rows = [total.sum(axis=1).max(initial=0) for total in table.pool_rows]
+        rows = [total.sum(axis=1).max(initial=0) for total in table.pool.pool_rows]
         return Progress(
             fits_done=int(table.ended.sum()),
             fits_total=table.fit_status.size,

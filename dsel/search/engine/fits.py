@@ -21,8 +21,10 @@ from dsel.families.family import FittedGroup
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Finished, Task
-from dsel.search.engine.counts import CountTable, fit_key
-from dsel.search.engine.jobs import FitBatch, FitJob, FitStatus, Keep, Kept
+from dsel.search.engine.counts import CountTable
+from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.job_results import FitStatus, Kept
+from dsel.search.engine.jobs import FitJob, Keep
 from dsel.search.engine.retries import Retries
 
 logger = logging.getLogger("dsel.search")
@@ -290,7 +292,7 @@ class Fitting:
             for number, result in zip(job.candidates, results, strict=True):
                 # A failure is not stored: its cause may be gone when the run continues.
                 if self.store is not None and result.status is FitStatus.DONE:
-                    key = fit_key(table, number, job.split)
+                    key = table.key_of(number, job.split)
                     self.store.append(key, result.to_record())
                 table.add_fit(number, job.split, result)
             if self.keep is Keep.ON_WORKER:

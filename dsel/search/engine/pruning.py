@@ -25,7 +25,7 @@ from dsel.criteria.base import Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.jobs import FitStatus
+from dsel.search.engine.job_results import FitStatus
 
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune; relative to
@@ -72,7 +72,7 @@ class ExactPruner:
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        evidence = table.evidence() | self.fixed
+        evidence = table.columns() | self.fixed
         lower = self.criterion.lower_bound(evidence, self.settings)
         if self.best_first:
             table.pruned |= table.active & (lower > margin_above(self._best(evidence)))
@@ -85,26 +85,27 @@ class ExactPruner:
 
     def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return the evidence of a finished run, for the cube."""
-        shown, scored, status = table.in_order, table.scored, table.status
+        shown, status = table.in_order, table.status
+        counted = table.pool.is_complete
         if self.best_first:
-            best = self._best(table.evidence() | self.fixed)
+            best = self._best(table.columns() | self.fixed)
             undecided = np.ones(table.n_candidates, bool)
             failed = (table.fit_status == FitStatus.FAILED) & shown
             # The fewest splits that prove a candidate worse are the same in every run;
             # how far this run got with it is not.
             for n_splits in range(table.scheme.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
-                evidence = table.evidence(shown & first, np.zeros_like(undecided))
+                evidence = table.columns(shown & first, np.zeros_like(undecided))
                 evidence |= self.fixed | {names.STATUS: np.zeros_like(status)}
                 lower = self.criterion.lower_bound(evidence, self.settings)
                 undecided &= ~failed[:, :n_splits].any(axis=1)
                 beaten = undecided & (lower > margin_above(best))
                 shown[beaten] &= first
-                scored[beaten] = False
+                counted[beaten] = False
                 status[beaten] = names.STATUS_PRUNED
                 undecided &= ~beaten
         return (
-            table.evidence(shown, scored)
+            table.columns(shown, counted)
             | self.fixed
             | {names.STATUS: status}
             | table.first_messages(shown)

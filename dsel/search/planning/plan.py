@@ -32,7 +32,8 @@ from dsel.runtime.tasks import single_threaded
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme, with_leave_one_out
-from dsel.search.engine.jobs import JobContext, fit_splits
+from dsel.search.engine.fit_batch import fit_splits
+from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import count_survivors
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows

@@ -84,9 +84,11 @@ def execute(
                     loss=plan.context.losses.main,
                 )
             # Hours of fits should not end with models that cannot be written.
-            run.not_kept = check_estimators(run.estimators, store.place)
-        run.store = store
-        run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
+            not_kept = check_estimators(run.estimators, store.place)
+            run = replace(run, store=store, not_kept=not_kept)
+        if on_progress is None:
+            on_progress = stack.enter_context(run_progress(verbose))
+        run = replace(run, on_progress=on_progress)
         try:
             # The only branch between the two ways; what follows is the same for both.
             search = search_nested if plan.scheme.is_nested else search_all

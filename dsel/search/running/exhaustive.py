@@ -16,7 +16,8 @@ from dsel.results.cube import evidence as read_evidence
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.engine import Search
-from dsel.search.engine.jobs import Keep, count_rows
+from dsel.search.engine.fit_batch import count_rows
+from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import Choices, ExactPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.last_step import (
@@ -35,7 +36,7 @@ def search_all(run: Run) -> Outcome:
     # The check comes first, since its counts are part of the bounds that prune.
     if plan.pool is not None:
         run.report(Progress(), Phase(CHECKING))
-    facts = run.check_pool()
+    check = run.check_pool()
 
     def report() -> None:
         if run.on_progress is not None:
@@ -46,19 +47,20 @@ def search_all(run: Run) -> Outcome:
                 phase = Phase(COUNTING, n_done, n_slices)
             run.report(progress, phase)
 
-    with closing(run.open_executor()) as executor:
+    with closing(run.open_executor(check.sampled_rows)) as executor:
         run.check_memory(executor)
-        pruner = exact_pruner(run, facts, may_prune=bool(plan.prune))
+        pruner = exact_pruner(run, check.facts, may_prune=bool(plan.prune))
         search = run.search(executor, pruner, Keep.ON_WORKER, report)
         search.run()
         evidence = pruner.evidence(search.table)
         run.check_failures(evidence, search.table.unpredicting)
-        cube = run.make_cube(evidence, facts)
+        cube = run.make_cube(evidence, check.facts)
         choice = choose(cube, plan.criterion.name)
         models = deployed_models(run, search, choice)
         if plan.certificate and not plan.criterion.is_guarantee:
             last = count_held_out(run, search, choice.candidate, choice.estimate)
-            cube = add_counts(run.make_cube({**evidence, **last.counts}, facts), last)
+            evidence |= last.counts
+            cube = add_counts(run.make_cube(evidence, check.facts), last)
             choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(cube, choice, None, partial(dict, models))
@@ -105,7 +107,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         search = run.search(executor, pruner, Keep.ON_WORKER, None)
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
-        again = search.table.evidence()
+        again = search.table.columns()
         models = deployed_models(run, search, choice)
         last = None
         if run.plan.certificate and not run.plan.criterion.is_guarantee:

@@ -14,23 +14,21 @@ from typing import Final
 import numpy as np
 
 from dsel.data.equal_rows import duplicate_finder
+from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError
-from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
+from dsel.losses.base import FoldCounts, stack_folds
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task
+from dsel.search.design.assumptions import PoolCheck
 from dsel.search.design.comparisons import EachFold
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.chosen_models import ONLY_MEMBER, ChosenModels, ChosenPass
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.jobs import (
-    ChosenModels,
-    FitBatch,
-    FitJob,
-    FitStatus,
-    FittedJob,
-    Keep,
-)
+from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
+from dsel.search.engine.jobs import FitJob, JobContext, Keep
+from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import Choices
 from dsel.search.running.last_step import FittedModels, LastStep
 from dsel.search.running.run import Run
@@ -69,13 +67,10 @@ def fit_chosen(
     run: Run,
     executor: Executor,
     choices: Choices,
-    n_equal: int,
+    check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> LastStep:
-    """Fit and count the chosen candidates: on all rows first, then without each fold.
-
-    `n_equal` pool rows equal labeled ones; if there are none, the pass over the pool
-    does not search for them.
+    """Fit and count the chosen candidates: without each fold, then on all rows.
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
@@ -83,16 +78,12 @@ def fit_chosen(
     assert scheme is not None  # else the search is not nested
     k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.slices)
     candidates = choices.by_split
-    table = CountTable(scheme, (), (), plan.slices, 1, chosen=candidates)
-    engine = Engine(executor, run.store, table, plan.pool)
+    engine = Engine(executor, run.store, plan.pool)
     fitted: dict[int, FittedJob] = {}
 
-    def report() -> None:
+    def report(slices: int = 0) -> None:
         passed = time.perf_counter() - started
-        n_counted = int(table.visited.sum())
-        report_last_step(
-            run, before, fits=len(fitted), slices=n_counted, seconds=passed
-        )
+        report_last_step(run, before, fits=len(fitted), slices=slices, seconds=passed)
 
     def task_of(jobs: list[FitJob]) -> Task:
         [job] = jobs
@@ -110,14 +101,27 @@ def fit_chosen(
     ]
     for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
         fitted[each.job.split] = each
-        # This table has one candidate: what was chosen, which may differ by split.
-        table.add_fit(0, each.job.split, each.results[0])
     models = collect_models(run, [fitted[split] for split in range(n_splits)])
-    # Where the model of all rows failed, that of one fold still has its bound.
-    pool = {}
-    if k in models.models:
-        pool = count_chosen(run, engine, fitted, models, n_equal, report)
     report()
+    # Where the model of all rows failed, that of one fold still has its bound.
+    if plan.pool is None or k not in models.models:
+        return LastStep(choices, models)
+    n_equal, losses = check.facts.equal_rows, plan.context.losses
+    comparison = EachFold(
+        models.folds,
+        # Without any duplicate the pass does not search for them.
+        duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
+        n_queries=plan.n_queries,
+        # Fixed by labeled rows: the pool must not decide where it is queried.
+        best_fold=losses.best_fold(models.folds, plan.delta, models.has_model),
+        seed=plan.seed,
+    )
+    chosen = join_chosen(plan.context, fitted)
+    table = count_chosen(
+        run, engine, chosen, candidates, comparison, check.sampled_rows, report
+    )
+    differences = table.differences[0][ONLY_MEMBER]
+    pool = comparison.unpack(differences, plan.pool.n_rows, n_equal)
     return LastStep(choices, models, pool, table.drawn)
 
 
@@ -170,56 +174,58 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
     return FittedModels(models, folds, np.ravel(scores), tuple(failures), messages)
 
 
-def count_chosen(
-    run: Run,
-    engine: Engine,
-    fitted: Mapping[int, FittedJob],
-    counted: FittedModels,
-    n_equal: int,
-    report: Callable[[], None],
-) -> dict[Statistic, PoolCounts]:
-    """Compare the model of each fold with that of all rows, on all pool rows.
-
-    The same pass counts duplicates of labeled rows separately.
-    """
-    plan, table, context = run.plan, engine.table, run.plan.context
-    assert plan.pool is not None  # else there is no model of all rows
-    together: dict[int, list[FittedJob]] = {}  # they share work when they predict
-    for each in fitted.values():
-        if each.results[0].status is FitStatus.DONE:
-            together.setdefault(each.job.candidates[0], []).append(each)
+def join_chosen(context: JobContext, fitted: Mapping[int, FittedJob]) -> ChosenModels:
+    """Return the models of all splits as one group, which predicts together."""
+    done = [
+        each for each in fitted.values() if each.results[0].status is FitStatus.DONE
+    ]
+    # Models of one candidate share work when they predict.
+    by_candidate: dict[int, list[FittedJob]] = {}
+    for each in done:
+        by_candidate.setdefault(each.job.candidates[0], []).append(each)
     parts = []
-    for number, same in together.items():
+    for number, same in by_candidate.items():
         groups = [each.models for each in same if each.models is not None]
         family = context.candidate_group_of(number).family
         whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
         parts.append((tuple(each.job.split for each in same), whole))
-    splits = tuple(sorted(fitted))
-    models = ChosenModels(tuple(parts), splits, table.joined_token(0))
-    comparison = EachFold(
-        counted.folds,
-        duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
-        n_queries=plan.n_queries,
-        # Fixed by labeled rows: the pool must not decide where it is queried.
-        best_fold=context.losses.best_fold(
-            counted.folds, plan.delta, counted.has_model
-        ),
-        seed=plan.seed,
-    )
-    table.compare((comparison,))
+    token = join_tokens({n: each.results[0].token for n, each in fitted.items()})
+    return ChosenModels(tuple(parts), tuple(sorted(fitted)), token)
+
+
+def count_chosen(
+    run: Run,
+    engine: Engine,
+    chosen: ChosenModels,
+    candidates: tuple[int, ...],
+    comparison: EachFold,
+    sampled_rows: SampledRows | None,
+    report: Callable[[int], None],
+) -> PoolTable:
+    """Compare the chosen models on all pool rows, except those an earlier run counted.
+
+    The models are those of `candidates`, by split.
+    """
+    key = f"chosen-{'-'.join(map(str, candidates))}"
+    table = PoolTable(run.plan.slices, (comparison,), [key], lambda _: chosen.token)
     run.replay(table)
+    context = run.plan.context
     # Without the labeled rows, which predictions do not need.
     sent = replace(
         context,
         X=context.X[:0],
         y=context.y[:0],
         schemes=(),
-        chosen=models,
-        comparisons=(comparison,),
-        sampled_rows=run.sampled_rows,
+        chosen=ChosenPass(chosen, table.comparisons),
+        sampled_rows=sampled_rows,
         baseline=None,
     )
-    key = engine.executor.put(sent)
-    for _ in engine.count_pool((0,), (), context=key, on_turn=report):
+    for _ in engine.count_pool(
+        table,
+        (ONLY_MEMBER,),
+        context=engine.executor.put(sent),
+        on_turn=lambda: report(int(table.counted.sum())),
+    ):
         raise AssertionError("these models were sent with their pass")
-    return comparison.unpack(table.differences[0][0], plan.pool.n_rows, n_equal)
+    report(int(table.counted.sum()))
+    return table

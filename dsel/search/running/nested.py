@@ -24,7 +24,7 @@ from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import is_task
-from dsel.search.design.assumptions import PoolFacts
+from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import Choices, NestedPruner
@@ -63,16 +63,16 @@ def search_nested(run: Run) -> Outcome:
             search = run.search(executor, pruner, Keep.NOWHERE, report)
             # Only what is chosen has a model of all rows to be compared with, so this
             # loop counts nothing on the pool, and no model need stay where it is made.
-            assert not search.table.slices
+            assert not search.table.pool.slices
             search.run()
             before = search.progress()
             if not check.done():
                 report_last_step(run, before, Phase(CHECKING))
-            facts, evidence = check.result(), pruner.evidence(search.table)
+            evidence = pruner.evidence(search.table)
             # Before the last step is paid for.
             run.check_failures(evidence, search.table.unpredicting)
             return certify_choices(
-                run, executor, pruner, search.table, evidence, facts, before
+                run, executor, pruner, search.table, evidence, check.result(), before
             )
 
 
@@ -82,7 +82,7 @@ def certify_choices(
     pruner: NestedPruner,
     table: CountTable,
     shown: Mapping[str, NDArray[Any]],
-    facts: PoolFacts,
+    check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
     """Choose by the counts of inner searches; fit, count and certify the choice.
@@ -91,8 +91,8 @@ def certify_choices(
     evidence of the pruner.
     """
     plan = run.plan
-    evidence = {**shown, **run.fixed_evidence(facts)}
-    last = fit_chosen(run, executor, pruner.choices(table), facts.equal_rows, before)
+    evidence = {**shown, **run.fixed_evidence(check.facts)}
+    last = fit_chosen(run, executor, pruner.choices(table), check, before)
     for number, message in last.fitted.messages.items():
         if not evidence[names.MESSAGE][number]:
             evidence[names.MESSAGE][number] = message.text
@@ -105,7 +105,7 @@ def certify_choices(
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         del evidence[names.FOLD_LOSS_MEAN]
     evidence |= {names.OUTER_CANDIDATE: np.array(last.choices.by_fold)}
-    cube = add_counts(run.make_cube({**evidence, **last.counts}, facts), last)
+    cube = add_counts(run.make_cube({**evidence, **last.counts}, check.facts), last)
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
@@ -118,7 +118,7 @@ def certify_choices(
 
 
 @contextmanager
-def _check_pool(run: Run) -> "Iterator[Future[PoolFacts]]":
+def _check_pool(run: Run) -> "Iterator[Future[PoolCheck]]":
     """Compare the pool with the labeled rows, in a thread next to the fits.
 
     If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
@@ -126,7 +126,7 @@ def _check_pool(run: Run) -> "Iterator[Future[PoolFacts]]":
     """
     if is_task() or current_worker() is not None:
         # A thread of its own would not know that it is part of a task.
-        done: Future[PoolFacts] = Future()
+        done: Future[PoolCheck] = Future()
         done.set_result(run.check_pool())
         yield done
         return
@@ -136,7 +136,7 @@ def _check_pool(run: Run) -> "Iterator[Future[PoolFacts]]":
         if is_over.is_set():
             raise CancelledError
 
-    def check_pool() -> PoolFacts:
+    def check_pool() -> PoolCheck:
         # Warning filters belong to the process. The code that is called here may set
         # and restore them; fits, which set them as well, must not end in between.
         with collect_warnings():
@@ -178,8 +178,9 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     choices = Choices(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
+    check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with closing(run.open_executor()) as executor:
-        last = fit_chosen(run, executor, choices, int(cube[names.EQUAL_ROWS]))
+        last = fit_chosen(run, executor, choices, check)
     models = {
         deploy: last.fitted.models[
             run.plan.scheme.n_folds if c.fold is None else c.fold

@@ -25,16 +25,19 @@ from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import Executor, make_executor
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
+    PoolCheck,
     PoolFacts,
     caveats_of_fitting_rows,
     check_pool,
     count_fitting_rows,
     with_pool_facts,
 )
-from dsel.search.engine.counts import CountTable, replay
+from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine, Search
 from dsel.search.engine.fits import Fitting
-from dsel.search.engine.jobs import FitStatus, Keep
+from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.jobs import Keep
+from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.select import with_terms
@@ -48,7 +51,7 @@ FACTS: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Run:
     """A running plan, with its executor and its store."""
 
@@ -61,8 +64,6 @@ class Run:
     on_progress: Callable[[Progress], None] | None = None
     not_kept: str = ""
     """Reason why models cannot be stored, if known before the first fit."""
-    sampled_rows: SampledRows | None = None
-    """Sampled pool rows of the first pass, to notice changed files."""
 
     @cached_property
     def input_format(self) -> InputFormat:
@@ -108,12 +109,13 @@ class Run:
         n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
         return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
 
-    def open_executor(self) -> Executor:
+    def open_executor(self, sampled_rows: SampledRows | None = None) -> Executor:
         """Return the executor of tasks, with the context of all jobs.
 
-        If fits hold the interpreter lock, processes replace threads.
+        Passes over the pool check the sampled rows. If fits hold the interpreter lock,
+        processes replace threads.
         """
-        context = replace(self.plan.context, sampled_rows=self.sampled_rows)
+        context = replace(self.plan.context, sampled_rows=sampled_rows)
         holds = any(each.family.holds_interpreter for each in context.candidate_groups)
         began = time.monotonic() if holds else None
         return make_executor(context, self.client, self.n_jobs, began)
@@ -142,7 +144,7 @@ class Run:
             **{f"version of {name}": str(found) for name, found in versions.items()},
         }
 
-    def check_pool(self, on_turn: Callable[[], object] | None = None) -> PoolFacts:
+    def check_pool(self, on_turn: Callable[[], object] | None = None) -> PoolCheck:
         """Compare the pool with the labeled rows, unless an earlier run did.
 
         `on_turn` is called at least every half second; an exception of it ends this.
@@ -150,14 +152,14 @@ class Run:
         plan = self.plan
         fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
         if plan.pool is None or not (plan.certificate or fitting):
-            return PoolFacts()
+            return PoolCheck()
         known = self.store.records.get(FACTS) if self.store is not None else None
         # The record of an older version lacks a field: then the pool is checked again.
         if known is not None and known.keys() == vars(PoolFacts()).keys():
-            return PoolFacts(**known)
-        facts = PoolFacts()
+            return PoolCheck(PoolFacts(**known))
+        check = PoolCheck()
         if plan.certificate:
-            facts, self.sampled_rows = check_pool(
+            check = check_pool(
                 plan.pool,
                 plan.labeled,
                 seed=plan.seed,
@@ -173,12 +175,14 @@ class Run:
                 client=self.client,
                 on_turn=on_turn,
             )
-            facts = replace(facts, fitting_equal_rows=n_equal)
+            check = replace(
+                check, facts=replace(check.facts, fitting_equal_rows=n_equal)
+            )
         if on_turn is not None:
             on_turn()  # the store may be closed by now
         if self.store is not None:
-            self.store.append(FACTS, vars(facts))
-        return facts
+            self.store.append(FACTS, vars(check.facts))
+        return check
 
     def read_query_rows(self, choice: Choice) -> pd.DataFrame | None:
         """Read the queried pool rows again; None if there are none.
@@ -211,18 +215,18 @@ class Run:
             of_numbers=plan.is_regression,
         )
         self.replay(table)
-        engine = Engine(executor, self.store, table, plan.pool)
+        engine = Engine(executor, self.store, plan.pool)
         fitting = Fitting(
             table, executor, self.store, pruner.best_first, self.raise_failures, keep
         )
-        return Search(engine, pruner, fitting, on_turn)
+        return Search(engine, table, pruner, fitting, on_turn)
 
-    def replay(self, table: CountTable) -> None:
+    def replay(self, table: CountTable | PoolTable) -> None:
         """Write the counts of earlier runs into a table."""
         if self.store is None:
             return
         try:
-            replay(table, self.store.records)
+            table.replay(self.store.records)
         except (TypeError, ValueError, KeyError) as error:
             raise ValueError(
                 f"`out` {self.store.place} holds a record that no run of this plan has "

@@ -21,7 +21,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.jobs import CountResult, FitResult, FitStatus, join_tokens
+from dsel.search.engine.job_results import (
+    CountResult,
+    FitResult,
+    FitStatus,
+    join_tokens,
+)
 from tests.clusters import wait_until
 from tests.estimators import Drawn
 from tests.executors import faulty_threads
@@ -137,7 +142,7 @@ def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
 )
 def test_counts__of_a_slice_are_those_of_its_blocks(options, monkeypatch):
     whole = plan(prune=False, **options).run().results
-    monkeypatch.setattr("dsel.search.engine.jobs.BLOCK_ROWS", (70, 70))
+    monkeypatch.setattr("dsel.search.engine.count_batch.BLOCK_ROWS", (70, 70))
     found = plan(prune=False, **options).run().results
     names = [n for n in whole if "disagreements" in n or n.endswith("answers")]
     assert found[names].equals(whole[names])
@@ -254,7 +259,7 @@ def test_count_table__drops_what_was_counted_with_other_models():
         made.context.candidate_groups,
         made.comparisons,
         made.slices,
-        len(GRID),
+        made.n_candidates,
     )
     fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
     splits = made.scheme.with_models
@@ -267,12 +272,12 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert (
         CountResult.from_record(json.loads(json.dumps(counted.to_record()))) == counted
     )
-    assert table.add_slice(0, counted)
-    assert table.scored[0]
+    assert table.pool.add_slice(0, counted)
+    assert table.pool.is_complete[0]
     table.add_fit(0, 1, replace(fit, token="b"))
-    assert not table.scored[0]
-    assert not table.add_slice(0, counted)
-    assert not np.any(table.differences[0])
+    assert not table.pool.is_complete[0]
+    assert not table.pool.add_slice(0, counted)
+    assert not np.any(table.pool.differences[0])
     table.forget_fits(0)
     empty = CountTable(made.scheme, (), (), (), table.n_candidates)
     for name in ("errors", "scores", "answered", "fit_seconds"):

@@ -1,0 +1,174 @@
+"""Code of workers: comparisons of models over slices of the pool."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from dsel.data.cache import process_cache, spare_memory
+from dsel.data.frames import Frame
+from dsel.data.pool import Block, read_blocks
+from dsel.families.family import (
+    Family,
+    FittedGroup,
+)
+from dsel.runtime.tasks import Inputs, Output
+from dsel.search.design.comparisons import Comparison, count_differences
+from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.engine.job_results import (
+    CountedJob,
+    CountResult,
+    Kept,
+    join_tokens,
+)
+from dsel.search.engine.jobs import CountJob, JobContext
+
+BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
+BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
+FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
+FRAME_ROWS: Final = 2**16
+NO_ROWS: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CountBatch:
+    """Slices of the pool that are one task; all jobs have the same members."""
+
+    jobs: tuple[CountJob, ...]
+    comparisons: tuple[Comparison, ...]
+    """Comparisons of this pass; unused if the context has a `ChosenPass`."""
+    key: str
+    """Cache key of the joined models, which other tasks of the pass use, too."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output:
+        """Count; the result is a `CountedJob` for each job.
+
+        Models are those of the context, or those that fits have kept.
+        """
+        members, chosen = self.jobs[0].members, context.chosen
+        comparisons = self.comparisons
+        if chosen is None:
+            # Joining copies models, so a worker joins them once for all tasks of a
+            # pass.
+            parts, tokens = process_cache().get(
+                f"joined-{self.key}",
+                lambda: _join_models(context, inputs.kept, members),
+            )
+        else:
+            parts, tokens = [chosen.models], (chosen.models.token,)
+            comparisons = chosen.comparisons
+        return Output(
+            [
+                _count_slice(context, job, sources, parts, tokens, comparisons)
+                for job, sources in zip(self.jobs, inputs.sources, strict=True)
+            ]
+        )
+
+
+def _count_slice(
+    context: JobContext,
+    job: CountJob,
+    sources: list[Any],
+    parts: Sequence[FittedGroup],
+    tokens: Sequence[str],
+    comparisons: Sequence[Comparison],
+) -> CountedJob:
+    started, members = time.perf_counter(), job.members
+    n_predictions = sum(
+        len(each.compared_splits(NO_ROWS, members)) for each in comparisons
+    )
+    # Predictions are int64; as much again is for what comparisons make of them.
+    row_nbytes = max(p.row_nbytes for p in parts) + 16 * n_predictions * len(members)
+    bins = {each.variable: each.n_bins for each in comparisons}
+    counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
+    rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
+    drawn = DrawnRows()
+    for block in _blocks(
+        sources,
+        row_nbytes,
+        are_frames=isinstance(context.X, Frame),
+        allow_nan=context.allow_nan,
+    ):
+        if context.sampled_rows is not None:
+            context.sampled_rows.check(block)
+        for part in parts:
+            places = [members.index(number) for number in part.candidates]
+            with _naming_rows(block):
+                differences = count_differences(
+                    comparisons, partial(part.predict, block.X), block, part.candidates
+                )
+            for comparison, (more, rows_drawn) in zip(
+                comparisons, differences, strict=True
+            ):
+                counts[comparison.variable][places] += more
+                drawn = drawn.merge(rows_drawn, comparison.n_queries)
+        for comparison in comparisons:
+            rows[comparison.variable] += comparison.rows_by_bin(block.rows)
+        del block  # else it would be in memory together with the next one
+    # Members predict together, so that each gets an equal part of the time.
+    seconds = round((time.perf_counter() - started) / len(members), 6)
+    rows_by_bin = {name: tuple(each.tolist()) for name, each in rows.items()}
+    return CountedJob(
+        job,
+        tuple(
+            CountResult(
+                job.start,
+                job.stop,
+                seconds,
+                token,
+                rows_by_bin,
+                {name: tuple(each[place].tolist()) for name, each in counts.items()},
+                drawn,
+            )
+            for place, token in enumerate(tokens)
+        ),
+    )
+
+
+def _join_models(
+    context: JobContext, kept: Sequence[Kept], members: Sequence[int]
+) -> tuple[list[FittedGroup], tuple[str, ...]]:
+    """Return the models of the members joined, one group a family, and their tokens."""
+    families: dict[int, tuple[Family, list[FittedGroup]]] = {}
+    tokens: dict[int, dict[int, str]] = {number: {} for number in members}
+    for job, each in (item for fits in kept for item in fits.items()):
+        family = context.candidate_groups[job.candidate_group].family
+        if any(number in tokens for number in each.models.candidates):
+            families.setdefault(id(family), (family, []))[1].append(each.models)
+        for (number, split), token in each.tokens.items():
+            if number in tokens:
+                tokens[number][split] = token
+    parts = []
+    for family, fitted in families.values():
+        numbers = {number for models in fitted for number in models.candidates}
+        parts.append(family.join(fitted, sorted(numbers & set(members))))
+    return parts, tuple(join_tokens(tokens[number]) for number in members)
+
+
+def _blocks(
+    sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
+) -> Iterator[Block]:
+    """Yield the rows of a slice in blocks, which are small if memory is short."""
+    fewest, most = BLOCK_ROWS
+    nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
+    most = FRAME_ROWS if are_frames else most
+    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+    return read_blocks(sources, n_rows, allow_nan=allow_nan)
+
+
+@contextmanager
+def _naming_rows(block: Block) -> Iterator[None]:
+    """Add the numbers of the pool rows to errors of `predict`."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
+            f"{error}. All rows of `pool` must be such as `predict` takes; where "
+            f"it has categories of its own, encoders must take unknown ones, as "
+            f'OneHotEncoder(handle_unknown="ignore") does.'
+        ) from error

@@ -1,0 +1,282 @@
+"""Code of workers: fits of candidates on splits, and their losses."""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from numbers import Real
+from typing import Any, cast
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.checks import show
+from dsel.data.cache import LastUse, process_cache
+from dsel.data.splits import Split, SplitKind
+from dsel.errors import LossError
+from dsel.families.batches import has_function, refuse_batches
+from dsel.families.family import (
+    FIT_DONE,
+    Cache,
+    FitCounts,
+    FittedGroup,
+)
+from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.losses.base import Counts, Loss, Predictions, Rows, no_predictions
+from dsel.runtime.tasks import Inputs, Output
+from dsel.search.engine.job_results import (
+    FitResult,
+    FitStatus,
+    FittedJob,
+    Kept,
+    KeptModels,
+)
+from dsel.search.engine.jobs import CandidateGroup, FitJob, JobContext, Keep
+
+
+@dataclass(frozen=True)
+class FitBatch:
+    """Fits that are one task."""
+
+    jobs: tuple[FitJob, ...]
+    keep: Keep = Keep.NOWHERE
+    last_of: frozenset[int] = frozenset()
+    """Groups without a later task, unless one is retried."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output:
+        """Fit; the result is a `FittedJob` for each job."""
+        cache = process_cache()
+        ending = LastUse(cache)
+        fitted: list[FittedJob] = []
+        kept: Kept = {}
+        calls: dict[Any, list[FitJob]] = {}  # splits of one group share work
+        for job in self.jobs:
+            # Leave-one-out makes a model for each row in one call of its own.
+            is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
+            key = job if is_alone else (job.candidate_group, job.candidates, job.scheme)
+            calls.setdefault(key, []).append(job)
+        for together in calls.values():
+            first = together[0]
+            if _split_of(context, first).kind is SplitKind.LEAVE_ONE_OUT:
+                fitted.append(_leave_one_out(context, first))
+                continue
+            # Data without another reader must not push shared data out of the cache.
+            budget = ending if first.candidate_group in self.last_of else cache
+            models = fit_splits(
+                context,
+                context.candidate_groups[first.candidate_group],
+                first.candidates,
+                [_split_of(context, job) for job in together],
+                budget,
+            )
+            tokens: dict[tuple[int, int], str] = {}
+            if self.keep is not Keep.NOWHERE:
+                keys = [(n, job.split) for job in together for n in job.candidates]
+                tokens = {key: model_token(models, *key) for key in keys}
+            # Models of one call are kept together: each of its jobs counts its share.
+            # To measure them may take a pickle.
+            is_kept = self.keep is Keep.ON_WORKER
+            nbytes = models.nbytes // len(together) if is_kept else 0
+            for job in together:
+                results = fit_results(context, job, models, tokens)
+                fitted.append(
+                    FittedJob(job, results, nbytes)
+                    if self.keep is not Keep.IN_RESULT
+                    else FittedJob(
+                        job, results, 0, models, count_held_out(context, job, models)
+                    )
+                )
+            models.forget_test_predictions()
+            kept[first] = KeptModels(models, tokens)
+        cache.forget(ending.own_keys)
+        return Output(fitted, kept if self.keep is Keep.ON_WORKER else None)
+
+
+def _split_of(context: JobContext, job: FitJob) -> Split:
+    return context.schemes[job.scheme][job.split]
+
+
+def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
+    group, split = (
+        context.candidate_groups[job.candidate_group],
+        _split_of(context, job),
+    )
+    counts = leave_one_out_counts(
+        group.family,
+        group.members(job.candidates),
+        context.X,
+        context.y,
+        split,
+        pool=context.fitting_pool,
+    )
+    results = (
+        fit_result(counts, (row, 0), (number, job.split))
+        for row, number in enumerate(job.candidates)
+    )
+    return FittedJob(job, tuple(results))
+
+
+def fit_results(
+    context: JobContext,
+    job: FitJob,
+    fitted: FittedGroup,
+    tokens: Mapping[tuple[int, int], str],
+) -> tuple[FitResult, ...]:
+    """Return the counts of a job's fits, with the losses of their models."""
+    split, column = _split_of(context, job), fitted.splits.index(job.split)
+    scores = zip(
+        *(
+            score_models(context, fitted, split, side)
+            for side in range(len(split.tests))
+        ),
+        strict=True,
+    )
+    keys = [(number, job.split) for number in job.candidates]
+    return tuple(
+        fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), each)
+        for row, (key, each) in enumerate(zip(keys, scores, strict=True))
+    )
+
+
+def fit_result(
+    counts: FitCounts,
+    place: tuple[int, int],
+    key: tuple[int, int],
+    token: str = "",
+    scores: Sequence[float] = (),
+) -> FitResult:
+    """Return the result of one fit: `place` in the arrays, `key` as in messages."""
+    seconds = round(float(counts.seconds[place]), 6)
+    message = counts.messages.get(key)
+    if counts.status[place] != FIT_DONE:
+        return FitResult(FitStatus.FAILED, seconds, message=message)
+    errors = int(counts.test_errors[place]), int(counts.train_errors[place])
+    return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
+
+
+def fit_splits(
+    context: JobContext,
+    group: CandidateGroup,
+    candidates: Collection[int],
+    splits: Sequence[Split],
+    budget: Cache | None = None,
+) -> FittedGroup:
+    """Fit candidates of a group on some splits, and count their errors."""
+    fitted = group.family.fit(
+        group.members(candidates),
+        context.X,
+        context.y,
+        splits,
+        pool=context.fitting_pool,
+        budget=budget or process_cache(),
+    )
+    if any(has_function(each) for each in group.members(candidates)):
+        for split in splits:
+            refuse_batches(fitted, split, context.X)
+    return fitted
+
+
+def score_models(
+    context: JobContext, fitted: FittedGroup, split: Split, side: int
+) -> list[float]:
+    """Return the loss of each candidate on one part of a split's test rows."""
+    loss, rows = context.losses.main, split.tests[side]
+    counts, column = fitted.counts, fitted.splits.index(split.number)
+    errors = (counts.test_errors, counts.train_errors)[side][:, column]
+    known = [loss.score_errors(int(n), len(rows)) for n in errors]
+    if None not in known:
+        return cast(list[float], known)  # no row is predicted twice
+    predictions = fitted.test_predictions(split.number, side)
+    if predictions is None:
+        predictions = predict_rows(context, fitted, split.number, rows)
+    labeled = Rows(context.X[rows], context.y[rows])
+    return [score_rows(loss, labeled, each) for each in predictions]
+
+
+def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
+    """Return the loss of one model on some rows.
+
+    Raises LossError if the loss raises, or returns anything but a number.
+    """
+    try:
+        score: object = loss.score(rows, predictions)
+    except Exception as error:
+        raise LossError(
+            f"`loss` {loss!r} raised {type(error).__name__} in `score`: {error}. It "
+            "must return a number for any rows and predictions; "
+            "dsel.losses.check_loss tests it on some."
+        ) from error
+    if not isinstance(score, Real) or np.isnan(float(score)):
+        raise LossError(
+            f"`loss` {loss!r} must return a number from `score`, got {show(score)}; "
+            "dsel.losses.check_loss tests it."
+        )
+    return float(score)
+
+
+def count_held_out(
+    context: JobContext, job: FitJob, fitted: FittedGroup
+) -> tuple[Counts, ...]:
+    """Return the counts of the plan's statistics for the only candidate of a job."""
+    column = fitted.splits.index(job.split)
+    n_errors = int(fitted.counts.test_errors[0, column])
+    return count_rows(context, _split_of(context, job), fitted, n_errors)
+
+
+def count_rows(
+    context: JobContext, split: Split, fitted: FittedGroup, n_errors: int = -1
+) -> tuple[Counts, ...]:
+    """Return the counts of each statistic for one candidate on a split's test rows.
+
+    `n_errors` are the errors of its fit; -1 if they are not known.
+    """
+    rows, statistics = split.test_rows, context.losses.statistics
+    # Errors were counted when the model was fitted; one that failed has none.
+    counts = [
+        statistic.count_errors(n_errors) if n_errors >= 0 else None
+        for statistic in statistics
+    ]
+    if any(known is None for known in counts):
+        baseline = None if context.baseline is None else context.baseline[rows]
+        labeled = Rows(context.X[rows], context.y[rows], baseline)
+        kept = fitted.test_predictions(split.number, 0)
+        if kept is None:
+            kept = predict_rows(context, fitted, split.number, rows)
+        [predictions] = kept
+    return tuple(
+        statistic.count(labeled, predictions) if known is None else known
+        for statistic, known in zip(statistics, counts, strict=True)
+    )
+
+
+def predict_rows(
+    context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return predictions for labeled rows, (n_candidates, n_rows).
+
+    If `predict` raises, or there is no model, they are those of `no_predictions`.
+    """
+    # An error of `predict` is an error on each row, which any loss can count.
+    codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
+    if len(rows):
+        with suppress(Exception):  # what it raised is in the counts
+            codes = fitted.predict(context.X[rows], [np.array(split)])[0]
+    return codes
+
+
+def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
+    """Return a token that identifies a model; "" if fits repeat exactly.
+
+    Families of dsel make the same model for the same rows and seed. For other learners
+    a hash of the pickle reveals draws without a seed.
+    """
+    models = getattr(fitted, "models", None)
+    if models is None or (candidate, split) not in models:
+        return ""
+    # Where the model was fitted: one that has moved may be written otherwise.
+    try:
+        content = cloudpickle.dumps(models[candidate, split])
+    except Exception:  # what cannot be pickled stays in this process
+        return f"object-{id(models[candidate, split])}"
+    return blake2b(content, digest_size=12).hexdigest()
