@@ -11,6 +11,8 @@ import pytest
 
 import dsel
 from dsel.criteria import CRITERIA
+from dsel.families.svm.settings import KERNELS
+from dsel.search.design.certificate_methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -39,19 +41,28 @@ def _outputs(page):
     return re.findall(pair, text, re.DOTALL)
 
 
+@pytest.fixture
+def registries():
+    """Remove what a page adds to dsel."""
+    known = [(registry, dict(registry)) for registry in (CRITERIA, KERNELS, METHODS)]
+    yield
+    for registry, entries in known:
+        registry.clear()
+        registry.update(entries)
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page != CLUSTER], ids=lambda page: page.stem
 )
+@pytest.mark.usefixtures("registries")
 def test_page__runs_and_prints_as_it_stands(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    known_criteria, reader = set(CRITERIA), {"__name__": "__main__"}
+    reader = {"__name__": "__main__"}
     for block, shown in _outputs(page):
         exec(block, reader)  # a warning is an error
         printed = capsys.readouterr().out
         if shown:
             assert printed == shown
-    for name in set(CRITERIA) - known_criteria:
-        del CRITERIA[name]
 
 
 @pytest.mark.cluster

@@ -9,17 +9,8 @@ from dsel import names
 from dsel.cli.printing import say
 from dsel.cli.running import numbers
 from dsel.rounded_texts import confidence, wrap_line
-from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
+from dsel.search.planning.plan_bound import plan_bound, table_rows
 
-ROWS: Final = {
-    "one_fold": "nested, the default: trained on 80% of the labels (5 folds)",
-    "all_rows": "nested, the default: trained on all labels",
-    "cv_bound": "all candidates at once, trained on all labels",
-    "best_fold": "the same, tighter",
-    "holdout": "all candidates at once, trained without the first fold",
-    PLAIN_HOLDOUT: "without dsel: 80% to search and train, 20% to test",
-}
-"""Meaning of each row of the table."""
 ASSUMED_ERROR: Final = 0.1
 """Default of the option --error."""
 
@@ -134,8 +125,9 @@ def _show_tolerances(plan: Any, share: float, n_unlabeled: int) -> None:
 def _explain_rows(plan: Any) -> None:
     """Print the meaning of each row of the table."""
     click.echo()
+    rows = table_rows()
     for certificate in plan[names.CERTIFICATE].values.tolist():
-        say(f"  {certificate:<18} {ROWS[certificate]}", indent=21)
+        say(f"  {certificate:<18} {rows[certificate].text}", indent=21)
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:

@@ -49,10 +49,11 @@ from dsel.data.targets import CLASSIFICATION, REGRESSION, TASKS
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import AllFitsFailedError
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.search.design.baseline import LARGEST_CLASS
+from dsel.search.design.certificate_methods import METHODS
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
@@ -113,7 +114,7 @@ REPORT: Final = "report"
 )
 @click.option(
     "--certificate",
-    type=NameOf(CERTIFICATES),
+    type=NameOf([*METHODS]),
     help="Method of the bound; nested by default.",
 )
 @click.option(

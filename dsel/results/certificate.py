@@ -55,12 +55,8 @@ ALWAYS: Final = ("A1", "A3", "A5", "A7")
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
-OF_ALL_CANDIDATES: Final = ("cv_bound", "best_fold", "holdout")
-"""Certificates whose delta is divided among the candidates."""
-NESTED: Final = "nested"
-"""Criterion that repeats the search without each fold."""
-CERTIFICATES: Final = (NESTED, *OF_ALL_CANDIDATES)
-"""Criteria that bound the error; the numbers of all others are estimates."""
+BOUNDED_EACH: Final = ("cv_bound", "best_fold", "holdout")
+"""Criteria of 0.2 that bound every candidate; records of 0.2 do not say so."""
 ONE_FOLD: Final = "one_fold"
 """Name of the model that was trained without one of the folds."""
 ALL_ROWS: Final = "all_rows"
@@ -169,7 +165,7 @@ class Certificate(Renderable):
     delta: float
     """Probability that the bound fails."""
     criterion: str
-    """One of `CERTIFICATES`, or a criterion that estimates."""
+    """Name of the certificate, or of the criterion of an estimate."""
     deploy: str
     """Name of the model: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
@@ -205,6 +201,10 @@ class Certificate(Renderable):
     n_groups: int = 0
     """Groups of labeled rows, if one row of each was counted: then the number is about
     a random row of a new group. 0 if rows are independent."""
+    is_estimate: bool = False
+    """Whether its criterion estimates: then it is rounded to the nearest, not up."""
+    divides_delta: bool = False
+    """Whether every candidate was bounded, at a part of delta."""
 
     @property
     def bound(self) -> float:
@@ -238,7 +238,14 @@ class Certificate(Renderable):
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record of 0.2 with its reasons as caveats."""
-        return upgrade_texts(record, "objections", Effect.VOIDS)
+        record = upgrade_texts(record, "objections", Effect.VOIDS)
+        name = record.get("criterion")
+        # 0.2 knew both by the name, and had no other certificates.
+        known = {
+            "is_estimate": name not in ("nested", *BOUNDED_EACH),
+            "divides_delta": name in BOUNDED_EACH,
+        }
+        return known | record
 
     @property
     def model(self) -> str:
@@ -302,7 +309,7 @@ class Certificate(Renderable):
         if not (self.certified and self.says_nothing):
             return ""
         if self.is_tolerance:
-            fewer = self.criterion in OF_ALL_CANDIDATES
+            fewer = self.divides_delta
             return (
                 f"the folds of {self.counted} are too small for so large a share of "
                 f"predictions{' and so many candidates' * fewer}; label more rows, "
@@ -323,7 +330,7 @@ class Certificate(Renderable):
                 f"add up to it"
             )
             more += " and pool rows that equal none of them"
-        if self.criterion in OF_ALL_CANDIDATES:
+        if self.divides_delta:
             more += " or fewer candidates"
         return f"{why}; {more} make it smaller, see plan_bound"
 
@@ -356,7 +363,7 @@ class Certificate(Renderable):
 
     def amount(self, value: float) -> str:
         """Return a limit of the loss as text, or an estimate if it is no limit."""
-        if self.criterion not in CERTIFICATES:
+        if self.is_estimate:
             return self.about(value)
         if self.is_tolerance:
             return amount_at_most(value)
@@ -394,7 +401,8 @@ class Certificate(Renderable):
                 pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
             of_labels, of_pool = self._parts()
             return f"{of_labels} from {errors} on labeled rows, {of_pool} from {pool}"
-        if self.criterion == NESTED and self.fold is not None:
+        is_of_one_model = not (self.is_estimate or self.divides_delta)
+        if is_of_one_model and self.fold is not None:
             return f"from {errors} on fold {self.fold}, which the model had not seen"
         return ""
 

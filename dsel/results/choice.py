@@ -24,7 +24,6 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import (
     ALL_ROWS,
-    CERTIFICATES,
     NO_QUERIES,
     Certificate,
     CertifiedReport,
@@ -417,7 +416,7 @@ class Choice(Renderable):
     def _comparisons(self) -> list[str]:
         """Return lines without a guarantee, with which bounds can be compared."""
         lines, bound = [], self.certificate
-        if bound.criterion in CERTIFICATES and not isnan(bound.estimate):
+        if not bound.is_estimate and not isnan(bound.estimate):
             lines.append(
                 f"{bound.what} about {bound.about(bound.estimate)} on labeled rows "
                 f"that the models had not seen (an estimate)"

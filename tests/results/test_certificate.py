@@ -11,6 +11,7 @@ import pytest
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, Certificate, full_list
 from dsel.results.choice import Choice, DeployedModel
+from dsel.results.records import from_record, to_record
 
 ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
 FAILED = Caveat(Effect.INFO, "2 fits failed")
@@ -144,3 +145,20 @@ def test_certificate__of_single_rows_speaks_of_one():
     )
     assert alone.counted == "1 labeled row"
     assert replace(alone, n_groups=1).counted == "1 group of labeled rows"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "is_estimate", "divides_delta"),
+    [
+        ("nested", False, False),
+        ("best_fold", False, True),
+        ("cv_error", True, False),
+    ],
+)
+def test_certificate__of_0_2_is_known_by_its_criterion(
+    criterion, is_estimate, divides_delta
+):
+    record = to_record(replace(certificate(), criterion=criterion))
+    del record["is_estimate"], record["divides_delta"]
+    made = from_record(Certificate, record)
+    assert (made.is_estimate, made.divides_delta) == (is_estimate, divides_delta)

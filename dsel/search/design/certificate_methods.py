@@ -5,11 +5,11 @@ and deployed, and which options it takes. Other files ask the object; they use i
 only to decide whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
-its name in `dsel.results.certificate.CERTIFICATES`, and an instance here.
+and an instance here. All other places read `METHODS`, the command line too.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, Final
@@ -22,7 +22,20 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.losses.base import Loss
-from dsel.results.certificate import ALL_ROWS, CERTIFICATES, ONE_FOLD
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.search.design.expected_bounds import (
+    ExpectedBound,
+    all_but_one_fold,
+    all_labels,
+    all_rows_terms,
+    best_fold_terms,
+    count_exceeding_both,
+    count_exceeding_first,
+    count_exceeding_fold,
+    first_fold_terms,
+    mean_of_folds_terms,
+    one_fold_terms,
+)
 from dsel.search.design.folds import (
     CVScheme,
     number_of_folds,
@@ -111,6 +124,9 @@ class CertificateMethod:
     with the candidates, any loss can be bounded, and two models can be deployed."""
     takes_prior: bool = False
     """Whether delta may be divided among the candidates by weights."""
+    expects: Mapping[str, ExpectedBound] = field(default_factory=dict)
+    """Rows of the table of `plan_bound` by name, one for each model that is bounded;
+    none of an estimate."""
 
     @property
     def is_guarantee(self) -> bool:
@@ -142,7 +158,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
     """Return the method that options select; ValueError if they contradict it."""
     certificate, criterion = options.certificate, options.criterion
     if certificate is not None:
-        check_choice(certificate, "certificate", CERTIFICATES)
+        check_choice(certificate, "certificate", list(METHODS))
     if options.deploy is not None:
         check_choice(options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     if certificate is not None:
@@ -371,6 +387,23 @@ NESTED: Final = CertificateMethod(
     check_nested,
     takes_numbers=True,
     is_nested=True,
+    expects={
+        ONE_FOLD: ExpectedBound(
+            "nested, the default: trained on 80% of the labels (5 folds)",
+            one_fold_terms,
+            all_but_one_fold,
+            bounds_losses=True,
+            count_exceeding=count_exceeding_fold,
+        ),
+        ALL_ROWS: ExpectedBound(
+            "nested, the default: trained on all labels",
+            all_rows_terms,
+            all_labels,
+            needs_pool=True,
+            bounds_losses=True,
+            count_exceeding=count_exceeding_both,
+        ),
+    },
 )
 CV_BOUND: Final = CertificateMethod(
     "cv_bound",
@@ -380,10 +413,26 @@ CV_BOUND: Final = CertificateMethod(
     certified_folds,
     check_exhaustive,
     takes_prior=True,
+    expects={
+        "cv_bound": ExpectedBound(
+            "all candidates at once, trained on all labels",
+            mean_of_folds_terms,
+            all_labels,
+            needs_pool=True,
+        )
+    },
 )
 # Limits of all folds of all candidates hold at once, so the mean of a candidate's
 # limits may rank, and the smallest of the chosen one is its bound.
-BEST_FOLD: Final = replace(CV_BOUND, name="best_fold")
+BEST_FOLD: Final = replace(
+    CV_BOUND,
+    name="best_fold",
+    expects={
+        "best_fold": ExpectedBound(
+            "the same, tighter", best_fold_terms, all_labels, needs_pool=True
+        )
+    },
+)
 # The first fold and no other: the smallest limit of several would have to be paid for.
 # Regressors are ranked by their squared errors on it, and what is chosen is bounded.
 HOLDOUT: Final = CertificateMethod(
@@ -394,8 +443,16 @@ HOLDOUT: Final = CertificateMethod(
     first_fold,
     check_exhaustive,
     takes_numbers=True,
+    expects={
+        "holdout": ExpectedBound(
+            "all candidates at once, trained without the first fold",
+            first_fold_terms,
+            all_but_one_fold,
+            count_exceeding=count_exceeding_first,
+        )
+    },
 )
-METHODS: Final[Mapping[str, CertificateMethod]] = {
+METHODS: Final[dict[str, CertificateMethod]] = {
     each.name: each for each in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
 }
 """Methods that give a guarantee, by name."""

@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def certificate(self) -> str:
-        """One of `CERTIFICATES`; "" for a search that gives an estimate."""
+        """Name of the certificate; "" for a search that gives an estimate."""
         return self.method.name
 
     @property

@@ -215,6 +215,7 @@ def certify_model(
         loss=repr(loss),
         says=f"{loss.label} at most",
         largest=loss.largest,
+        divides_delta=not plan.method.is_nested,
         caveats=tuple(voiding_caveats(cube)),
         **fields,
     )

@@ -159,6 +159,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         caveats=collect_caveats(
             make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)
         ),
+        is_estimate=not reported.is_guarantee,
+        divides_delta=reported.is_guarantee,
         **_loss_fields(cube, rule, cv_error(counts, number), bound),
     )
     chosen = DeployedModel(deploy, number, all_params(cube)[number], certificate)

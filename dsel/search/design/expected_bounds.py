@@ -1,0 +1,264 @@
+"""The bound to expect of a certificate, before a label is used; see `plan_bound`.
+
+Errors of folds and disagreements are assumed to be binomial with given rates, and folds
+to be independent; limits are averaged over them. Limits of the expected counts would be
+wrong for a certificate that takes the smallest of several limits, since it gains from
+their spread.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from dsel.arrays import Floats
+from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.bounds.holdout import expected_holdout_bound, likely_counts
+from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.tolerance import allowed_exceedances, share_level
+from dsel.losses.base import Shares
+from dsel.losses.regression import LABELS_OF_POOL
+
+GROWTH: Final = 0.6
+"""Exponent of the disagreement's growth with the ratio of rows unseen to rows seen. The
+standard deviation of weights grows like its square root; kernel machines had .5 to .8
+on nine data sets, measured before 0.2."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Numbers that are known or assumed before labels are used."""
+
+    n_labeled: int
+    n_unlabeled: int
+    n_candidates: int
+    delta: float
+    error: float
+    """Error rate of the chosen model."""
+    of_fifth: float
+    """Rate at which the model of all rows differs from one without 20% of them."""
+    class_share: float = 1.0
+    """Share of the rows from which limits are computed; 1 for limits of the error."""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether limits are about the error, and not about the misses of a class."""
+        return self.class_share == 1.0
+
+    @property
+    def candidate_delta(self) -> float:
+        """Share of delta of one candidate, if all of them are bounded."""
+        return self.delta / self.n_candidates
+
+    @property
+    def n_counted(self) -> int:
+        """Number of labeled rows from which limits are computed."""
+        return round(self.n_labeled * self.class_share)
+
+    def disagreement(self, n_folds: int) -> float:
+        """Return the rate at which the model of all rows and a fold's one differ."""
+        unseen = 4.0 / (n_folds - 1)  # for each row seen, in multiples of five folds
+        return float(min(self.of_fifth * unseen**GROWTH, 1.0))
+
+    def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
+        """Return (rows, number of folds of that size), the larger folds first."""
+        rows, larger = divmod(self.n_counted, n_folds)
+        sizes = [(rows + 1, larger), (rows, n_folds - larger)]
+        return [(size, number) for size, number in sizes if number]
+
+
+@dataclass(frozen=True)
+class ToleranceCase:
+    """What is known before labels of numbers are used."""
+
+    n_candidates: int
+    delta: float
+    level: float
+    """Share of the predictions that may be off by more than the tolerance."""
+    has_pool: bool
+
+    @property
+    def label_share(self) -> float:
+        """Part of delta for the labeled rows of a nested search."""
+        return LABEL_SHARE if self.has_pool else 1.0
+
+    def count_allowed(self, delta: float) -> Callable[[int], int]:
+        """Return a function of n rows: how many may exceed a limit at this delta.
+
+        It is -1 where n is too small for a finite limit.
+        """
+        return lambda n: int(allowed_exceedances(n, level=self.level, delta=delta))
+
+
+@dataclass(frozen=True)
+class ExpectedBound:
+    """A row of the table of `plan_bound`: a model, and the bound to expect of it."""
+
+    text: str
+    """What is bounded, and which labels train it, as ``dsel plan-bound`` prints it."""
+    terms: Callable[[Case, int], tuple[float, float]]
+    """Function of the number of folds that returns label and disagreement term."""
+    share_seen: Callable[[int], float]
+    """Function of the number of folds that returns the share of the labeled rows that
+    train the model, in ``(0, 1]``."""
+    needs_pool: bool = False
+    """Whether it has no number without a pool."""
+    bounds_losses: bool = False
+    """Whether it bounds the recall of a class, too; else the error alone."""
+    count_exceeding: Callable[[ToleranceCase, int], Callable[[int], int]] | None = None
+    """For regressors: function of the number of folds that returns one of the number of
+    held-out rows, which counts how many of these residuals may exceed the tolerance,
+    -1 where it is infinite. None where regressors are not certified."""
+
+
+@lru_cache(maxsize=4096)
+def mean_limit(n_rows: int, rate: float, share: float) -> float:
+    """Return the average upper limit of a rate, from `n_rows` rows."""
+    return expected_holdout_bound(rate, n_rows, delta=share)
+
+
+def _smallest_limit(case: Case, shares: Floats) -> float:
+    """Return the average of the smallest of the folds' limits, at shares of delta.
+
+    Folds of one size and one share have the same distribution.
+    """
+    sizes = case.fold_sizes(len(shares))
+    fold_rows = [rows for rows, number in sizes for _ in range(number)]
+    alike = Counter(zip(fold_rows, shares.tolist(), strict=True))
+    tables = []
+    for (rows, share), number in alike.items():
+        counts, chances = likely_counts(rows, case.error)
+        limits = np.asarray(upper_limits(counts, rows, share))
+        tables.append((limits, chances, number))
+    return mean_of_smallest(tables)
+
+
+def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
+    """Return the average of the smallest of independent values.
+
+    A table for each distribution: values in increasing order, their probabilities, and
+    the number of draws.
+    """
+    points = np.unique(np.concatenate([values for values, _, _ in tables]))
+    survival = np.ones(points.size)
+    for values, chances, number in tables:
+        below = np.searchsorted(values, points, side="right")
+        cumulative = np.concatenate([[0.0], np.cumsum(chances)])
+        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
+    before = np.concatenate([[1.0], survival[:-1]])
+    return float(points @ (before - survival))
+
+
+def expected_terms(
+    case: Case, row: "ExpectedBound", n_folds: int
+) -> tuple[float, float]:
+    """Return the average label term and disagreement term of one row of the table.
+
+    NaN if it has none: more folds than rows, no pool, or a loss that it cannot bound.
+    """
+    is_there = case.n_unlabeled > 0 or not row.needs_pool
+    bounds_it = case.is_error or row.bounds_losses
+    if n_folds > case.n_counted or not (is_there and bounds_it):
+        return np.nan, np.nan
+    return row.terms(case, n_folds)
+
+
+def plain_holdout_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a test on 20% of the labels, for any number of folds."""
+    del n_folds
+    return mean_limit(max(1, case.n_counted // 5), case.error, case.delta), 0.0
+
+
+def first_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of the first fold alone, with delta divided among candidates."""
+    n_rows = -(-case.n_counted // n_folds)
+    return mean_limit(n_rows, case.error, case.candidate_delta), 0.0
+
+
+def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of the best fold of a nested search."""
+    # With a pool, the bound of the model of all rows holds at the same time.
+    share = LABEL_SHARE if case.n_unlabeled else 1.0
+    return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
+
+
+def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of a nested search, whose delta is divided among folds."""
+    limit = _smallest_limit(case, LABEL_SHARE * case.delta * fold_shares(n_folds))
+    share = (1.0 - LABEL_SHARE) * case.delta / n_folds
+    differ = case.disagreement(n_folds) * case.class_share
+    if case.is_error:
+        return limit, mean_limit(case.n_unlabeled, differ, share)
+    # Half of delta's part is for how many labeled rows are of the class, in all folds.
+    of_class, rows = np.array(case.n_counted), np.array(case.n_labeled)
+    least = float(lower_limits(of_class, rows, np.array(n_folds * share / 2)))
+    return limit, mean_limit(case.n_unlabeled, differ, share / 2) / least
+
+
+def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of ``cv_bound``: the mean of all limits, and the pool's."""
+    share = LABEL_SHARE * case.candidate_delta / n_folds
+    sizes = case.fold_sizes(n_folds)
+    limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
+    return sum(limits) / n_folds, _pool_term(case, n_folds)
+
+
+def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
+    """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
+    shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
+    return _smallest_limit(case, shares), _pool_term(case, n_folds)
+
+
+def _pool_term(case: Case, n_folds: int) -> float:
+    """Return the disagreement term if delta is divided among candidates."""
+    share = (1.0 - LABEL_SHARE) * case.candidate_delta
+    return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
+
+
+def all_labels(n_folds: int) -> float:
+    """Return 1: the model is trained on all labeled rows."""
+    del n_folds
+    return 1.0
+
+
+def all_but_one_fold(n_folds: int) -> float:
+    """Return the share of the labeled rows outside of a fold."""
+    return 1.0 - 1 / n_folds
+
+
+def four_fifths(n_folds: int) -> float:
+    """Return 0.8: the share of the labels in addition to a 20% hold-out set."""
+    del n_folds
+    return 0.8
+
+
+def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
+    """Return how many residuals on a fold may exceed the tolerance of its model."""
+    of_fold = float(fold_shares(n_folds)[0])  # one of the largest
+    return case.count_allowed(case.label_share * case.delta * of_fold)
+
+
+def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
+    """Return the same if the model of all rows is bounded by the fold and the pool."""
+    of_fold = float(fold_shares(n_folds)[0])
+    shares = Shares(case.delta, case.label_share)
+    parts = {
+        "delta": of_fold * shares.labels,
+        "extra_delta": of_fold * LABELS_OF_POOL * shares.pool,
+    }
+    return lambda n: share_level(n, level=case.level, **parts).n_exceeding
+
+
+def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
+    """Return the same for the first fold alone, at each candidate's part of delta."""
+    del n_folds
+    return case.count_allowed(case.delta / case.n_candidates)
+
+
+def count_exceeding_fifth(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
+    """Return the same for a 20% hold-out set, which a single model uses."""
+    del n_folds
+    return case.count_allowed(case.delta)
