@@ -1,6 +1,7 @@
 """Names of array types, plain numbers, masked values, and rows in float64."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -130,17 +131,24 @@ def check_rows(X: Any, what: str = "`X`") -> None:
         raise TypeError(
             f"{what} must hold rows of features, got {type(X).__name__}; {way}."
         )
-    columns = getattr(X, "columns", None) if hasattr(X, "iloc") else None
-    if columns is not None and not getattr(columns, "is_unique", True):
-        name = columns[columns.duplicated()][0]
-        raise ValueError(
-            f"{what} must have distinct names of columns, but has the column {name!r} "
-            f"twice; rename one."
-        )
+    check_distinct_columns(X, what)
     is_scalar = getattr(X, "shape", None) == ()
     if is_scalar or (isinstance(X, Sequence) and not len(X)):
         raise ValueError(
             f"{what} must have rows and columns, got none; pass a table of them."
+        )
+
+
+def check_distinct_columns(X: Any, what: str = "`X`") -> None:
+    """Raise ValueError if a data frame of any library has a column name twice."""
+    is_frame = hasattr(X, "iloc") or hasattr(X, "__dataframe__")
+    columns = getattr(X, "columns", None) if is_frame else None
+    names = getattr(X, "column_names", columns)  # columns of Arrow have no names
+    if isinstance(names, pd.Index | list) and len(names) > len({*names}):
+        name = next(name for name, n in Counter(names).items() if n > 1)
+        raise ValueError(
+            f"{what} must have distinct names of columns, but has the column {name!r} "
+            f"twice; rename one."
         )
 
 

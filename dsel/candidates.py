@@ -13,6 +13,7 @@ from textwrap import shorten
 from typing import Any, Final, NoReturn
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
@@ -21,7 +22,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 
 from dsel.arrays import Estimator
 from dsel.checks import did_you_mean, show
-from dsel.data.frames import TEXT, Frame, numbers
+from dsel.data.frames import NOTHING, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
@@ -86,7 +87,8 @@ def read_grid(grid: Grid, seed: int) -> Any:
                 f"write it "
                 f"as {{'C': [0.1, 1]}}."
             )
-        if hasattr(values, "rvs"):
+        some = islice(values, MOST_CANDIDATES) if is_list(values) else ()
+        if any(hasattr(value, "rvs") for value in (values, *some)):
             raise TypeError(
                 f"`param_grid` must list the values of {name!r}, got a distribution; "
                 f"draw candidates from it by sklearn.model_selection."
@@ -154,7 +156,7 @@ def make_candidates(
         # A copy, since the caller may change objects of the grid later.
         copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
-        _check_learner(model, "estimator", takes_regressors)
+        _check_candidate(model, params, takes_regressors)
         candidates.append(Candidate(number, copied, model))
     _check_one_kind([each.estimator for each in candidates], "param_grid")
     return tuple(candidates)
@@ -205,17 +207,15 @@ def _with_params(
         for name in sorted(params):
             owner, last = _owner(estimator, name, params)
             has = owner.get_params(deep=True)
-            if last not in has:
+            # CatBoost's clones lose a parameter that is None: no other name would help.
+            if last not in has and not isinstance(error, KeyError):
                 own = sorted(each for each in has if "__" not in each)
                 raise ValueError(
                     f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; "
                     f"it has {', '.join(own) or 'no parameters'}"
                     f"{did_you_mean(last, own)}"
                 ) from error
-        raise ValueError(
-            f"`param_grid` sets {shorten(str(params), 60)}, which "
-            f"{type(estimator).__name__} refuses: {shorten(str(error), 200)}"
-        ) from error
+        raise _refused(estimator, params, error) from error
     for name in unlisted:
         if name not in listed:
             owner, _ = _owner(model, name, {})
@@ -225,6 +225,35 @@ def _with_params(
                 f"it in get_params."
             )
     return model
+
+
+def _refused(
+    estimator: Estimator, params: Mapping[str, object], error: Exception
+) -> ValueError:
+    """Return the error for parameters that an estimator does not accept."""
+    reason = f"{type(error).__name__}: " * isinstance(error, KeyError)
+    return ValueError(
+        f"`param_grid` sets {shorten(str(params), 60)}, which "
+        f"{type(estimator).__name__} refuses: {reason}{shorten(str(error), 200)}"
+    )
+
+
+def _check_candidate(
+    model: Estimator, params: Mapping[str, object], takes_regressors: bool
+) -> None:
+    """Raise if a candidate with these parameters is no learner."""
+    try:
+        _check_learner(model, "estimator", takes_regressors)
+    except Exception as error:  # learners of other libraries raise any error
+        if "`" in str(error):
+            raise
+        for name, value in params.items():
+            if isinstance(value, type):
+                raise TypeError(
+                    f"`param_grid` sets {name!r} to the class {value.__name__}; write "
+                    f"{value.__name__}() for an estimator."
+                ) from error
+        raise _refused(model, params, error) from error
 
 
 def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, str]:
@@ -263,20 +292,32 @@ def takes_nan(estimators: Iterable[Estimator]) -> bool:
     """
     # The first step of a pipeline decides; the pipeline's own tags do not show it.
     return all(
-        hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
+        hasattr(step, "transformers")
+        # A class is refused where steps are checked, by its name.
+        or (not isinstance(step, type) and get_tags(step).input_tags.allow_nan)
         for step in map(first_step, estimators)
     )
 
 
 def check_text(estimators: Iterable[Estimator], X: Any) -> None:
-    """Raise TypeError if a table with texts goes to an estimator of numbers.
+    """Raise TypeError if a table with other values goes to an estimator of numbers.
 
     Only estimators of scikit-learn are checked; others raise in their fits.
     """
-    if isinstance(X, Frame) and any(each.kind == TEXT for each in X.schema.columns):
+    # scikit-learn takes columns of gaps, and may take mixed ones, for numbers.
+    if isinstance(X, Frame) and any(
+        not column.is_number
+        and column.kind != NOTHING
+        and (not column.kind.startswith("mixed") or _has_text(X.given[column.name]))
+        for column in X.schema.columns
+    ):
         for step in map(first_step, estimators):
             if type(step).__module__.startswith(_OF_NUMBERS):
                 numbers(X)
+
+
+def _has_text(values: pd.Series) -> bool:
+    return any(isinstance(value, str | list | tuple | np.ndarray) for value in values)
 
 
 def _check_learner(estimator: Estimator, name: str, takes_regressors: bool) -> None:
@@ -335,7 +376,16 @@ def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
 
 def _check_parts(estimator: Estimator, name: str) -> None:
     """Raise if a part of the estimator would fail in every fit."""
-    params: Any = estimator.get_params(deep=True)
+    try:
+        params: Any = estimator.get_params(deep=True)
+    except TypeError as error:
+        held = _class_in(list(estimator.get_params(deep=False).values()))
+        if held is None:
+            raise
+        raise TypeError(
+            f"`{name}` holds the class {held.__name__} in the place of an estimator; "
+            f"write {held.__name__}()."
+        ) from error
     if not isinstance(params, Mapping):  # Dask's delayed objects have any method
         raise TypeError(
             f"`{name}` must be an estimator of scikit-learn, got "
@@ -360,6 +410,14 @@ def _check_parts(estimator: Estimator, name: str) -> None:
                 f"labeled rows ({kind}), but it is fitted on fewer of them; give its "
                 f"`cv` as a number or as a splitter such as StratifiedKFold(5)."
             )
+
+
+def _class_in(value: object) -> type | None:
+    """Return the first class of estimators in nested lists, such as steps."""
+    if isinstance(value, type):
+        return value if hasattr(value, "get_params") else None
+    found = map(_class_in, value) if isinstance(value, list | tuple) else ()
+    return next((each for each in found if each is not None), None)
 
 
 def _check_steps(pipeline: Pipeline, name: str) -> None:

@@ -241,6 +241,14 @@ def has_named_columns(rows: Any) -> bool:
 
 def frame_of(rows: Any) -> Frame:
     """Return a data frame of any library as a `Frame`."""
+    if isinstance(rows, pd.DataFrame):
+        # pandas cannot take rows of another byte order than the machine's.
+        swapped = {
+            name: values.dtype.newbyteorder("=")
+            for name, values in rows.items()
+            if isinstance(values.dtype, np.dtype) and not values.dtype.isnative
+        }
+        rows = rows.astype(swapped) if swapped else rows
     frame = nw.from_native(rows, eager_only=True)
     given = frame.to_pandas()
     return Frame(given, FrameSchema(frame.head(0).to_native(), columns_of(given)))
@@ -339,6 +347,17 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
         )
 
 
+def check_number_type(dtype: np.dtype[Any], name: str) -> None:
+    """Raise TypeError unless values are numbers of at most 8 bytes."""
+    if dtype.kind not in NUMERIC:
+        raise TypeError(f"`{name}` must be numeric, got values of type {dtype}.")
+    if dtype.itemsize > 8:
+        raise TypeError(
+            f"`{name}` must hold numbers of at most 8 bytes, got {dtype}; pass "
+            f"{name}.astype('float64'), which rounds them."
+        )
+
+
 def check_numeric(frames: FrameSchema | None, where: str) -> None:
     """Raise TypeError where a column of the pool's data frames is not numeric."""
     for column in frames.columns if frames else ():
@@ -353,6 +372,8 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
 
 def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a numeric frame or column as a C-ordered array."""
+    if isinstance(rows, pd.DataFrame) and any(t.kind == "O" for t in rows.dtypes):
+        rows = rows.where(rows.notna(), np.nan)  # `na_value` leaves pd.NA in objects
     missing = {"na_value": np.nan} if dtype.kind == "f" else {}
     return np.ascontiguousarray(rows.to_numpy(dtype=dtype, **missing))
 
@@ -397,7 +418,11 @@ def check_finite(
     """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
     if isinstance(X, Frame):
         # Column by column, since an array of all of them would be a copy.
-        names = [name for name in X.number_names if _may_be_infinite(X.given[name])]
+        names = [
+            column.name
+            for column in X.schema.columns
+            if column.is_number and _may_be_infinite(X.given[column.name])
+        ]
         if not names:
             return
         X = numbers_of(X.given[names], np.dtype(np.float64))

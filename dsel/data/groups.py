@@ -17,7 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dsel.arrays import Bools, Integers, as_plain, check_rows, fill_masked
+from dsel.arrays import (
+    Bools,
+    Integers,
+    as_plain,
+    check_distinct_columns,
+    check_rows,
+    fill_masked,
+)
 from dsel.checks import as_array, did_you_mean, listed, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
@@ -137,6 +144,7 @@ def _column_names(X: Any) -> list[Any] | None:
     """Return the names of a data frame's columns; None for other objects."""
     if isinstance(X, pd.DataFrame):
         return list(X.columns)
+    check_distinct_columns(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame.columns if isinstance(frame, nw.DataFrame) else None
 

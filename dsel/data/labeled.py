@@ -28,6 +28,7 @@ from dsel.data.frames import (
     Frame,
     check_finite,
     check_names,
+    check_number_type,
     check_numeric,
     copy_rows,
     frame_of,
@@ -213,7 +214,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     if frame is not None and not hasattr(X, "iloc"):
         return frame.numbers
     try:
-        return merge_entries(
+        rows = merge_entries(
             check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
         )
     except Exception as error:  # objects of user classes may raise anything
@@ -222,6 +223,11 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         )
+        if isinstance(X, pd.DataFrame) and "fill value" in str(error):
+            why = (
+                "a data frame whose sparse columns are filled with 0, which "
+                "scikit-learn takes; pass X.sparse.to_dense()."
+            )
         is_list = isinstance(X, Sequence | np.ndarray | pd.Series)
         if is_list and isinstance(next(iter(X), None), str):
             why = (
@@ -231,6 +237,8 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             )
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"`X` must be {why}") from error
+    check_number_type(rows.dtype, "X")
+    return rows
 
 
 def check_labels(y: Any) -> NDArray[Any]:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from pandas.api.types import is_list_like
 from scipy import sparse
 
-from dsel.arrays import fill_masked
+from dsel.arrays import check_distinct_columns, fill_masked
 from dsel.checks import as_array, check_options, explain_unknown, is_single, show
 from dsel.data.frames import (
-    NUMERIC,
     FrameSchema,
     check_names,
+    check_number_type,
     frame_of,
     has_named_columns,
     merge_entries,
@@ -214,6 +214,7 @@ def _check_shape(source: Any) -> None:
 def _of_object(source: Any) -> Pool:
     if isinstance(source, xr.Dataset):
         return _of_dataset(source)
+    check_distinct_columns(source, POOL)
     if hasattr(source, "to_dask_array") and source.ndim == 2:
         return _of_dask_frame(source)
     if has_named_columns(source):
@@ -281,8 +282,7 @@ def _checked(array: Any) -> Any:
             "`pool` must be two-dimensional, rows by columns, "
             f"got shape {tuple(array.shape)}."
         )
-    if np.dtype(array.dtype).kind not in NUMERIC:
-        raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
+    check_number_type(np.dtype(array.dtype), "pool")
     return array
 
 

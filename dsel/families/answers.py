@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Features, Floats, Integers
-from dsel.checks import show
+from dsel.checks import listed, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
@@ -46,7 +46,18 @@ def predict_codes(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
             f"`predict` of {type(model).__name__} must return one label for each row, "
             f"got labels of shape {predicted.shape} for {X.shape[0]} rows."
         )
-    return codes_of(predicted.ravel(), classes)
+    codes = codes_of(predicted.ravel(), classes)
+    if predicted.dtype.kind == "f" and (codes < 0).all():
+        # Labels that are no class are errors, but scores are not labels at all.
+        scores = predicted[predicted % 1 != 0]
+        if len(scores):
+            raise ValueError(
+                f"`predict` of {type(model).__name__} must return a label for each "
+                f"row, got {show(scores.flat[0])}, which is none of the classes "
+                f"{listed(list(map(show, classes.tolist())), 5)}; return labels, such "
+                f"as classes_[scores.argmax(axis=1)]."
+            )
+    return codes
 
 
 def predict_numbers(model: Any, X: Any) -> Floats:

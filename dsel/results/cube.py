@@ -116,9 +116,15 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     for each in grids:
         for parameter, values in each.items():
             if not is_list(values):
+                is_one = isinstance(values, str | Mapping) or not isinstance(
+                    values, Iterable
+                )
+                way = f"write [{show(values)}] for a single one"
+                if not is_one:
+                    way = "write list(...) around values, or [...] around a single one"
                 raise TypeError(
                     f"`param_grid` must give {parameter!r} a list of values, got "
-                    f"{show(values)}; write [{show(values)}] for a single one."
+                    f"{show(values)} ({type(values).__name__}); {way}."
                 )
             if len(values) == 0:
                 raise ValueError(

@@ -3,8 +3,10 @@
 import itertools
 import re
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -72,6 +74,22 @@ class Uncopied(ClassifierMixin, BaseEstimator):
 
 def frame(rows, letter):
     return pd.DataFrame(rows).add_prefix(letter)
+
+
+class Scores(LogisticRegression):
+    """Predicts scores in the place of labels."""
+
+    def predict(self, X):
+        return np.full(len(X), 0.25)
+
+
+def twice(make):
+    """Return a table with a column name twice."""
+    return make([X[:, 0], X[:, 1]], ["a", "a"])
+
+
+def as_frame(columns, names):
+    return pd.DataFrame(np.column_stack(columns), columns=names)
 
 
 def plan(estimator=None, grid=GRID, X=X, y=Y, pool=POOL, **options):
@@ -155,7 +173,18 @@ PLANS = [
     ({"grid": {"kernel": "rbf"}}, TypeError, "['rbf']"),
     ({"grid": SPREAD}, TypeError, "'C' ParameterSampler"),
     ({"grid": [SPREAD]}, TypeError, "ParameterSampler"),
+    ({"grid": {"C": [SPREAD["C"]]}}, TypeError, "'C' distribution ParameterSampler"),
     ({"grid": 3}, TypeError, "dict"),
+    ({"grid": {"C": pd.Series([1, 2])}}, TypeError, "'C' Series list(...)"),
+    ({"grid": {"C": {1, 2}}}, TypeError, "'C' set list(...)"),
+    ({"grid": {"C": (c for c in [1, 2])}}, TypeError, "'C' generator list(...)"),
+    ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVC]}}, TypeError,
+     "`estimator` class SVC write SVC()"),
+    ({"estimator": make_pipeline(StandardScaler, SVC()), "grid": {"svc__C": [1]}},
+     TypeError, "`estimator` class StandardScaler write StandardScaler()"),
+    ({"X": X.astype("g")}, TypeError, "`X` 8 bytes X.astype('float64')"),
+    ({"pool": POOL.astype("g")}, TypeError, "`pool` 8 bytes pool.astype('float64')"),
+    ({"X": X.astype("m8[s]")}, TypeError, "`X` numeric timedelta64"),
     ({"grid": {"C": range(1, 2**62)}}, ValueError, "`param_grid` 100,000 Sampler"),
     ({"grid": itertools.repeat({"C": 1})}, ValueError, "`param_grid` 100,000"),
     ({"cv": itertools.repeat(([0], [1]))}, ValueError, "`cv` 10,000 repeat"),
@@ -199,6 +228,25 @@ PLANS = [
       "X": COLOURS}, TypeError, "`X` 'colour' make_column_transformer OneHotEncoder"),
     ({"estimator": RandomForestClassifier(), "grid": {"max_depth": [2]}, "X": COLOURS},
      TypeError, "`X` 'colour' 'red' make_column_transformer OneHotEncoder"),
+    *[
+        ({"estimator": LogisticRegression(), "grid": {"C": [1]},
+          "X": frame(X, "a").assign(when=pd.Series([value] * 60))}, TypeError,
+         f"`X` 'when' {kind}")
+        for value, kind in [
+            (pd.Timestamp("2020"), "time"), (pd.Timedelta("1D"), "duration"),
+            (pd.Period("2020"), "period"), (1j, "complex"), ([1], "mixed"),
+        ]
+    ],
+    ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X":
+      frame(X, "a").assign(when=[1.0] * 59 + ["x"])}, TypeError, "`X` 'when' mixed"),
+    ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X": frame(X, "a").assign(
+        a0=pd.array([None] + [True] * 59, dtype="boolean"))}, ValueError,
+     "`X` finite row 0 'a0' nan"),
+    ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X":
+      frame(X, "a").assign(a0=np.array([pd.NA] + [1.0] * 59, dtype=object))},
+     ValueError, "`X` finite row 0 'a0' nan"),
+    ({"X": frame(X, "a").astype(pd.SparseDtype(float, np.nan))}, ValueError,
+     "`X` sparse X.sparse.to_dense()"),
 ]  # fmt: skip
 
 
@@ -332,6 +380,15 @@ OTHERS = [
     (lambda _: certify_grid(cv=PredefinedSplit(np.arange(60) % 3)), ValueError,
      "GridSearchCV PredefinedSplit `cv` number StratifiedKFold(5)"),
     (lambda _: certify_grid(refit=False), ValueError, "GridSearchCV(refit=False)"),
+    (lambda _: dsel.certify(lambda X, y: SVC, X, Y), ValueError, "fitted SVC class"),
+    (lambda _: dsel.certify(Scores(), X, Y), ValueError,
+     "`predict` Scores label 0.25 none classes"),
+    (lambda _: SEARCH(SVC(), GRID).fit(twice(pa.Table.from_arrays), Y),
+     ValueError, "`X` distinct 'a' twice"),
+    (lambda _: dsel.open_pool(twice(pa.Table.from_arrays)), ValueError,
+     "`pool` distinct 'a' twice"),
+    (lambda _: dsel.open_pool(dd.from_pandas(twice(as_frame), npartitions=2)),
+     ValueError, "`pool` distinct 'a' twice"),
     (lambda _: dsel.certify(needs_row_0, X, Y, on_failure="raise"),
      RuntimeError, "row 0 is not there"),
     (lambda _: dsel.plan_bound(0, 9, n_candidates=3, error=0.1), ValueError,

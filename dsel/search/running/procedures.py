@@ -35,10 +35,11 @@ class Procedure(BaseEstimator):
             if "groups" in inspect.signature(self.procedure).parameters:
                 options = {"groups": groups}
         model = self.procedure(X, y, **options)
-        if not callable(getattr(model, "predict", None)):
+        if isinstance(model, type) or not callable(getattr(model, "predict", None)):
+            lacks = "is a class" if isinstance(model, type) else "has no `predict`"
             raise TypeError(
                 f"the function passed as `model` must return a fitted {self.kind}, got "
-                f"{show(model)}, which has no `predict`."
+                f"{show(model)}, which {lacks}."
             )
         if isinstance(model, BaseEstimator):
             check_is_fitted(
