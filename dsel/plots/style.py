@@ -8,7 +8,7 @@ import xarray as xr
 
 from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, fit_texts, keep_inside
-from dsel.results.certificate import params_text
+from dsel.results.certificate import params_text, short_names
 from dsel.results.values import read_coordinate, value_text
 
 if TYPE_CHECKING:
@@ -117,24 +117,6 @@ def _lighten_ink(ax: "Axes") -> None:
             color: Any = artist.get_color()
             if len(color) and same_color(color, INK):
                 artist.set_color(PAPER)
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names by full name, without the pipeline step that all of them share.
-
-    Examples
-    --------
-    >>> short_names(["model__C", "model__gamma"])
-    {'model__C': 'C', 'model__gamma': 'gamma'}
-    >>> short_names(["model__C", "scale"])
-    {'model__C': 'model__C', 'scale': 'scale'}
-    """
-    steps = {name.rpartition("__")[0] for name in names}
-    while len(steps) > 1:  # up to the step that all have in common
-        longest = max(steps, key=len)
-        steps = (steps - {longest}) | {longest.rpartition("__")[0]}
-    prefix = f"{step}__" if (step := "".join(steps)) else ""
-    return {name: name.removeprefix(prefix) for name in names}
 
 
 def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:

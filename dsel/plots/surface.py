@@ -19,12 +19,11 @@ from dsel.plots.style import (
     ON_PALE,
     in_hundreds,
     new_axes,
-    short_names,
     show_as_written,
     tidy,
     value_labels,
 )
-from dsel.results.certificate import params_text
+from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import candidate_dims
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import declared_loss, select, terms_of
@@ -182,9 +181,7 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
         number = number if np.isfinite(number) else certificate.estimate
         verdict = f"{certificate.about(number)}, an estimate"
     place = dict(zip(dims, map(int, places), strict=True))
-    short = short_names(list(choice.params))
-    params = {short[name]: value for name, value in choice.params.items()}
-    return place, f"Chosen: {params_text(params)}\n{verdict}"
+    return place, f"Chosen: {short_params_text(choice.params)}\n{verdict}"
 
 
 def _draw_map(

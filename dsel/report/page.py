@@ -29,7 +29,7 @@ from dsel.plots.bars import estimate_name
 from dsel.plots.spread import MOST_SHOWN, fold_label, fold_losses, is_squared
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import COLUMNS, ONE_FOLD, params_text
+from dsel.results.certificate import COLUMNS, short_params_text
 from dsel.results.cube import evidence
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
@@ -40,6 +40,8 @@ from dsel.search.running.select import first_criterion, select, terms_of
 FOLDER: Final = Path(__file__).parent
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
 """First lines of a page: only a file that begins with them is replaced."""
+TITLES: Final = {CV_ERROR: "cross-validated error"}
+"""Heads of columns that have a name in words."""
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
@@ -120,6 +122,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
     n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
+    confusion = confusion_table(results)
     figures = {
         "certificates": _svg(plot_certificates, results, height=2.4),
     }
@@ -165,18 +168,20 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
             "failed": len(failed),
         },
         source=_source(results, inputs),
-        classes=class_table(results),
+        classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
         of_folds=fold_label(results).removesuffix(", %"),
         why=why_chosen(results, choice),
-        confusion=confusion_table(results, choice),
+        confusion=confusion,
+        estimate=_quoted_estimate(choice),
         columns=["", *COLUMNS],
         sure=confidence(choice.delta),
         loss=shorten_text(choice.certificate.loss, 400),
         figures=figures,
         best=_best(results, choice),
         failures=[
-            [n, params_text(params[n]), messages[n]] for n in failed[:N_ROWS].tolist()
+            [n, short_params_text(params[n]), messages[n]]
+            for n in failed[:N_ROWS].tolist()
         ],
         provenance=sorted(
             (str(name), str(value))
@@ -208,15 +213,22 @@ def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
     return [fact for fact in [*facts, ["dsel", version]] if fact[1]]
 
 
-def class_table(results: xr.Dataset) -> list[list[str]]:
-    """Return heads, then rows, of the table of classes, the largest one first."""
+def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[str]]:
+    """Return heads, then rows, of the table of classes, the largest one first.
+
+    A class has its recall if the confusion matrix was counted.
+    """
     rows = class_rows(results)
     if not rows or len(rows) > MOST_CLASSES:
         return []
     total = sum(rows.values())
     ordered = sorted(rows.items(), key=lambda item: -item[1])
-    return [["class", "labeled rows", "share"]] + [
-        [name, f"{n:,}", about_percent(n / total)] for name, n in ordered
+    recalls = {row[0]: row[-1] for row in confusion[1:]}
+    heads = ["class", "labeled rows", "of all rows"] + ["recall"] * bool(recalls)
+    return [heads] + [
+        [name, f"{n:,}", about_percent(n / total)]
+        + [recalls.get(name, "")] * bool(recalls)
+        for name, n in ordered
     ]
 
 
@@ -235,7 +247,9 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
     second = int(others[np.argmin(means[others])])
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
-    other = f"{params_text(all_params(results)[second])} has {about(means[second])}"
+    other = (
+        f"{short_params_text(all_params(results)[second])} has {about(means[second])}"
+    )
     if means[second] < means[choice.candidate]:
         # The chosen one may have a larger mean: the search without the fold of its
         # bound chose it by the other folds alone.
@@ -245,20 +259,22 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         )
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
+    chosen = short_params_text(choice.params)
     return (
-        f"{root}{params_text(choice.params)} has {about(means[choice.candidate])} on "
-        f"average over the folds, from {least} to {most}; {other}. Differences that "
-        f"are small against the spread of the folds say little."
+        f"{root}{chosen} has {about(means[choice.candidate])} on average "
+        f"over the folds, from {least} to {most}; {other}. Differences that "
+        f"are small compared to the spread of the folds mean little."
     )
 
 
-def confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
-    """Return the confusion matrix of the deployed fold's model, as texts with heads."""
-    certificate = choice.certificates.get(ONE_FOLD)
-    is_there = names.OUTER_CONFUSION in results and certificate is not None
-    if not is_there or certificate is None or certificate.fold is None:
+def confusion_table(results: xr.Dataset) -> list[list[str]]:
+    """Return the confusion matrix of all folds, with recalls, as texts with heads.
+
+    Every labeled row is predicted by the model that was chosen without its fold.
+    """
+    if names.OUTER_CONFUSION not in results:
         return []
-    counts = results[names.OUTER_CONFUSION].isel({names.FOLD: certificate.fold})
+    counts = results[names.OUTER_CONFUSION].sum(names.FOLD)
     table = counts.transpose(names.TRUE_CLASS, names.PREDICTED_CLASS)
     labels = [str(label) for label in table[names.TRUE_CLASS].values]
     cells = table.values.astype(int)
@@ -266,9 +282,21 @@ def confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
     used = np.flatnonzero(cells.sum(axis=0) + cells.sum(axis=1))
     if len(used) > MOST_DRAWN:
         return []
-    return [["true class", *(f"predicted {labels[n]}" for n in used)]] + [
-        [labels[n], *(f"{cells[n, other]:,}" for other in used)] for n in used
+    return [["true class", *(f"predicted {labels[n]}" for n in used), "recall"]] + [
+        [
+            labels[n],
+            *(f"{cells[n, other]:,}" for other in used),
+            about_percent(cells[n, n] / max(1, cells[n].sum())),
+        ]
+        for n in used
     ]
+
+
+def _quoted_estimate(choice: Choice) -> str:
+    """Return the estimate at the top of the page, if there is another one below."""
+    bound = choice.certificate
+    is_there = bound.criterion == "nested" and np.isfinite(bound.estimate)
+    return bound.about(bound.estimate) if is_there and not choice.procedure else ""
 
 
 def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
@@ -280,13 +308,13 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
-    titles = [name.replace("_", " ") for name in columns]
+    titles = [TITLES.get(name, name.replace("_", " ")) for name in columns]
     if is_squared(results):
         texts[criterion] = _about_root
         titles[0] = f"root {titles[0]}"
     titles = [loss.what if name == "mean loss" else name for name in titles]
     return [["no.", "parameters", *titles]] + [
-        [n, params_text(params[n])]
+        [n, short_params_text(params[n])]
         + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
         for n, row in shown.head(N_ROWS).iterrows()
     ]

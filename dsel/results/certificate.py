@@ -4,7 +4,7 @@ An upper limit is rounded up, so that the printed number is a bound, too.
 """
 
 import json
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import floor, isclose, isfinite, isinf, isnan, log10, nan
@@ -524,3 +524,34 @@ def params_text(params: Mapping[str, Any]) -> str:
     """
     shown = (f"{name}={value_text(value)}" for name, value in params.items())
     return ", ".join(shown) or "the only candidate"
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return names by full name, without the pipeline step that all of them share.
+
+    Examples
+    --------
+    >>> short_names(["model__C", "model__gamma"])
+    {'model__C': 'C', 'model__gamma': 'gamma'}
+    >>> short_names(["model__C", "scale"])
+    {'model__C': 'model__C', 'scale': 'scale'}
+    """
+    steps = {name.rpartition("__")[0] for name in names}
+    while len(steps) > 1:  # up to the step that all have in common
+        longest = max(steps, key=len)
+        steps = (steps - {longest}) | {longest.rpartition("__")[0]}
+    step = "".join(steps)
+    prefix = f"{step}__" if step else ""
+    return {name: name.removeprefix(prefix) for name in names}
+
+
+def short_params_text(params: Mapping[str, Any]) -> str:
+    """Return parameters as one line, without the pipeline step that all of them share.
+
+    Examples
+    --------
+    >>> short_params_text({"svc__C": 0.5, "svc__kernel": "rbf"})
+    "C=0.5, kernel='rbf'"
+    """
+    short = short_names(list(params))
+    return params_text({short[name]: value for name, value in params.items()})

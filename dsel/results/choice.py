@@ -27,7 +27,7 @@ from dsel.results.certificate import (
     NO_QUERIES,
     Certificate,
     CertifiedReport,
-    params_text,
+    short_params_text,
 )
 from dsel.results.queries import Queries
 from dsel.results.renderings import Renderable
@@ -362,8 +362,8 @@ class Choice(Renderable):
         for name, other in self.deployed.items():
             if name == self.deploy:
                 continue
-            params, bound = params_text(other.params), other.certificate
-            is_same_text = params == params_text(self.params)
+            params, bound = short_params_text(other.params), other.certificate
+            is_same_text = params == short_params_text(self.params)
             is_same = is_same_text and other.candidate == self.candidate
             which = "" if is_same else f" ({params})"
             line = bound.headline_after("jointly with the line above", known)
@@ -437,17 +437,17 @@ class Choice(Renderable):
     def chosen(self) -> str:
         """The chosen parameters, and the procedure that chose them, as text."""
         if not self.procedure:
-            return params_text(self.params)
+            return short_params_text(self.params)
         if not self.params:
             return f"{self.procedure}, as it is"
-        return f"{params_text(self.params)} (by {self.procedure})"
+        return f"{short_params_text(self.params)} (by {self.procedure})"
 
     @property
     def choices_of_folds(self) -> str:
         """The choices of the procedure without each fold, as text; "" without any."""
         if not any(self.fold_params):
             return ""
-        counts = Counter(params_text(params) for params in self.fold_params)
+        counts = Counter(short_params_text(params) for params in self.fold_params)
         n = len(self.fold_params)
         shown = "; ".join(
             f"{params} ({n_times} of {n} times)"
@@ -461,7 +461,7 @@ class Choice(Renderable):
 
         It shows how much the choice depends on the rows.
         """
-        if len({params_text(params) for params in self.fold_params}) <= 1:
+        if len({short_params_text(params) for params in self.fold_params}) <= 1:
             return []
         text = (
             f"the choice is not stable: without one of the folds {self.procedure} "

@@ -77,7 +77,7 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
         outcome = run(loss=costs, report=True)
     text = words(report_html(outcome.results))
     assert outcome.choice.certificate.headline() in text
-    assert "parameters Mean cost cv error" in text
+    assert "parameters Mean cost cross-validated error" in text
     assert f" {outcome.choice.estimate:.3f} " in text
     assert "Error at most" not in text
     for deploy in ("one_fold", "all_rows"):
@@ -183,11 +183,15 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert "labeled table <rows>.csv target bought pool pool model svm" in text
     share = f"{100 * np.mean(y == 'yes'):.1f}%"
     assert text.count(f"the largest class, no, errs on {share}") == 1
-    assert f"class labeled rows share no {(y == 'no').sum()}" in text
-    certificate = outcome.certificates["one_fold"]
-    table = outcome.results.outer_confusion.isel(fold=certificate.fold).values
-    cells = " ".join(str(int(n)) for n in table[0] if n)
-    assert f"no {cells}" in text
+    assert f"class labeled rows of all rows recall no {(y == 'no').sum()}" in text
+    table = outcome.results.outer_confusion.sum("fold").values
+    for name, counts in zip(("no", "yes"), table, strict=False):
+        cells = " ".join(str(int(n)) for n in counts[:2])
+        assert f"{name} {cells} {100 * max(counts) / counts.sum():.1f}%" in text
+    off = table[0, 1] + table[1, 0]
+    estimate = outcome.choice.certificate.estimate
+    assert off == pytest.approx(estimate * len(y))  # the estimate at the top
+    assert "Two estimates" in text
     assert "on average over the folds, from" in text
     assert "What more labels would give" not in words(report_html(
         dsel.plan_search(
