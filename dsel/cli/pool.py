@@ -75,9 +75,7 @@ def build(
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
             notes([f"column {schema.target!r}, the target, is left out"])
-        if numbers := opened.row_number_names:
-            unnamed = " and ".join(map(repr, numbers))
-            notes([f"column {unnamed} is left out: it has no name, as row numbers"])
+        notes(opened.notes)
     elif like is not None or drop is not None:
         raise click.UsageError(
             f"--like and --drop are for text files, and {source!r} keeps the types "

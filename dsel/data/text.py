@@ -16,7 +16,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,28 @@ _BOMS: Final = (
 _ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")
 """Names of columns in which pandas and R write the numbers or names of rows."""
 _QUOTE: Final = ord('"')
+_OTHER_KINDS: Final = {
+    b"PK\x03\x04": "a zip archive, as .xlsx files are: save the sheet as CSV UTF-8",
+    b"\xd0\xcf\x11\xe0": "an .xls file: save the sheet as CSV UTF-8",
+    b"\x1f\x8b": "compressed by gzip: let its name end in .gz",
+    b"BZh91AY": "compressed by bzip2: let its name end in .bz2",
+    b"\xfd7zXZ": "compressed by xz: let its name end in .xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: let its name end in .zst",
+    b"PAR1\x15": "a Parquet file: let its name end in .parquet",
+    b"ARROW1\0": "a Feather file: let its name end in .feather",
+    b"%PDF": "a PDF file: save its table as CSV",
+    b"<!DOCTYPE": "a web page: save the table behind it as CSV",
+    b"<html": "a web page: save the table behind it as CSV",
+    b"<?xml": "an XML file: save its table as CSV",
+}
+"""First bytes of files that are no text tables, with what they are and the way out."""
+_ZERO_BYTES: Final = (
+    "it holds zero bytes; it is no text, or name its encoding by --encoding, such as "
+    "utf-16-le"
+)
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_MOST_LINES: Final = 100
+"""Lines at the beginning of a file that are looked at before its rows are read."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +125,8 @@ class TextFile:
     """Lines of the file before its first row."""
     is_quiet_end: bool
     """Whether the last name is empty, as in lines that end in a separator."""
+    comments: tuple[str, ...] = ()
+    """Lines above the header that begin with # and are left out."""
 
     def dialect(self, decimal: str) -> Dialect:
         """Return the dialect of files written for this table, always in UTF-8."""
@@ -233,7 +257,7 @@ class TextFile:
 
         Python's strict reader is slow, so it runs only after another check has failed.
         """
-        expected, row = len(self.header), 0
+        expected, n_records = len(self.header), 0
         limit = csv.field_size_limit(2**31 - 1)
         try:
             with _Utf8Stream(self.path, self.encoding) as stream:
@@ -244,14 +268,20 @@ class TextFile:
                 lines = csv.reader(text, delimiter=self.separator, strict=True)
                 start = self.header_lines + 1
                 try:
-                    for row, values in enumerate(lines):  # noqa: B007
+                    for values in lines:
                         if values and len(values) != expected:
                             n = len(values)
+                            way = "every line must have as many as the head names"
+                            if not n_records and n > 1:
+                                way += (
+                                    f"; if line {start} is the header, remove the "
+                                    f"lines above it"
+                                )
                             raise ValueError(
                                 f"its line {start} has {n} value{'s' * (n != 1)}, but "
-                                f"the header has {expected}; every line must have as "
-                                f"many as the head names"
+                                f"the header has {expected}; {way}"
                             )
+                        n_records += bool(values)
                         start = self.header_lines + lines.line_num + 1
                 except csv.Error as error:
                     raise ValueError(
@@ -285,13 +315,20 @@ def open_text(
                 n_before += 1
                 first, n_blank = stream.first_record()
                 n_before += n_blank
+            # A line that begins with # ends there, as comments may have any quotes.
+            records, starts = [first], [n_before]
+            while records[-1].startswith("#") and len(records) < _MOST_LINES:
+                line, n_blank = stream.first_record()
+                n_lines = len(_LINE_END.findall(records[-1]))
+                starts.append(starts[-1] + n_lines + n_blank)
+                records.append(line)
+            n_comments = _count_comments(path, records, separator)
+            first, n_before = records[n_comments], starts[n_comments]
+            if separator is None and not any(sign in first for sign in SEPARATORS):
+                more = [stream.first_record()[0] for _ in range(_MOST_LINES)]
+                _check_one_column(first, [*records[n_comments + 1 :], *more])
         except UnicodeError as error:
             raise ValueError(undecodable(path, encoding)) from error
-    if "\0" in first:
-        raise ValueError(
-            "it holds zero bytes; it is no text, or name its encoding by --encoding, "
-            "such as utf-16-le"
-        )
     if not first.strip():
         raise ValueError("it is empty")
     separator = _separator(path, first, separator)
@@ -307,8 +344,80 @@ def open_text(
     names = header[n_row_numbers : len(header) - is_quiet_end]
     _check_header(names, n_row_numbers)
     return TextFile(
-        path, separator, encoding, tuple(header), n_row_numbers, n_lines, is_quiet_end
+        path,
+        separator,
+        encoding,
+        tuple(header),
+        n_row_numbers,
+        n_lines,
+        is_quiet_end,
+        tuple(line.strip() for line in records[:n_comments]),
     )
+
+
+def _count_comments(path: str, lines: Sequence[str], separator: str | None) -> int:
+    """Return how many first lines, which begin with #, are no header.
+
+    The last one is the header if it has as many values as the line below it, as numpy
+    and genome browsers write it. So no line is left out that could be a header.
+    """
+    *comments, below = lines
+    if not comments:
+        return 0
+    if not below.strip():  # all lines begin with #, so the last may be the header
+        return len(comments) - 1
+    for line in (comments[-1], below):
+        with suppress(ValueError):  # what is no record of values is a comment
+            sign = _separator(path, line, separator)
+            n_values = [len(_header(text, sign)[0]) for text in (comments[-1], below)]
+            if n_values[0] == n_values[1] and (n_values[0] > 1 or line is below):
+                return len(comments) - 1
+    return len(comments)
+
+
+def _check_one_column(first: str, below: Sequence[str]) -> None:
+    """Raise ValueError if the only column seems to be several ones.
+
+    The header and all lines then have the same number of a sign that separates values.
+    """
+    rows = [line.strip() for line in below if line.strip()]
+    if len(rows) < 2 or '"' in first:
+        return
+    for sign in (" ", ":", "^", "~"):
+        pattern = f"{re.escape(sign)}+"
+        parts = [re.split(pattern, line) for line in (first.strip(), *rows)]
+        n = len(parts[0])
+        if n == 1 or any(len(each) != n for each in parts):
+            continue
+        # "full name" may well be the header of names of two words.
+        has_numbers = any(
+            all(re.match(NUMBER, each[k]) for each in parts[1:]) for k in range(n)
+        )
+        if n > 2 or sign != " " or has_numbers:
+            way = f"write --sep {sign!r}"
+            if any(2 * sign in line for line in (first.strip(), *rows)):
+                way = "write it as CSV"
+            raise ValueError(
+                f"it has one column, and {sign!r} separates each line, like the header "
+                f"{first.strip()[:60]!r}, into {n} parts; {way} if these are its "
+                f"values, and --sep , if not"
+            )
+
+
+def header_line(path: str, encoding: str, names: Sequence[str]) -> int | None:
+    """Return the number of a line below the first that may be the header.
+
+    It is near the beginning and has all of these names, and no numbers.
+    """
+    with _Utf8Stream(path, encoding) as stream:
+        for number in range(1, _MOST_LINES + 1):
+            line = stream.line()
+            for sign in SEPARATORS:
+                values = [value.strip().strip('"') for value in line.split(sign)]
+                are_names = not any(re.match(NUMBER, value) for value in values)
+                if number > 1 and are_names and {*names} <= {*values}:
+                    return number
+    return None
 
 
 def _header(first: str, separator: str) -> tuple[list[str], int]:
@@ -374,7 +483,10 @@ def _encoding(path: str, encoding: str | None) -> str:
             ) from error
         return str(info.name)
     with open_binary(path) as file:
-        start = file.read(4)
+        start = file.read(16)
+    for beginning, kind in _OTHER_KINDS.items():
+        if bytes(start).removeprefix(codecs.BOM_UTF8).startswith(beginning):
+            raise ValueError(f"it is {kind}")
     return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
 
 
@@ -466,7 +578,7 @@ class _Utf8Stream(io.RawIOBase):
             if text or not raw:
                 break
         if b"\0" in text:
-            raise ValueError("it holds zero bytes; is it a text file?")
+            raise ValueError(_ZERO_BYTES)
         return text
 
     def readinto(self, buffer: Any) -> int:
@@ -498,7 +610,8 @@ class _Utf8Stream(io.RawIOBase):
                 lines.append(line)
             else:
                 n_empty += 1
-            if lines and b"".join(lines).count(b'"') % 2 == 0:
+            is_comment = lines and lines[0].startswith(b"#")
+            if is_comment or (lines and b"".join(lines).count(b'"') % 2 == 0):
                 break
         return b"".join(lines).decode("utf-8"), n_empty
 
@@ -508,6 +621,10 @@ class _Utf8Stream(io.RawIOBase):
             self._line()
         if self._is_checked:
             self._check_quotes(self._buffer)
+
+    def line(self) -> str:
+        """Return the next line."""
+        return self._line().decode("utf-8")
 
     def _line(self) -> bytes:
         parts: list[bytes] = []

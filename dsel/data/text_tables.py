@@ -32,7 +32,7 @@ from dsel.data.targets import (
     notes_on_similar_labels,
     numbers_of_texts,
 )
-from dsel.data.text import MOST_NBYTES, SHOWN, TextFile, open_text
+from dsel.data.text import MOST_NBYTES, SHOWN, TextFile, header_line, open_text
 from dsel.runtime.clients import count_threads, current_worker
 
 MOST_LABELS: Final = 10_000
@@ -71,7 +71,39 @@ class TextSource(NamedTuple):
     def features(self, target: str | None) -> list[str]:
         """Return the columns that are read, without the target."""
         request = TableRequest(target, self.like, self.drop, (), None, None)
-        return request.features(self.names, repr(self.location))
+        return self.requested_features(request)
+
+    def requested_features(self, request: TableRequest) -> list[str]:
+        """Return the columns that become features; raise where one is missing."""
+        try:
+            return request.features(self.names, repr(self.location))
+        except ValueError as error:
+            names = [request.target] if request.target is not None else []
+            names = names if request.like is None else list(request.like.names)
+            first = self.files[0]
+            number = names and header_line(first.path, first.encoding, names)
+            if not number:
+                raise
+            raise ValueError(
+                f"{error} If line {number} is the header, remove the lines above it."
+            ) from error
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes about lines and columns that are left out."""
+        notes = []
+        for file in self.files:
+            if n := len(file.comments):
+                lines = "the line" if n == 1 else f"{n} lines"
+                notes.append(
+                    f"{lines} above the header of {file.path!r} that begin"
+                    f"{'s' * (n == 1)} with # {'is' if n == 1 else 'are'} left out: "
+                    f"{file.comments[0][:60]!r}"
+                )
+        if names := self.row_number_names:
+            shown = " and ".join(map(repr, names))
+            notes.append(f"column {shown} is left out: it has no name, as row numbers")
+        return notes
 
 
 def is_text(location: str) -> bool:
@@ -179,7 +211,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     source = text_source(
         location, separator=request.separator, encoding=request.encoding
     )
-    names = request.features(source.names, repr(location))
+    names = source.requested_features(request)
     target = None if request.like is not None else request.target
     others = [name for name in (request.groups, target) if name is not None]
     read = list(dict.fromkeys([*names, *request.id_columns, *others]))
@@ -274,7 +306,7 @@ def text_frames(
     source = text_source(
         location, separator=request.separator, encoding=request.encoding
     )
-    request.features(source.names, repr(location))
+    source.requested_features(request)
     if decimal is None:
         decimal, _ = decimal_marks(source, like)
     names, first = [*like.names, *like.ids], 0
@@ -358,10 +390,7 @@ def _text_caveats(
     schema: TableSchema,
     frame: pd.DataFrame,
 ) -> list[str]:
-    caveats = []
-    if numbers := source.row_number_names:
-        shown = " and ".join(map(repr, numbers))
-        caveats.append(f"column {shown} is left out: it has no name, as row numbers")
+    caveats = source.notes
     if source.names[:2] == ("0", "1"):
         caveats.append(
             f"the columns are called 0 to {len(source.names) - 1}, as pandas names "

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -95,12 +96,26 @@ def read_json_lines(location: str, request: TableRequest) -> Table:
     with name_file(location):
         # Line by line: pandas' reader converts texts to dates in columns with certain
         # names.
-        with open(location, encoding="utf-8") as lines:
-            records = [json.loads(line) for line in lines if line.strip()]
+        records = []
+        with open(location, encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    if line.strip():
+                        record = json.loads(line, object_pairs_hook=_distinct_pairs)
+                        records.append(record)
+                except ValueError as error:
+                    raise ValueError(f"line {number}: {error}") from error
         if not records or not all(isinstance(record, dict) for record in records):
             raise ValueError("it must have an object with names in every line")
         frame = pd.DataFrame(records)
     return _of_frame(frame, request, location)
+
+
+def _distinct_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; ValueError where it has a name twice."""
+    if twice := [name for name, n in Counter(n for n, _ in pairs).items() if n > 1]:
+        raise ValueError(f"an object has the name {twice[0]!r} twice; rename one")
+    return dict(pairs)
 
 
 def read_npz(location: str, request: TableRequest) -> Table:

@@ -103,7 +103,14 @@ def meanings_of(array: Any) -> dict[str, Any]:
         if array.fill_value is not None:
             meanings[FILL_VALUE] = array.fill_value
     elif isinstance(fill, str):  # encoded floats, as JSON has no NaN
-        meanings[FILL_VALUE] = FillValueCoder.decode(fill, array.dtype)
+        try:
+            meanings[FILL_VALUE] = FillValueCoder.decode(fill, array.dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"the array at {array.store} of {array.dtype} has the attribute "
+                f"{FILL_VALUE} {show(fill)}, which xarray cannot decode either "
+                f"({error}); write it by xarray, or as a number."
+            ) from error
     if POOL in array.attrs:  # dsel's pools hold plain numbers
         return {}
     if " since " not in str(meanings.get("units", "")) and "dtype" not in meanings:

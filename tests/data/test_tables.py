@@ -261,6 +261,14 @@ WRONG = [
     ("a;b,c\n1;2,3\n", "has ',' and ';', .* --sep"),
     ("a;b\n1,5;1.234\n2,5;2.345\n", "'a' has decimal commas .*'b' decimal points"),
     ("a\n1\n\n2\n", "one column and lines that are empty"),
+    ("Report\n\na,b\n1,2\n", "line 3 has 2 values, .* if line 3 is the header"),
+    ("x z label\n1 2 a\n3 4 b\n", "' ' separates each line, .* into 3 parts; .*--sep"),
+    ("x label\n1.5 a\n3 b\n", "' ' separates each line"),
+    ("x  label\n1.5  a\n3   b\n", "write it as CSV if these are its values"),
+    ("x^z\n1^2\n3^4\n", r"write --sep '\^' if these"),
+    ("PK\x03\x04\x14", "a zip archive, as .xlsx files are: save the sheet"),
+    ("%PDF-1.4\n1,2\n", "a PDF file"),
+    ("<!DOCTYPE html>\n<html>\n", "a web page"),
 ]
 
 
@@ -529,3 +537,72 @@ def test_read_table__names_whole_numbers_that_look_like_dates(tmp_path):
         path = text_table(tmp_path, f"d,x\n{days[0]},0.5\n{days[1]},0.7\n")
         told = " ".join(read_table(path).caveats)
         assert ("'d' looks like dates (20200131)" in told) is is_named
+
+
+COMMENTS = [
+    ('# made by a tool\n# "5\n\na,b\n1,2\n', ("a", "b"), 2),
+    ("# one, two, three\na;b\n1;2\n", ("a", "b"), 1),
+    ("##format=1\n#chrom\tpos\nx\t2\n", ("#chrom", "pos"), 1),
+    ("# a,b\n1,2\n", ("# a", "b"), 0),  # numpy.savetxt
+    ("#a\n1\n2\n", ("#a",), 0),
+    ("#1\r#2\ra,b\r1,2\r", ("a", "b"), 2),
+]
+
+
+@pytest.mark.parametrize(("text", "columns", "n_comments"), COMMENTS)
+def test_read_table__leaves_out_comments_above_the_header(
+    text, columns, n_comments, tmp_path
+):
+    path = text_table(tmp_path, text)
+    table = read_table(path)
+    assert table.columns == columns
+    assert len(table.X) == (2 if text.startswith("#a") else 1)
+    notes = [note for note in table.caveats if "begin" in note]
+    assert len(notes) == (n_comments > 0)
+    if n_comments > 1:
+        assert f"{n_comments} lines above the header of" in notes[0]
+    write_pool(path, tmp_path / "pool.parquet")
+    assert open_pool(tmp_path / "pool.parquet").n_rows == len(table.X)
+
+
+def test_read_table__names_the_line_that_may_be_the_header(tmp_path):
+    path = text_table(tmp_path, "a,b\n\nx,label\n1,yes\n2,no\n")
+    with pytest.raises(ValueError, match="If line 3 is the header, remove the lines"):
+        read_table(path, target="label")
+    with pytest.raises(ValueError, match=r"it has a, b\.$"):
+        read_table(path, target="yes")  # line 4 has a number, so it is no header
+
+
+def test_read_table__takes_names_of_two_words_for_one_column(tmp_path):
+    path = text_table(tmp_path, "full name\nJohn Smith\nAnn Lee\n")
+    assert read_table(path).X["full name"].tolist() == ["John Smith", "Ann Lee"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"a": 1, "a": 2}', "line 2: an object has the name 'a' twice; rename one"),
+        ('{"a": {"b": 1, "b": 1}}', "line 2: an object has the name 'b' twice"),
+        ('{"a": 1', "line 2: "),
+    ],
+)
+def test_read_table__names_the_line_of_json_that_is_wrong(line, words, tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(f'{{"a": 0}}\n{line}\n')
+    with pytest.raises(ValueError, match=words):
+        read_table(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_read_table__reads_a_file_with_a_byte_order_mark(name, tmp_path):
+    text = '{"a": 1.5}\n' if name.endswith("jsonl") else "a\n1.5\n"
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert read_table(tmp_path / name).columns == ("a",)
+
+
+@pytest.mark.parametrize("dtype", ["i2", "f8"])
+def test_open_pool__names_a_fill_value_that_xarray_cannot_decode(dtype, tmp_path):
+    array = zarr.create_array(tmp_path / "p.zarr", data=X.astype(dtype))
+    array.attrs["_FillValue"] = "NaN"
+    with pytest.raises(ValueError, match="_FillValue 'NaN', which xarray cannot"):
+        open_pool(tmp_path / "p.zarr")
