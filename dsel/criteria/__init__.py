@@ -6,7 +6,7 @@ also has a rule for ties, and states whether its number is a guarantee. A criter
 pure function: another criterion or another `delta` on the same counts costs no fit.
 Smaller is better.
 
-Vocabulary: *evidence* is a dict of the cube's variables, the candidates flattened into
+Vocabulary: *counts* are a dict of the cube's variables, the candidates flattened into
 the first axis, -1 where nothing was counted yet; *terms* are the number and the parts
 whose sum it is; *settings* are the shares of delta.
 

@@ -14,13 +14,13 @@ from dsel.errors import AllFitsFailedError
 TIE_TOLERANCE: Final = 1e-12
 """Relative difference up to which two numbers count as equal."""
 
-Evidence = Mapping[str, NDArray[Any]]
+CandidateCounts = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
 Counts that are not known (yet) are -1. Scalars have shape ().
 """
-Formula = Callable[[Evidence], Floats]
-"""Function of evidence without missing counts that returns one number per
+Formula = Callable[[CandidateCounts], Floats]
+"""Function of counts, of which none is missing, that returns one number per
 candidate."""
 
 
@@ -48,12 +48,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One way to compare candidates: a pure function of the evidence."""
+    """One way to compare candidates: a pure function of counts."""
 
     name: str
     """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
     formula: Callable[..., Any]
-    """Function of evidence without missing counts."""
+    """Function of counts, of which none is missing."""
     counts: tuple[str, ...]
     """Variables of the cube that it needs and that may not be counted yet."""
     sizes: tuple[str, ...]
@@ -80,42 +80,42 @@ class Criterion:
         """Variables of the cube that `evaluate` reads."""
         return self.counts + self.sizes
 
-    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the number and its parts, for evidence without missing counts."""
+    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
+        """Return the number and its parts, if no count is missing."""
         raise NotImplementedError
 
-    def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the terms of candidates whose evidence is complete, NaN for others."""
-        if self.holds_out_one_fold and names.FOLD_ERRORS in evidence:
-            first = evidence[names.FOLD_ERRORS][:, :1]
-            evidence = {**evidence, names.FOLD_ERRORS: first}
-        n = len(evidence[names.STATUS])
-        conditions = [evidence[name] >= 0 for name in self.counts]
+    def evaluate(self, counts: CandidateCounts, settings: Settings) -> Terms:
+        """Return the terms of candidates whose counts are complete, NaN for others."""
+        if self.holds_out_one_fold and names.FOLD_ERRORS in counts:
+            first = counts[names.FOLD_ERRORS][:, :1]
+            counts = {**counts, names.FOLD_ERRORS: first}
+        n = len(counts[names.STATUS])
+        conditions = [counts[name] >= 0 for name in self.counts]
         if names.POOL_ROWS in self.sizes:
             # A pool row is compared once in all folds, and once in each halving.
-            n_compared = evidence[names.POOL_ROWS]
+            n_compared = counts[names.POOL_ROWS]
             n_compared = n_compared if self.by_halves else n_compared.sum(axis=-1)
-            conditions.append(n_compared == evidence[names.N_UNLABELED])
+            conditions.append(n_compared == counts[names.N_UNLABELED])
         by_answers = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
-        if by_answers and names.FOLD_ANSWERS in evidence:
+        if by_answers and names.FOLD_ANSWERS in counts:
             # A candidate that was pruned early has been tested by fewer models.
-            conditions.append(evidence[names.STATUS] != names.STATUS_PRUNED)
+            conditions.append(counts[names.STATUS] != names.STATUS_PRUNED)
         is_known = np.all([c.reshape(n, -1).all(axis=1) for c in conditions], axis=0)
-        return self._numbers(evidence, settings, is_known)
+        return self._numbers(counts, settings, is_known)
 
-    def lower_bound(self, evidence: Evidence, settings: Settings) -> Floats:
+    def lower_bound(self, counts: CandidateCounts, settings: Settings) -> Floats:
         """Return a lower bound of every number, with missing counts set to 0.
 
         Where the number may fall when a count grows, incomplete counts give no lower
         bound but 0.
         """
         if self.can_prune:
-            every = np.ones(len(evidence[names.STATUS]), dtype=bool)
-            return self._numbers(evidence, settings, every).estimate
-        estimate = self.evaluate(evidence, settings).estimate
+            every = np.ones(len(counts[names.STATUS]), dtype=bool)
+            return self._numbers(counts, settings, every).estimate
+        estimate = self.evaluate(counts, settings).estimate
         return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
-    def choose(self, terms: Terms, evidence: Evidence) -> int:
+    def choose(self, terms: Terms, counts: CandidateCounts) -> int:
         """Return the candidate with the smallest number; `tie_break` decides ties.
 
         Numbers that differ only in the last digits count as equal, because sums of
@@ -125,20 +125,20 @@ class Criterion:
         is_tied = values <= values[first_smallest(values)] * (1.0 + TIE_TOLERANCE)
         if self.tie_break is None:
             return int(is_tied.argmax())
-        order = self.tie_break(self._fill_missing(evidence))
+        order = self.tie_break(self._fill_missing(counts))
         return first_smallest(np.where(is_tied, order, np.inf))
 
-    def _fill_missing(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
-        """Return the evidence with every missing count at 0, its smallest value."""
-        counts = {name: np.fmax(evidence[name], 0) for name in self.counts}
-        return {**evidence, **counts}
+    def _fill_missing(self, counts: CandidateCounts) -> dict[str, NDArray[Any]]:
+        """Return the counts with every missing one at 0, its smallest value."""
+        filled = {name: np.fmax(counts[name], 0) for name in self.counts}
+        return {**counts, **filled}
 
     def _numbers(
-        self, evidence: Evidence, settings: Settings, is_known: NDArray[np.bool_]
+        self, counts: CandidateCounts, settings: Settings, is_known: NDArray[np.bool_]
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
-        terms = self.terms(self._fill_missing(evidence), settings)
-        has_failed = evidence[names.STATUS] == names.STATUS_FAILED
+        terms = self.terms(self._fill_missing(counts), settings)
+        has_failed = counts[names.STATUS] == names.STATUS_FAILED
         masked = {
             name: np.where(is_known & ~has_failed, term, np.nan)
             for name, term in vars(terms).items()
@@ -151,7 +151,7 @@ class Criterion:
 class Bound(Criterion):
     """A criterion that bounds the error of every candidate.
 
-    Its formula takes evidence and settings, and returns the terms. With probability at
+    Its formula takes counts and settings, and returns the terms. With probability at
     least 1 - delta the bounds of all candidates hold at once, so that of the chosen
     candidate holds, if A1 to A7 do and the shares sum to at most delta.
     """
@@ -159,17 +159,17 @@ class Bound(Criterion):
     is_guarantee: bool = True
     """Always True."""
 
-    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
         """Return the terms by the formula of the bound."""
         shares = settings.delta_shares
-        is_bounded = np.broadcast_to(shares > 0.0, len(evidence[names.STATUS]))
+        is_bounded = np.broadcast_to(shares > 0.0, len(counts[names.STATUS]))
         if is_bounded.all():
-            terms: Terms = self.formula(evidence, settings)
+            terms: Terms = self.formula(counts, settings)
             return terms
         # Formulas refuse a delta of 0, so candidates without a bound get any other one,
         # and their terms become infinite.
         valid = Settings(np.where(is_bounded, shares, 0.5))
-        terms = self.formula(evidence, valid)
+        terms = self.formula(counts, valid)
         return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(terms).values()))
 
 
@@ -177,7 +177,7 @@ class Bound(Criterion):
 class Estimate(Criterion):
     """A criterion without a guarantee, which needs no delta.
 
-    Its formula takes the evidence, and returns one number for each candidate.
+    Its formula takes the counts, and returns one number for each candidate.
     """
 
     label_term: Formula | None = None
@@ -185,14 +185,14 @@ class Estimate(Criterion):
     disagreement_term: Formula | None = None
     """Function that returns the part of the number that comes from the pool."""
 
-    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
         """Return the number and its parts; NaN for parts that it does not have."""
-        absent = np.full(len(evidence[names.STATUS]), np.nan)
+        absent = np.full(len(counts[names.STATUS]), np.nan)
         parts = (
-            absent if formula is None else formula(evidence)
+            absent if formula is None else formula(counts)
             for formula in (self.label_term, self.disagreement_term)
         )
-        return Terms(self.formula(evidence), *parts)
+        return Terms(self.formula(counts), *parts)
 
 
 def first_smallest(values: Floats) -> int:

@@ -24,13 +24,13 @@ from dsel.bounds import (
     error_variance_from_disagreement,
     error_variance_from_pairs,
 )
-from dsel.criteria.base import Estimate, Evidence
+from dsel.criteria.base import CandidateCounts, Estimate
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
 """Variables with the number of pool rows, counted so far and in all."""
 
 
-def pool_disagreement(evidence: Evidence) -> Floats:
+def pool_disagreement(counts: CandidateCounts) -> Floats:
     r"""Mean over halvings of the rate at which the two halves' models differ.
 
     .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m}.
@@ -40,11 +40,11 @@ def pool_disagreement(evidence: Evidence) -> Floats:
     """
     # Divided by the size of the whole pool: rows that are not compared yet count as
     # agreement, so that the number never falls (pruning needs this).
-    m = np.maximum(evidence[names.N_UNLABELED], 1)
-    return np.asarray((evidence[names.DISAGREEMENTS] / m).mean(axis=-1))
+    m = np.maximum(counts[names.N_UNLABELED], 1)
+    return np.asarray((counts[names.DISAGREEMENTS] / m).mean(axis=-1))
 
 
-def dis_error(evidence: Evidence) -> Floats:
+def dis_error(counts: CandidateCounts) -> Floats:
     r"""Return :math:`e_l(\hat d; C)`, the paper's disE (equation 4), for C classes.
 
     An estimate of a lower bound on the error at half the rows, in [0, (C-1)/C].
@@ -52,11 +52,11 @@ def dis_error(evidence: Evidence) -> Floats:
     # The formula of the mean, not the mean of the formula: e_l is convex, so the mean
     # of e_l(D_r) would be larger.
     return error_from_disagreement(
-        pool_disagreement(evidence), n_classes=int(evidence[names.N_CLASSES])
+        pool_disagreement(counts), n_classes=int(counts[names.N_CLASSES])
     )
 
 
-def dis_error_upper(evidence: Evidence) -> Floats:
+def dis_error_upper(counts: CandidateCounts) -> Floats:
     r"""Return :math:`1 - e_l(\hat d)`, the upper end of the paper's equation 4.
 
     An estimate of an upper bound on the error of a two-class learner at half the rows,
@@ -64,31 +64,31 @@ def dis_error_upper(evidence: Evidence) -> Floats:
     for which disagreement gives no upper bound. It falls where models differ more, so
     it must not be used to choose a candidate.
     """
-    if int(evidence[names.N_CLASSES]) > 2:
-        return np.ones(len(evidence[names.DISAGREEMENTS]))
-    return error_ends_from_disagreement(pool_disagreement(evidence))[1]
+    if int(counts[names.N_CLASSES]) > 2:
+        return np.ones(len(counts[names.DISAGREEMENTS]))
+    return error_ends_from_disagreement(pool_disagreement(counts))[1]
 
 
-def row_variance(evidence: Evidence) -> Floats:
+def row_variance(counts: CandidateCounts) -> Floats:
     r"""Return :math:`\hat d / 2`, Theorem 1's bound on the variance of the error.
 
     It is also the mean variance of the 0/1 error at a row (equation 3) of a two-class
     learner.
     """
-    return error_variance_from_disagreement(pool_disagreement(evidence))
+    return error_variance_from_disagreement(pool_disagreement(counts))
 
 
-def error_variance(evidence: Evidence) -> Floats:
+def error_variance(counts: CandidateCounts) -> Floats:
     r"""Return an estimate of :math:`E[D^2]/2`, at least the variance of the error.
 
     At most ``row_variance`` in expectation, and far smaller where models differ on few
     rows.
     """
-    m = np.maximum(evidence[names.N_UNLABELED], 2)
-    return error_variance_from_pairs(evidence[names.DISAGREEMENTS], m)
+    m = np.maximum(counts[names.N_UNLABELED], 2)
+    return error_variance_from_pairs(counts[names.DISAGREEMENTS], m)
 
 
-def train_error(evidence: Evidence) -> Floats:
+def train_error(counts: CandidateCounts) -> Floats:
     r"""Mean over halvings of the error rates of both halves' models on their own rows.
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
@@ -96,11 +96,11 @@ def train_error(evidence: Evidence) -> Floats:
     The paper does not say whether its trainE is that of the halves or of the full
     model; this is that of the halves.
     """
-    rates = evidence[names.TRAIN_ERRORS] / evidence[names.TRAIN_ROWS]
+    rates = counts[names.TRAIN_ERRORS] / counts[names.TRAIN_ROWS]
     return np.asarray(rates.reshape(len(rates), -1).mean(axis=1))
 
 
-def two_fold_cv(evidence: Evidence) -> Floats:
+def two_fold_cv(counts: CandidateCounts) -> Floats:
     r"""Mean over halvings of the error rate when each half's model tests the other.
 
     .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}, \text{ the paper's 2cvE.}
@@ -108,24 +108,24 @@ def two_fold_cv(evidence: Evidence) -> Floats:
     Nearly unbiased for the error of models of half the rows where rows were drawn at
     random, too high where hard ones were picked.
     """
-    errors = evidence[names.FOLD_ERRORS]
-    n_tested = evidence[names.FOLD_ROWS].sum()
+    errors = counts[names.FOLD_ERRORS]
+    n_tested = counts[names.FOLD_ROWS].sum()
     return np.asarray(errors.reshape(len(errors), -1).sum(axis=1) / n_tested)
 
 
-def max_dt_e(evidence: Evidence) -> Floats:
+def max_dt_e(counts: CandidateCounts) -> Floats:
     """Return max(trainE, disE), the paper's maxDtE (section 2.2).
 
     A constant learner never disagrees, so its training error is needed as well. With
     random rows it is usually below the error at half the rows; with picked rows nearer
     to the truth than cross-validation.
     """
-    return np.maximum(train_error(evidence), dis_error(evidence))
+    return np.maximum(train_error(counts), dis_error(counts))
 
 
-def max_cv_dt_e(evidence: Evidence) -> Floats:
+def max_cv_dt_e(counts: CandidateCounts) -> Floats:
     """Return max(2cvE, maxDtE) (section 3.2)."""
-    return np.maximum(two_fold_cv(evidence), max_dt_e(evidence))
+    return np.maximum(two_fold_cv(counts), max_dt_e(counts))
 
 
 _of_halves: Final = partial(Estimate, by_halves=True)

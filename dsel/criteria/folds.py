@@ -5,7 +5,7 @@ them may be chosen by hand. A nested search is bounded as a whole, so its number
 criteria. Each certificate spends the whole delta by itself: the smaller of two bounds
 is not a guarantee at one delta.
 
-To add a criterion, write a formula of the evidence and list it in `FOLDS`.
+To add a criterion, write a formula of counts and list it in `FOLDS`.
 """
 
 from collections.abc import Callable
@@ -21,36 +21,39 @@ from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
 from dsel.criteria.base import (
     Bound,
+    CandidateCounts,
     Criterion,
     Estimate,
-    Evidence,
     Settings,
     Terms,
 )
 
 
 def _by_pool(
-    bound: Callable[..., Any], differing: str, evidence: Evidence, settings: Settings
+    bound: Callable[..., Any],
+    differing: str,
+    counts: CandidateCounts,
+    settings: Settings,
 ) -> Terms:
     """Return a bound from errors on folds and disagreements on the pool."""
-    equal = evidence.get(names.EQUAL_ROWS, np.array(0))
+    equal = counts.get(names.EQUAL_ROWS, np.array(0))
     terms = bound(
-        evidence[names.FOLD_ERRORS],
-        evidence[names.FOLD_ROWS],
-        evidence[differing].reshape(len(evidence[differing]), -1).sum(axis=1),
-        upper_pool_rows(evidence[names.N_UNLABELED], equal),
+        counts[names.FOLD_ERRORS],
+        counts[names.FOLD_ROWS],
+        counts[differing].reshape(len(counts[differing]), -1).sum(axis=1),
+        upper_pool_rows(counts[names.N_UNLABELED], equal),
         delta=settings.delta_shares,
     )
     return Terms(*terms)
 
 
-def _holdout(evidence: Evidence, settings: Settings) -> Terms:
-    errors, rows = evidence[names.FOLD_ERRORS][:, 0], evidence[names.FOLD_ROWS][0]
+def _holdout(counts: CandidateCounts, settings: Settings) -> Terms:
+    errors, rows = counts[names.FOLD_ERRORS][:, 0], counts[names.FOLD_ROWS][0]
     bound = holdout_bound(errors, rows, delta=settings.delta_shares)
     return Terms(bound, bound, np.full_like(bound, np.nan))
 
 
-def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
+def fold_answers(counts: CandidateCounts) -> NDArray[np.int64]:
     """Return the number of predictions on each fold in which errors are counted.
 
     It is the number of rows, (n_folds,), or in a nested search, where several models
@@ -58,14 +61,14 @@ def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
     n_folds). Missing predictions of pruned candidates count as right, as all missing
     counts do.
     """
-    if names.FOLD_ANSWERS not in evidence:
-        return evidence[names.FOLD_ROWS]
-    answers = evidence[names.FOLD_ANSWERS]
-    is_pruned = evidence[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
+    if names.FOLD_ANSWERS not in counts:
+        return counts[names.FOLD_ROWS]
+    answers = counts[names.FOLD_ANSWERS]
+    is_pruned = counts[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
     return np.maximum(np.where(is_pruned, answers.max(axis=0), answers), 1)
 
 
-def fold_error(evidence: Evidence) -> Floats:
+def fold_error(counts: CandidateCounts) -> Floats:
     r"""Mean over folds of the error rate of models trained without the fold.
 
     .. math:: \frac{1}{k} \sum_{i=1}^k c_i / n_i.
@@ -73,22 +76,22 @@ def fold_error(evidence: Evidence) -> Floats:
     It estimates the average error of the fold models: M. Kaariainen, ICSI TR-05-010,
     2005, section 2.
     """
-    rates = evidence[names.FOLD_ERRORS] / fold_answers(evidence)
+    rates = counts[names.FOLD_ERRORS] / fold_answers(counts)
     return np.asarray(rates.mean(axis=-1))
 
 
-def loo_error(evidence: Evidence) -> Floats:
+def loo_error(counts: CandidateCounts) -> Floats:
     """Return the leave-one-out error rate.
 
     Nearly unbiased where rows were drawn at random; looE in Madani, Pennock and Flake
     (2004).
     """
-    return np.asarray(evidence[names.LOO_ERRORS] / evidence[names.N_LABELED])
+    return np.asarray(counts[names.LOO_ERRORS] / counts[names.N_LABELED])
 
 
-def mean_loss(evidence: Evidence) -> Floats:
+def mean_loss(counts: CandidateCounts) -> Floats:
     """Mean over folds of the declared loss, of models trained without the fold."""
-    return np.asarray(evidence[names.FOLD_LOSS_MEAN].mean(axis=-1))
+    return np.asarray(counts[names.FOLD_LOSS_MEAN].mean(axis=-1))
 
 
 FOLDS: Final[tuple[Criterion, ...]] = (

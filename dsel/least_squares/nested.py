@@ -183,7 +183,7 @@ def certify(
     with closing(run.open_executor()) as executor:
         # `make_loss_cube` has already warned about candidates that cannot be chosen.
         outcome = certify_choices(
-            run, executor, pruner, table, pruner.evidence(table), run.check_pool()
+            run, executor, pruner, table, pruner.final_counts(table), run.check_pool()
         )
     models = outcome.models
     if ALL_ROWS not in models:

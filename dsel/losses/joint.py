@@ -17,7 +17,7 @@ from dsel.losses.base import FoldCounts, Loss, PoolCounts, Shares, Statistic
 
 @dataclass(frozen=True)
 class Evidence:
-    """Counts of the last step of a nested search, by statistic."""
+    """The counts from which losses bound the deployed models, by statistic."""
 
     folds: Mapping[Statistic, FoldCounts]
     pool: Mapping[Statistic, PoolCounts]

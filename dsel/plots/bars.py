@@ -25,7 +25,7 @@ from dsel.plots.style import (
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import ONE_FOLD, Certificate, CertifiedReport
 from dsel.results.comparison import ModelComparison
-from dsel.results.cube import check_cube, evidence
+from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import method_of, select, terms_of
@@ -292,7 +292,7 @@ def plot_terms(
             f"write plot.certificates() for its bounds, or plot.folds() for the errors "
             f"of candidates."
         )
-    counts = evidence(results)
+    counts = read_counts(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
     errors = errors / counts[names.FOLD_ROWS].sum()
     ax = new_axes(ax, height=1.4 + 0.5 * len(best))

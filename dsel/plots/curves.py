@@ -21,7 +21,7 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
-from dsel.results.cube import check_dataset, evidence
+from dsel.results.cube import check_dataset, read_counts
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def plot_loss_curves(
     >>> ax.get_xlabel()
     'regularization'
     """
-    evidence(results)  # raises if it is no cube
+    read_counts(results)  # raises if it is no cube
     if names.REGULARIZATION not in results.dims:
         raise ValueError(
             "`results` must be those of a LeastSquaresSearch; `plot_surface` draws a "

@@ -18,7 +18,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.cube import evidence
+from dsel.results.cube import read_counts
 from dsel.results.tables import all_params
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 from dsel.search.running.select import declared_loss, first_criterion, select
@@ -41,7 +41,7 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
 
     (n_candidates, n_folds); NaN where it was not counted.
     """
-    counts = evidence(results)
+    counts = read_counts(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
         what, loss = "loss", declared_loss(results)
         if is_squared(results):
@@ -163,7 +163,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     >>> ax.get_xlabel()
     'labeled rows'
     """
-    choice, counts = select(results), evidence(results)
+    choice, counts = select(results), read_counts(results)
     certificate = choice.certificate
     k = int(results.sizes.get(names.FOLD, 0))
     if certificate.loss != "error" or certificate.criterion != "nested":
@@ -218,7 +218,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
 
 def choice_size(results: xr.Dataset) -> int:
     """Return the number of candidates of a search."""
-    return int(evidence(results)[names.N_CANDIDATES])
+    return int(read_counts(results)[names.N_CANDIDATES])
 
 
 def _clip_rate(rate: float) -> float:

@@ -30,7 +30,7 @@ from dsel.plots.spread import MOST_SHOWN, fold_label, fold_losses, is_squared
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, short_params_text
-from dsel.results.cube import evidence
+from dsel.results.cube import read_counts
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
@@ -116,7 +116,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     It is the same each time for the same cube. Raises ModuleNotFoundError if matplotlib
     is not installed, ValueError if the cube lacks what its criterion needs.
     """
-    counts, choice = evidence(results), select(results)
+    counts, choice = read_counts(results), select(results)
     status, params = counts[names.STATUS], all_params(results)
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     failed = np.flatnonzero(status == names.STATUS_FAILED)

@@ -251,7 +251,7 @@ def check_dataset(dataset: Any, name: str, maker: str, *variables: str) -> None:
         )
 
 
-def evidence(cube: Any) -> dict[str, NDArray[Any]]:
+def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     """Return the arrays of a cube that criteria read, by name; raise if it is no cube.
 
     Counts and status are int64, -1 where nothing was counted. Candidates are flattened

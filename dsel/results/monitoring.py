@@ -40,8 +40,8 @@ class PromiseTest:
     """``kept``, ``refuted`` or ``cannot be tested``."""
     promise: str
     """The tested statement."""
-    evidence: str
-    """Observed numbers, or the reason why it cannot be tested."""
+    reason: str
+    """Why: the observed numbers, or what prevents the test."""
     limit: float = nan
     """The promised bound; NaN for the two-sample test."""
     at_least: float = nan
@@ -64,8 +64,8 @@ class PromiseTest:
     def line(self) -> str:
         """The test in one line."""
         if self.result == UNTESTED:
-            return f"{self.promise}: {UNTESTED} because {self.evidence}"
-        return f"{self.promise}: {self.result} ({self.evidence})"
+            return f"{self.promise}: {UNTESTED} because {self.reason}"
+        return f"{self.promise}: {self.result} ({self.reason})"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -31,7 +31,7 @@ from dsel import names
 from dsel.checks import show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
-from dsel.results.cube import check_schema, evidence
+from dsel.results.cube import check_schema, read_counts
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     CUBE,
@@ -105,7 +105,7 @@ def save_results(
     ...     open_results(place).identical(cube)
     True
     """
-    evidence(results)  # raises if it is no cube
+    read_counts(results)  # raises if it is no cube
     with replacing(place, storage_options, CUBE) as where:
         write_dataset(where, CUBE, results)
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.results.cube import GridAxes, candidate_dims, evidence, in_order
+from dsel.results.cube import GridAxes, candidate_dims, in_order, read_counts
 from dsel.results.values import UNSET, read_coordinate
 
 CV_ERROR: Final = "cv_error"
@@ -126,7 +126,7 @@ def is_as_stored(cube: xr.Dataset, token: object) -> bool:
 
 def _hash_contents(cube: xr.Dataset, params: list[dict[str, Any]]) -> str:
     digest = blake2b(repr(params).encode(), digest_size=16)
-    for name, values in sorted(evidence(cube).items()):
+    for name, values in sorted(read_counts(cube).items()):
         digest.update(f"{name} {values.shape}".encode())
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
@@ -134,7 +134,7 @@ def _hash_contents(cube: xr.Dataset, params: list[dict[str, Any]]) -> str:
 
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
-    evidence(cube)  # raises if it is no cube
+    read_counts(cube)  # raises if it is no cube
     cube = in_order(cube)
     return parameters(cube).assign(**_outcome_columns(cube))
 
@@ -201,7 +201,7 @@ def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _outcome_columns(cube: xr.Dataset) -> dict[str, Any]:
     """Return columns with the status of each candidate and its number by criterion."""
-    status = evidence(cube[[names.STATUS]])[names.STATUS].ravel()
+    status = read_counts(cube[[names.STATUS]])[names.STATUS].ravel()
     table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}
     if names.FOLD_ERRORS in cube and names.FOLD_ROWS in cube:
         table[CV_ERROR] = _fold_rates(cube).mean(axis=1)

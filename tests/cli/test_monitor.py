@@ -97,7 +97,7 @@ def test_monitor__names_the_columns_that_differ_most(place):
     assert tests["rows"]["columns"][0] == "age"
     assert tests["error of one_fold"]["result"] == "cannot be tested"
     why = "the new rows have no labels; --target names their column"
-    assert tests["error of one_fold"]["evidence"] == why
+    assert tests["error of one_fold"]["reason"] == why
 
 
 def test_monitor__says_where_the_labeled_rows_are_not_known(place, tmp_path):
@@ -108,7 +108,7 @@ def test_monitor__says_where_the_labeled_rows_are_not_known(place, tmp_path):
         found = run("monitor", place / "results", new, "--json")
         _, tests = by_name(found)
         assert tests["rows"]["result"] == "cannot be tested"
-        assert "--labeled" in tests["rows"]["evidence"]
+        assert "--labeled" in tests["rows"]["reason"]
         found = run("monitor", place / "results", new, "--labeled", moved, "--json")
         assert by_name(found)[1]["rows"]["result"] == "kept"
         pd.read_csv(moved)[:100].to_csv(tmp_path / "part.csv", index=False)

@@ -199,7 +199,7 @@ def test_monitor__what_was_not_certified_cannot_be_tested():
         DummyClassifier(), {"strategy": ["prior"]}, X[:30], Y[:30], random_state=0
     ).run()
     report = small.monitor(NEW[:20], y=TRUTH[:20])
-    assert "there are 20 new rows" in test_named(report, "rows").evidence
+    assert "there are 20 new rows" in test_named(report, "rows").reason
     groups = np.arange(400) // 2
     of_groups = dsel.plan_search(
         LogisticRegression(), {"C": [1.0]}, X[:400], Y[:400], groups=groups,
@@ -238,7 +238,7 @@ def test_monitor__of_groups_tests_one_row_with_a_label_of_each_new_group(
         report = of_groups.monitor(NAMED, y=truth, groups=NEW_KEYS)
     test = test_named(report, "error of one_fold")
     assert test.n_rows == 399
-    assert "399 rows with a label, one of each new group" in test.evidence
+    assert "399 rows with a label, one of each new group" in test.reason
     assert "on a random row of a new group" in test.promise
     wrong = of_groups.models["one_fold"].predict(NAMED) != TRUTH
     # Each group counts once, so at most as many errors as groups with one.
@@ -255,7 +255,7 @@ def test_monitor__of_groups_refutes_a_broken_promise_and_names_the_way(of_groups
     report = of_groups.monitor(NAMED, y=1 - TRUTH, groups=NEW_KEYS)
     assert [test.name for test in report.refuted] == ["error of one_fold"]
     without = of_groups.monitor(NAMED, y=TRUTH)
-    assert "`groups` names the column" in without.tests[-1].evidence
+    assert "`groups` names the column" in without.tests[-1].reason
 
 
 def test_monitor__of_groups_counts_no_row_twice_however_large_its_group_is(of_groups):

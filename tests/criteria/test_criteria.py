@@ -20,7 +20,7 @@ ALL = [*GUARANTEES, "cv_error", "loo_error", *HALVES]
 
 
 @pytest.fixture
-def evidence(rng):
+def counted(rng):
     """Counts of folds."""
     return {
         names.FOLD_ERRORS: rng.integers(0, 15, (N, N_FOLDS)),
@@ -53,44 +53,44 @@ def halves(rng):
 
 
 @pytest.fixture(params=ALL)
-def case(request, evidence, halves):
+def case(request, counted, halves):
     """Every criterion, with the counts that it reads."""
-    return request.param, halves if request.param in HALVES else evidence
+    return request.param, halves if request.param in HALVES else counted
 
 
-def changed(evidence, name, value, at=0):
-    counts = evidence[name].copy()
+def changed(counted, name, value, at=0):
+    counts = counted[name].copy()
     counts[at] = value
-    return {**evidence, name: counts}
+    return {**counted, name: counts}
 
 
-def estimate(name, evidence):
-    return get_criterion(name).evaluate(evidence, SETTINGS).estimate
+def estimate(name, counted):
+    return get_criterion(name).evaluate(counted, SETTINGS).estimate
 
 
-def chosen(name, evidence):
+def chosen(name, counted):
     rule = get_criterion(name)
-    return rule.choose(rule.evaluate(evidence, SETTINGS), evidence)
+    return rule.choose(rule.evaluate(counted, SETTINGS), counted)
 
 
 @pytest.mark.parametrize("n_equal", [0, 100])
-def test_criteria_of_folds__are_the_formulas_of_their_names(evidence, n_equal):
+def test_criteria_of_folds__are_the_formulas_of_their_names(counted, n_equal):
     if n_equal:
-        evidence[names.EQUAL_ROWS] = np.array(n_equal)
+        counted[names.EQUAL_ROWS] = np.array(n_equal)
     folds, seen = (
-        (evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]),
+        (counted[names.FOLD_ERRORS], counted[names.FOLD_ROWS]),
         POOL - n_equal,
     )
-    differing = evidence[names.DISAGREEMENTS].sum(axis=1)
-    of_best = evidence[names.BEST_FOLD_DISAGREEMENTS]
+    differing = counted[names.DISAGREEMENTS].sum(axis=1)
+    of_best = counted[names.BEST_FOLD_DISAGREEMENTS]
     for name, expected in {
         "cv_bound": cv_bound(*folds, differing, seen, delta=SHARE).bound,
         "best_fold": best_fold(*folds, of_best, seen, delta=SHARE).bound,
         "holdout": holdout_bound(folds[0][:, 0], 41, delta=SHARE),
         "cv_error": (folds[0] / folds[1]).mean(axis=1),
-        "loo_error": evidence[names.LOO_ERRORS] / 202,
+        "loo_error": counted[names.LOO_ERRORS] / 202,
     }.items():
-        np.testing.assert_allclose(estimate(name, evidence), expected, rtol=1e-14)
+        np.testing.assert_allclose(estimate(name, counted), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -117,18 +117,18 @@ def test_criteria_of_halves__are_the_formulas_of_the_paper(halves, n_classes):
     assert (estimate("dis_error", halves) == 0.5).all() == (n_classes == 2)
 
 
-def test_holdout__reads_the_first_fold_only(evidence):
-    others = changed(evidence, names.FOLD_ERRORS, -1, at=(slice(None), slice(1, None)))
-    assert np.array_equal(estimate("holdout", others), estimate("holdout", evidence))
+def test_holdout__reads_the_first_fold_only(counted):
+    others = changed(counted, names.FOLD_ERRORS, -1, at=(slice(None), slice(1, None)))
+    assert np.array_equal(estimate("holdout", others), estimate("holdout", counted))
     assert get_criterion("holdout").holds_out_one_fold
 
 
-def test_cv_error__counts_answers_where_several_models_answer_a_row(evidence):
-    answers = np.tile(4 * evidence[names.FOLD_ROWS], (N, 1))
-    nested = {**evidence, names.FOLD_ANSWERS: answers}
+def test_cv_error__counts_answers_where_several_models_answer_a_row(counted):
+    answers = np.tile(4 * counted[names.FOLD_ROWS], (N, 1))
+    nested = {**counted, names.FOLD_ANSWERS: answers}
     final = estimate("cv_error", nested)
-    np.testing.assert_allclose(final, estimate("cv_error", evidence) / 4)
-    assert chosen("cv_error", nested) == chosen("cv_error", evidence)
+    np.testing.assert_allclose(final, estimate("cv_error", counted) / 4)
+    assert chosen("cv_error", nested) == chosen("cv_error", counted)
     # Who was dropped has no number, and is bounded from below as if all errors lay in
     # the answers that were given.
     answers[3] //= 2
@@ -152,11 +152,11 @@ def test_choose__ties_are_exact_and_go_to_the_first():
     assert chosen("cv_error", tied) == 1
 
 
-def test_choose__what_differs_by_rounding_is_equal(evidence):
+def test_choose__what_differs_by_rounding_is_equal(counted):
     errors = np.full((N, N_FOLDS), 9)
     errors[3:5, :3] = [[1, 2, 3], [3, 2, 1]]  # .1 + .2 + .3 > .3 + .2 + .1
     errors[3:5, 3:] = 0
-    counts = {**evidence, names.FOLD_ERRORS: errors, names.FOLD_ROWS: np.full(5, 10)}
+    counts = {**counted, names.FOLD_ERRORS: errors, names.FOLD_ROWS: np.full(5, 10)}
     first, second = estimate("cv_error", counts)[3:5]
     assert second < first < second * (1 + 1e-15)
     assert chosen("cv_error", counts) == 3
@@ -175,8 +175,8 @@ def test_choose__fails_where_nothing_is_known(halves):
         chosen("disagreement", halves)
 
 
-def test_cv_bound__leaves_out_who_did_not_see_the_whole_pool(evidence):
-    partial = changed(evidence, names.POOL_ROWS, 0, at=(4, 1))
+def test_cv_bound__leaves_out_who_did_not_see_the_whole_pool(counted):
+    partial = changed(counted, names.POOL_ROWS, 0, at=(4, 1))
     assert np.flatnonzero(np.isnan(estimate("cv_bound", partial))).tolist() == [4]
 
 
@@ -188,22 +188,22 @@ def test_criteria__know_only_complete_candidates(case):
 
 
 def test_criteria__never_choose_a_failed_candidate(case):
-    name, evidence = case
-    best = chosen(name, evidence)
-    failed = changed(evidence, names.STATUS, names.STATUS_FAILED, at=best)
+    name, counted = case
+    best = chosen(name, counted)
+    failed = changed(counted, names.STATUS, names.STATUS_FAILED, at=best)
     assert np.isinf(estimate(name, failed)[best])
     assert chosen(name, failed) != best
 
 
 def test_criteria__bound_partial_counts_from_below(case, rng):
-    name, evidence = case
-    rule, final = get_criterion(name), estimate(name, evidence)
+    name, counted = case
+    rule, final = get_criterion(name), estimate(name, counted)
     # Of counts that are not complete these two claim nothing.
     assert rule.can_prune == (name not in ("best_fold", "dis_error_upper"))
     for _ in range(20):
-        partial = dict(evidence)
+        partial = dict(counted)
         for count in rule.counts:
-            hidden = rng.random(evidence[count].shape) < 0.5
+            hidden = rng.random(counted[count].shape) < 0.5
             partial = changed(partial, count, -1, at=hidden)
         lower = rule.lower_bound(partial, SETTINGS)
         assert (lower <= final + 1e-9).all()
@@ -219,20 +219,20 @@ def test_criteria__say_what_they_are():
         get_criterion("nested_vote", "certificate")
 
 
-def test_estimate__is_added_from_outside_in_one_line(evidence):
+def test_estimate__is_added_from_outside_in_one_line(counted):
     worst = Estimate(
         "worst_fold",
         lambda counts: counts[names.FOLD_ERRORS].max(axis=1) / 40.0,
         (names.FOLD_ERRORS,),
         (names.FOLD_ROWS,),
     )
-    terms = worst.evaluate(evidence, SETTINGS)
-    expected = evidence[names.FOLD_ERRORS].max(axis=1) / 40
+    terms = worst.evaluate(counted, SETTINGS)
+    expected = counted[names.FOLD_ERRORS].max(axis=1) / 40
     assert np.array_equal(terms.estimate, expected)
-    assert worst.choose(terms, evidence) == expected.argmin()
+    assert worst.choose(terms, counted) == expected.argmin()
 
 
-def test_choose__of_numbers_that_round_apart_takes_the_first(evidence):
+def test_choose__of_numbers_that_round_apart_takes_the_first(counted):
     # (0.1 + 0.2) + 0.3 is above (0.3 + 0.2) + 0.1 in the last digit.
     errors = np.array([[1, 2, 3], [3, 2, 1], [9, 9, 9]])
     counts = {

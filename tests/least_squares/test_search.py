@@ -14,7 +14,7 @@ from dsel.least_squares import (
     select_least_squares,
 )
 from dsel.results import open_results
-from dsel.results.cube import evidence
+from dsel.results.cube import read_counts
 from tests.executors import Killed, faulty_threads
 
 WIDTHS = [0.3, 1.0]
@@ -39,7 +39,7 @@ def searched(table, **options):
 def test_fit__makes_the_cube(table):
     search = searched(table)
     cube = search.results_
-    evidence(cube)
+    read_counts(cube)
     assert list(cube.sizes.values()) == [2, 3, 5, 4]
     assert cube["fold_loss_sum"].dims == ("width", "regularization", "fold")
     assert cube["fold_loss_sum"].dtype == np.float64

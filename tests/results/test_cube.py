@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
-from dsel.results.cube import evidence, grid_axes, make_cube
+from dsel.results.cube import grid_axes, make_cube, read_counts
 from dsel.results.tables import all_params, candidate_table, cv_results
 
 
@@ -130,15 +130,15 @@ def test_grid_axes__refuses_what_is_no_grid(grid, error, message):
         grid_axes(grid)
 
 
-def test_evidence__is_integers_of_flat_candidates(cube):
-    found = evidence(cube)
+def test_read_counts__returns_integers_of_flat_candidates(cube):
+    found = read_counts(cube)
     assert set(cube.data_vars) <= names.RESERVED
     assert found["fold_errors"].shape == (6, 5)
     assert found["fold_errors"].dtype == np.int64
     assert found["fold_errors"][3, 2] == -1
     assert found["equal_rows"] == 3
     assert "estimate" not in found
-    grown = evidence(cube.reindex(C=[1, 10, 5]))  # where nothing was counted
+    grown = read_counts(cube.reindex(C=[1, 10, 5]))  # where nothing was counted
     assert grown["status"].tolist() == [0, 0, 1, 2, 3, 3]
     assert grown["fold_errors"][4:].max() == -1
 
@@ -152,7 +152,7 @@ def test_candidate_table__has_parameters_and_errors_by_answers(cube):
     assert table.nested_label_term.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
     bare = candidate_table(cube.drop_dims("criterion"))
     assert bare.cv_error[0] == pytest.approx(
-        evidence(cube)["fold_errors"][0].mean() / 80
+        read_counts(cube)["fold_errors"][0].mean() / 80
     )
     assert np.isnan(bare.cv_error[3])
 

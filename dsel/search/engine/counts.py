@@ -189,7 +189,7 @@ class CountTable:
                 problems[number] = message.problem.value
         return {names.MESSAGE: texts, names.FIT_PROBLEM: problems}
 
-    def columns(
+    def named_counts(
         self,
         shown: NDArray[np.bool_] | None = None,
         counted: NDArray[np.bool_] | None = None,
@@ -206,7 +206,7 @@ class CountTable:
             np.where(shown, self.errors[..., side], names.UNCOUNTED) for side in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
-        columns: dict[str, NDArray[Any]] = {
+        named: dict[str, NDArray[Any]] = {
             names.FOLD_ERRORS: errors[:, :k],
             names.FOLD_ROWS: scheme.fold_rows,
             names.TRAIN_ROWS: np.array([len(t.train_rows) for t in scheme.splits[:k]]),
@@ -214,16 +214,16 @@ class CountTable:
             names.STATUS: self.status,
         }
         if self.of_numbers:  # errors, which are predictions of no number, say little
-            columns[names.FOLD_LOSS_MEAN] = np.where(
-                shown, self.scores[..., 0], np.nan
-            )[:, :k]
+            named[names.FOLD_LOSS_MEAN] = np.where(shown, self.scores[..., 0], np.nan)[
+                :, :k
+            ]
         if scheme.n_halvings:
-            columns[names.TRAIN_ERRORS] = train_errors[:, :k]
+            named[names.TRAIN_ERRORS] = train_errors[:, :k]
         if scheme.full is not None:
-            columns[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
+            named[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
         if scheme.leave_one_out is not None:
-            columns[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
-        return columns | self.pool.columns(counted)
+            named[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
+        return named | self.pool.named_counts(counted)
 
     def replay(self, records: Records) -> None:
         """Write the records of an earlier run into the table.

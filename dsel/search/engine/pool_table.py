@@ -110,20 +110,20 @@ class PoolTable:
             if is_there and variables <= result.rows.keys():
                 self.add_slice(members[key], result)
 
-    def columns(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    def named_counts(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return the counts under the names of the cube, for the members shown."""
-        columns: dict[str, NDArray[Any]] = {}
+        named: dict[str, NDArray[Any]] = {}
         is_shown = shown[:, np.newaxis]
         for comparison, differences, rows in zip(
             self.comparisons, self.differences, self.pool_rows, strict=True
         ):
             counts = np.where(is_shown, differences, names.UNCOUNTED)
             if comparison.variable == names.BEST_FOLD_DISAGREEMENTS:
-                columns[comparison.variable] = counts[:, 0]
+                named[comparison.variable] = counts[:, 0]
                 continue
-            columns[comparison.variable] = counts
-            columns[names.POOL_ROWS] = pool_rows = np.where(is_shown, rows, 0)
+            named[comparison.variable] = counts
+            named[names.POOL_ROWS] = pool_rows = np.where(is_shown, rows, 0)
             fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
             spent = fraction * self.seconds[:, np.newaxis]
-            columns[names.SCORE_SECONDS] = np.where(is_shown, spent, np.nan)
-        return columns
+            named[names.SCORE_SECONDS] = np.where(is_shown, spent, np.nan)
+        return named

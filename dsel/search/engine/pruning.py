@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.criteria import Settings
-from dsel.criteria.base import Criterion
+from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import CountTable
@@ -56,8 +56,8 @@ class ExactPruner:
     criterion: Criterion
     settings: Settings
     """Shares of delta of the candidates."""
-    fixed: dict[str, NDArray[Any]]
-    """Evidence that is known in advance, such as the number of pool rows."""
+    fixed: CandidateCounts
+    """Counts that are known in advance, such as the number of pool rows."""
     may_prune: bool
     """False for the exhaustive search."""
 
@@ -72,44 +72,47 @@ class ExactPruner:
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        evidence = table.columns() | self.fixed
-        lower = self.criterion.lower_bound(evidence, self.settings)
+        counts = {**table.named_counts(), **self.fixed}
+        lower = self.criterion.lower_bound(counts, self.settings)
         if self.best_first:
-            table.pruned |= table.active & (lower > margin_above(self._best(evidence)))
+            table.pruned |= table.active & (lower > margin_above(self._best(counts)))
         return np.asarray(lower)
 
-    def _best(self, evidence: dict[str, NDArray[Any]]) -> float:
+    def _best(self, counts: CandidateCounts) -> float:
         """Return the smallest estimate of a complete candidate, or infinity."""
-        estimates = self.criterion.evaluate(evidence, self.settings).estimate
+        estimates = self.criterion.evaluate(counts, self.settings).estimate
         return float(np.min(estimates[~np.isnan(estimates)], initial=np.inf))
 
-    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
-        """Return the evidence of a finished run, for the cube."""
+    def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return the counts of a finished run, for the cube."""
         shown, status = table.in_order, table.status
         counted = table.pool.is_complete
         if self.best_first:
-            best = self._best(table.columns() | self.fixed)
+            best = self._best({**table.named_counts(), **self.fixed})
             undecided = np.ones(table.n_candidates, bool)
             failed = (table.fit_status == FitStatus.FAILED) & shown
             # The fewest splits that prove a candidate worse are the same in every run;
             # how far this run got with it is not.
             for n_splits in range(table.scheme.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
-                evidence = table.columns(shown & first, np.zeros_like(undecided))
-                evidence |= self.fixed | {names.STATUS: np.zeros_like(status)}
-                lower = self.criterion.lower_bound(evidence, self.settings)
+                counts = {
+                    **table.named_counts(shown & first, np.zeros_like(undecided)),
+                    **self.fixed,
+                    names.STATUS: np.zeros_like(status),
+                }
+                lower = self.criterion.lower_bound(counts, self.settings)
                 undecided &= ~failed[:, :n_splits].any(axis=1)
                 beaten = undecided & (lower > margin_above(best))
                 shown[beaten] &= first
                 counted[beaten] = False
                 status[beaten] = names.STATUS_PRUNED
                 undecided &= ~beaten
-        return (
-            table.columns(shown, counted)
-            | self.fixed
-            | {names.STATUS: status}
-            | table.first_messages(shown)
-        )
+        return {
+            **table.named_counts(shown, counted),
+            **self.fixed,
+            names.STATUS: status,
+            **table.first_messages(shown),
+        }
 
 
 def tie_ranks(scores: Floats) -> NDArray[np.intp]:
@@ -284,7 +287,7 @@ class NestedPruner:
         *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return Choices(all_rows, tuple(by_fold))
 
-    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+    def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return errors on each fold of the models without it, and status.
 
         Every fitted model without this fold and another one predicts each of its rows.

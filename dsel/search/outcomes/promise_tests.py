@@ -63,14 +63,12 @@ def read_report(
     )
     if promises.are_in_groups:
         # Labels of one row of each group are independent draws; all rows are none.
-        of_rows = [
-            replace(each, result=UNTESTED, evidence=IN_GROUPS) for each in of_rows
-        ]
+        of_rows = [replace(each, result=UNTESTED, reason=IN_GROUPS) for each in of_rows]
         if is_single:
             option = context.labels.groups_option
             why = f"{IN_GROUPS}; {option} names the column of their groups"
             of_errors = [
-                replace(each, result=UNTESTED, evidence=why) for each in of_errors
+                replace(each, result=UNTESTED, reason=why) for each in of_errors
             ]
     tests = [*of_rows, *of_errors]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
@@ -81,25 +79,25 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     """Return the test of the new rows against the labeled ones."""
     test, labeled = PromiseTest("rows", UNTESTED, LIKE_LABELED, ""), promises.labeled
     if labeled is None:
-        return replace(test, evidence=promises.why_unknown)
+        return replace(test, reason=promises.why_unknown)
     if tally.n_duplicates == tally.n_rows:
-        return replace(test, evidence=NO_FRESH)
+        return replace(test, reason=NO_FRESH)
     fewest = min(labeled.n_rows, tally.n_rows)
     if fewest < FEWEST_ROWS:
         which = "labeled" if fewest == labeled.n_rows else "new"
         why = f"there are {fewest} {which} rows, and it needs {FEWEST_ROWS}"
-        return replace(test, evidence=why)
+        return replace(test, reason=why)
     found = two_sample_test(labeled.X, tally.sample, seed=SEED)
     columns = tuple(found.column_names(labeled.columns)[:SHOWN_COLUMNS])
     is_refuted = found.p_value <= level
-    evidence = f"p = {found.p_value:.2g}, AUC {found.auc:.2f}"
+    reason = f"p = {found.p_value:.2g}, AUC {found.auc:.2f}"
     if is_refuted:
         kind = "" if labeled.columns else "column "
-        evidence += f"; they differ most in {kind}{', '.join(columns)}"
+        reason += f"; they differ most in {kind}{', '.join(columns)}"
     return replace(
         test,
         result=REFUTED if is_refuted else KEPT,
-        evidence=evidence,
+        reason=reason,
         n_rows=tally.n_rows,
         p_value=found.p_value,
         columns=columns,
@@ -112,10 +110,10 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
         why = "predictions are numbers, which differ on nearly every row"
-        return replace(test, evidence=why)
+        return replace(test, reason=why)
     if limit is None:
         why = "no second model was compared with the deployed one on a pool"
-        return replace(test, evidence=why)
+        return replace(test, reason=why)
     # Without the last digits of the product, which would show as 99.7499% confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
@@ -124,7 +122,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:
-        return replace(test, evidence=NO_FRESH)
+        return replace(test, reason=NO_FRESH)
     differ, duplicates = tally.n_differ.tolist()
     at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
     return replace(
@@ -133,7 +131,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         at_least=at_least,
         n_found=differ - duplicates,
         n_rows=tally.n_rows,
-        evidence=f"{differ:,} of {tally.n_rows:,} rows, at least "
+        reason=f"{differ:,} of {tally.n_rows:,} rows, at least "
         f"{floor_percent(at_least)}",
     )
 
@@ -173,7 +171,7 @@ def _test_errors(
             promise = test.promise
             if not certificate.certified or certificate.says_nothing:
                 promise = f"{certificate.what}, {certificate.model}"
-            tests.append(replace(test, evidence=why, promise=promise))
+            tests.append(replace(test, reason=why, promise=promise))
             continue
         at_least, is_cost = float(limits[place]), certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
@@ -183,7 +181,7 @@ def _test_errors(
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
                 n_rows=n_labels,
-                evidence=f"seen {certificate.about(seen[place])}, at least {shown}, on "
+                reason=f"seen {certificate.about(seen[place])}, at least {shown}, on "
                 f"{n_labels:,} {context.counted}",
             )
         )
@@ -219,7 +217,7 @@ def _test_tolerances(
         elif n_duplicates == n_labels:
             why = NO_FRESH
         if why:
-            tests.append(replace(test, evidence=why))
+            tests.append(replace(test, reason=why))
             continue
         counted, stale = (int(each[place]) for each in tally.counts)
         at_least = float(lower_rate_limits(counted, stale, n_labels, level))
@@ -233,7 +231,7 @@ def _test_tolerances(
                 at_least=at_least,
                 n_found=counted - stale,
                 n_rows=n_labels,
-                evidence=f"{seen}, at least {floor_percent(at_least)}",
+                reason=f"{seen}, at least {floor_percent(at_least)}",
             )
         )
     return tests

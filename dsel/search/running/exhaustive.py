@@ -12,7 +12,7 @@ from dsel.criteria import Settings
 from dsel.losses.base import FoldCounts
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
-from dsel.results.cube import evidence as read_evidence
+from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.engine import Search
@@ -52,15 +52,15 @@ def search_all(run: Run) -> Outcome:
         pruner = exact_pruner(run, check.facts, may_prune=bool(plan.prune))
         search = run.search(executor, pruner, Keep.ON_WORKER, report)
         search.run()
-        evidence = pruner.evidence(search.table)
-        run.check_failures(evidence, search.table.unpredicting)
-        cube = run.make_cube(evidence, check.facts)
+        counts = pruner.final_counts(search.table)
+        run.check_failures(counts, search.table.unpredicting)
+        cube = run.make_cube(counts, check.facts)
         choice = choose(cube, plan.criterion.name)
         models = deployed_models(run, search, choice)
         if plan.certificate and not plan.criterion.is_guarantee:
             last = count_held_out(run, search, choice.candidate, choice.estimate)
-            evidence |= last.counts
-            cube = add_counts(run.make_cube(evidence, check.facts), last)
+            counts |= last.counts
+            cube = add_counts(run.make_cube(counts, check.facts), last)
             choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(cube, choice, None, partial(dict, models))
@@ -86,7 +86,7 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
 
 def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
     """Return the pruner of candidates that cannot win by the plan's criterion."""
-    plan, fixed = run.plan, run.fixed_evidence(facts)
+    plan, fixed = run.plan, run.fixed_counts(facts)
     settings = Settings(plan.delta_shares)
     return ExactPruner(plan.criterion, settings, fixed, may_prune)
 
@@ -102,12 +102,12 @@ def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
     pruner = exact_pruner(run, PoolFacts(), may_prune=False)
-    number, counts = choice.candidate, read_evidence(cube)
+    number, counts = choice.candidate, read_counts(cube)
     with closing(run.open_executor()) as executor:
         search = run.search(executor, pruner, Keep.ON_WORKER, None)
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
-        again = search.table.columns()
+        again = search.table.named_counts()
         models = deployed_models(run, search, choice)
         last = None
         if run.plan.certificate and not run.plan.criterion.is_guarantee:

@@ -36,7 +36,7 @@ from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results import Certificate, Choice, DeployedModel
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.cube import evidence as read_evidence
+from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
@@ -89,7 +89,7 @@ class LastStep:
 
     @property
     def evidence(self) -> Evidence:
-        """The counts in the form that losses use."""
+        """The counts from which losses bound the models."""
         return Evidence(self.fitted.folds, self.pool, self.fitted.has_model)
 
     @property
@@ -223,7 +223,7 @@ def certify_model(
 
 def inner_estimate(cube: xr.Dataset, candidate: int) -> float:
     """Return the mean over folds of what inner searches ranked a candidate by."""
-    counts = read_evidence(cube)
+    counts = read_counts(cube)
     rates = counts.get(names.FOLD_LOSS_MEAN)
     if rates is None:
         return cv_error(counts, candidate)

@@ -5,7 +5,7 @@ bounds; its docstring has a map of the calls.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.criteria.base import CandidateCounts
 from dsel.families.generic import collect_warnings
 from dsel.results import Choice
 from dsel.results.certificate import ALL_ROWS, CHOICE
@@ -30,7 +31,7 @@ from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import Choices, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, report_last_step
-from dsel.search.running.last_step import add_counts, choose_models
+from dsel.search.running.last_step import LastStep, add_counts, choose_models
 from dsel.search.running.run import Remade, Run
 
 if TYPE_CHECKING:
@@ -68,11 +69,11 @@ def search_nested(run: Run) -> Outcome:
             before = search.progress()
             if not check.done():
                 report_last_step(run, before, Phase(CHECKING))
-            evidence = pruner.evidence(search.table)
+            pool_check, searched = check.result(), pruner.final_counts(search.table)
             # Before the last step is paid for.
-            run.check_failures(evidence, search.table.unpredicting)
+            run.check_failures(searched, search.table.unpredicting)
             return certify_choices(
-                run, executor, pruner, search.table, evidence, check.result(), before
+                run, executor, pruner, search.table, searched, pool_check, before
             )
 
 
@@ -81,31 +82,19 @@ def certify_choices(
     executor: Executor,
     pruner: NestedPruner,
     table: CountTable,
-    shown: Mapping[str, NDArray[Any]],
+    searched: CandidateCounts,
     check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
     """Choose by the counts of inner searches; fit, count and certify the choice.
 
-    The table may also be filled without fits, such as by a closed form; `shown` is the
-    evidence of the pruner.
+    The table may also be filled without fits, such as by a closed form; `searched` are
+    its final counts.
     """
     plan = run.plan
-    evidence = {**shown, **run.fixed_evidence(check.facts)}
     last = fit_chosen(run, executor, pruner.choices(table), check, before)
-    for number, message in last.fitted.messages.items():
-        if not evidence[names.MESSAGE][number]:
-            evidence[names.MESSAGE][number] = message.text
-            evidence[names.FIT_PROBLEM][number] = message.problem.value
-    if plan.n_candidates == 1:  # nothing else was counted
-        if names.OUTER_ERRORS in last.counts:
-            evidence[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
-        evidence[names.FOLD_ANSWERS] = plan.scheme.fold_rows[np.newaxis]
-        evidence[names.FOLD_LOSS_MEAN] = last.fitted.scores[np.newaxis]
-    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
-        del evidence[names.FOLD_LOSS_MEAN]
-    evidence |= {names.OUTER_CANDIDATE: np.array(last.choices.by_fold)}
-    cube = add_counts(run.make_cube({**evidence, **last.counts}, check.facts), last)
+    counts = {**add_last_step(plan, searched, last), **run.fixed_counts(check.facts)}
+    cube = add_counts(run.make_cube(counts, check.facts), last)
     choice, models = choose_models(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
@@ -115,6 +104,26 @@ def certify_choices(
         partial(dict, models),
         run.read_query_rows(choice),
     )
+
+
+def add_last_step(
+    plan: "Plan", searched: CandidateCounts, last: LastStep
+) -> dict[str, NDArray[Any]]:
+    """Return the counts of inner searches with those of the last step."""
+    counts = {**searched, **last.counts}
+    counts[names.OUTER_CANDIDATE] = np.array(last.choices.by_fold)
+    for number, message in last.fitted.messages.items():
+        if not counts[names.MESSAGE][number]:
+            counts[names.MESSAGE][number] = message.text
+            counts[names.FIT_PROBLEM][number] = message.problem.value
+    if plan.n_candidates == 1:  # inner searches have counted nothing
+        if names.OUTER_ERRORS in last.counts:
+            counts[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
+        counts[names.FOLD_ANSWERS] = plan.scheme.fold_rows[np.newaxis]
+        counts[names.FOLD_LOSS_MEAN] = last.fitted.scores[np.newaxis]
+    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+        del counts[names.FOLD_LOSS_MEAN]
+    return counts
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """One run of a plan: data and methods that nested and other searches share."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.criteria.base import CandidateCounts
 from dsel.data.query_rows import read_pool_rows
 from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
@@ -233,8 +234,8 @@ class Run:
                 f"written ({error}); choose another place."
             ) from error
 
-    def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
-        """Return evidence that is known without tasks, such as numbers of rows."""
+    def fixed_counts(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
+        """Return counts that are known without tasks, such as numbers of rows."""
         plan = self.plan
         fixed = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
         if plan.groups is not None:
@@ -246,7 +247,7 @@ class Run:
             names.EQUAL_ROWS: np.array(facts.equal_rows),
         }
 
-    def make_cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
+    def make_cube(self, counts: CandidateCounts, facts: PoolFacts) -> xr.Dataset:
         """Return the cube of a finished search."""
         plan, scheme = self.plan, self.plan.scheme
         assumptions = plan.assumptions
@@ -263,17 +264,17 @@ class Run:
         # Ready, since errors of a nested search are of more answers than rows.
         if plan.is_regression:  # of numbers none is wrong
             left_out = names.FOLD_ERRORS, names.TRAIN_ERRORS
-            evidence = {k: v for k, v in evidence.items() if k not in left_out}
+            counts = {k: v for k, v in counts.items() if k not in left_out}
         else:
-            errors = evidence[names.FOLD_ERRORS]
-            answers = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
+            errors = counts[names.FOLD_ERRORS]
+            answers = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
             is_known = (errors >= 0) & (answers > 0)
             rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
-            evidence = {**evidence, names.ERROR: rates}
+            counts = {**counts, names.ERROR: rates}
         cube = make_cube(
             plan.axes,
             splits,
-            evidence,
+            counts,
             assumptions=assumptions,
             attributes={
                 "certificate": plan.certificate,
@@ -295,23 +296,23 @@ class Run:
         return with_terms(cube, plan.criterion, plan.delta)
 
     def check_failures(
-        self, evidence: Mapping[str, Any], unpredicting: NDArray[np.bool_]
+        self, counts: CandidateCounts, unpredicting: NDArray[np.bool_]
     ) -> None:
         """Warn of failed candidates; raise AllFitsFailedError if none is left."""
         plan = self.plan
-        has_failed = evidence[names.STATUS] == names.STATUS_FAILED
+        has_failed = counts[names.STATUS] == names.STATUS_FAILED
         failed = np.flatnonzero(has_failed)
         if unpredicting.any() and (has_failed | unpredicting).all():
             number = int(np.argmax(unpredicting))
             raise AllFitsFailedError(
                 f"no candidate can predict; `predict` of candidate {number} "
                 f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
-                f"{evidence[names.MESSAGE][number]}"
+                f"{counts[names.MESSAGE][number]}"
             )
         if not len(failed):
             return
         number = int(failed[0])
-        message = str(evidence[names.MESSAGE][number]).rstrip(".")
+        message = str(counts[names.MESSAGE][number]).rstrip(".")
         first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
         if len(failed) == plan.n_candidates:
             several = f"all {len(failed)} candidates failed; the first was {first}"

@@ -30,7 +30,7 @@ from dsel.results.certificate import (
     assumptions_of,
     attribute,
 )
-from dsel.results.cube import evidence, in_order, with_criteria
+from dsel.results.cube import in_order, read_counts, with_criteria
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params, content_token, is_as_stored, largest_class
@@ -96,7 +96,7 @@ def select(
     results = getattr(results, "results", results)
     if criterion is not None:
         check_string(criterion, "criterion")
-    evidence(results)  # raises where it is no cube
+    read_counts(results)  # raises where it is no cube
     results = in_order(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
@@ -137,7 +137,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     rule, terms = reported, own_terms
     if method is not None and method.ranks_by != name:  # known to be there
         rule, terms = terms_of(cube, method.ranks_by, delta=delta)
-    counts = evidence(cube)
+    counts = read_counts(cube)
     declared = _delta_of(cube) if delta is None else delta
     number = rule.choose(terms, counts)
     _check_pruned(rule, terms, counts, number, declared)
@@ -307,7 +307,7 @@ def terms_of(
 
     Raises ValueError if counts that it needs were not made.
     """
-    counts = evidence(cube)
+    counts = read_counts(cube)
     if criterion is not None:
         check_string(criterion, "criterion")
     if names.REGULARIZATION in cube.dims:
@@ -366,7 +366,7 @@ def _stored_terms(cube: xr.Dataset, criterion: str) -> tuple[Criterion, Terms]:
     values = cube[names.ESTIMATE].sel({names.CRITERION: criterion}).values.ravel()
     # Models were trained without the rows that these numbers are counted on.
     rule = Estimate(criterion, lambda _: values, (), (), holds_out_one_fold=True)
-    return rule, rule.terms(evidence(cube), Settings(np.ones(len(values))))
+    return rule, rule.terms(read_counts(cube), Settings(np.ones(len(values))))
 
 
 def first_criterion(cube: xr.Dataset) -> str:
@@ -403,7 +403,7 @@ def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Datas
 
     The latter are estimates from the same splits. A token of the content is added, too.
     """
-    counts = evidence(cube)
+    counts = read_counts(cube)
     settings = _settings(counts, delta)
     free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
     if names.HALF in cube.dims:
@@ -427,7 +427,7 @@ def cv_error(counts: Mapping[str, Any], number: int) -> float:
 
 def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
     """Return the caveats of a choice that come from the counts of its search."""
-    counts = evidence(cube)
+    counts = read_counts(cube)
     caveats: list[Caveat] = []
     has_failed = counts[names.STATUS] == names.STATUS_FAILED
     problems = problems_of_cube(cube)
