@@ -11,7 +11,7 @@ import pytest
 
 import dsel
 from dsel.criteria import CRITERIA
-from dsel.families.svm.settings import KERNELS
+from dsel.kernels import KERNELS
 from dsel.search.design.certificate_methods import METHODS
 
 ROOT = Path(__file__).parents[1]

@@ -10,6 +10,6 @@ is computed with them.
 """
 
 from dsel.kernels.checking import check_kernel
-from dsel.kernels.functions import Kernel
+from dsel.kernels.functions import KERNELS, Kernel
 
-__all__ = ["Kernel", "check_kernel"]
+__all__ = ["KERNELS", "Kernel", "check_kernel"]

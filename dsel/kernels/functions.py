@@ -1,12 +1,13 @@
 """Kernel functions of a base: squared distances, or inner products.
 
 To add a kernel, write a frozen dataclass with the methods of `Kernel` and list it in
-`KERNELS` of `dsel.families.svm.settings`. A kernel that scikit-learn's `SVC` does not
-know by name also needs a `__call__` that returns the kernel matrix of two tables.
+`KERNELS`. A kernel that scikit-learn's `SVC` does not know by name also needs a
+`__call__` that returns the kernel matrix of two tables.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,15 @@ class Kernel:
 
     base: ClassVar[str]
     """``DISTANCES`` (squared), ``PRODUCTS`` (inner) or ``VALUES`` (as given)."""
+
+    @property
+    def decay(self) -> float | None:
+        """The number c > 0 where values are exp(-c base), else None.
+
+        Then votes in float32 keep the digits of values close to 1, and only rows within
+        a reach count for rounding errors, see `errors_of`.
+        """
+        return None
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
         """Return kernel values in shape and type of the base, which is not changed."""
@@ -140,6 +150,11 @@ class Rbf(Kernel):
     base: ClassVar[str] = DISTANCES
     gamma: float
 
+    @property
+    def decay(self) -> float:
+        """See `Kernel.decay`."""
+        return self.gamma
+
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
         """See `Kernel.values`."""
         exponent = base * base.dtype.type(-self.gamma)
@@ -157,6 +172,11 @@ class Rbf(Kernel):
         return relative, np.zeros_like(base_error)
 
 
+def decay_of(kernel: Kernel) -> float | None:
+    """Return `Kernel.decay`; None for a kernel that has the other methods alone."""
+    return getattr(kernel, "decay", None)
+
+
 def errors_of(
     kernel: Kernel, reference: ReferenceRows, X: ArrayLike
 ) -> tuple[Floats, ...]:
@@ -169,5 +189,16 @@ def errors_of(
     beyond the reach are computed as less than exp(-640); else the bound for the row is
     so large that its values are not used.
     """
-    reach = 800.0 / kernel.gamma if isinstance(kernel, Rbf) else np.inf
+    decay = decay_of(kernel)
+    reach = np.inf if decay is None else 800.0 / decay
     return kernel.rounding(*reference.rounding(X, reach))
+
+
+KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
+    "linear": lambda svc, gamma: Linear(),
+    "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
+    "precomputed": lambda svc, gamma: Precomputed(),
+    "rbf": lambda svc, gamma: Rbf(gamma),
+}
+"""Functions that make the kernel of an SVC from it and its gamma as a number, by the
+value of its parameter `kernel`."""

@@ -15,6 +15,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from dsel.arrays import Estimator
 from dsel.checks import check_string, check_strings
 from dsel.errors import DselWarning, warn
+from dsel.kernels import Kernel
 from dsel.results.place import (
     MAKE_ANEW,
     MODELS,
@@ -39,7 +40,6 @@ TRUSTED: Final = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "dsel.families.family.Candidate",
-    "dsel.kernels.functions.Polynomial",
     "dsel.least_squares.estimators.KernelLeastSquares",
     "dsel.least_squares.estimators.KernelLeastSquaresClassifier",
     "dsel.mcpl.estimators.MaximumLikelihoodLDA",
@@ -47,6 +47,11 @@ TRUSTED: Final = (
     "dsel.mcpl.estimators.SemiSupervisedLDA",
     "dsel.nonconformity.classifier.NonconformityClassifier",
     "dsel.nonconformity.models.ModelSet",
+    *(  # an SVC has one as its parameter, where scikit-learn does not know it by name
+        f"{kernel.__module__}.{kernel.__qualname__}"
+        for kernel in Kernel.__subclasses__()
+        if kernel.__module__.startswith("dsel.kernels.")
+    ),
     *(  # fitted encoders and SVMs hold some; skops writes no other formats
         f"scipy.sparse._{form}.{form}_{kind}"
         for form in ("bsr", "coo", "csc", "csr", "dia")

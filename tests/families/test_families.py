@@ -15,7 +15,7 @@ from dsel.data.cache import ByteCache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
-from dsel.families.svm.settings import KERNELS
+from dsel.kernels import KERNELS
 from dsel.kernels.functions import Polynomial
 from dsel.kernels.reference_rows import DISTANCES, squared_distances
 from tests.estimators import FAMILIES

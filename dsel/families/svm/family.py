@@ -17,13 +17,8 @@ from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
 from dsel.families.svm.rows import check_row_lengths, pack_rows
-from dsel.families.svm.settings import (
-    KERNELS,
-    PARAMETERS,
-    check_gram,
-    check_svc,
-    split_svc,
-)
+from dsel.families.svm.settings import PARAMETERS, check_gram, check_svc, split_svc
+from dsel.kernels.functions import KERNELS
 from dsel.results.fit_messages import FitProblem
 
 MATRIX_SHARE: Final = 0.6

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Bools, Floats, Integers
 from dsel.families.svm.rows import RowsByClass
 from dsel.families.svm.settings import OF_LIBSVM, split_svc
-from dsel.kernels.functions import Kernel, Polynomial, Rbf
+from dsel.kernels.functions import Kernel
 
 ROWS_PER_CLASS: Final = 3  # scikit-learn warns if there are classes for half the rows
 
@@ -126,8 +126,10 @@ def make_svc(
     C, svc.C = svc.C, 1.0
     svc.fit(np.eye(len(labels)) if labeled.n_values else made_up, labels)
     svc.C = C
-    if isinstance(machines.kernel, (Rbf, Polynomial)):
-        svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
+    # Of the made-up rows the fit has made another gamma than of the training rows.
+    svc._gamma = getattr(machines.kernel, "gamma", svc._gamma)
+    if callable(svc.kernel):
+        svc._gamma = 0.0
     support = np.searchsorted(rows, numbers)
     svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
     if (

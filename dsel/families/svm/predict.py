@@ -22,7 +22,7 @@ from dsel.families.svm.decisions import (
 from dsel.families.svm.fit import BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, make_svc
 from dsel.families.svm.rows import RowsByClass
-from dsel.kernels.functions import Kernel, Rbf
+from dsel.kernels.functions import Kernel, decay_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 
@@ -33,7 +33,7 @@ class ScoringPlan:
     labeled: RowsByClass
     """The support rows."""
     by_kernel: Mapping[Kernel, Sequence[DecisionWeights]]
-    """Machines of each kernel. Gaussian kernels are in ascending order of gamma:
+    """Machines of each kernel. Kernels that decay are in ascending order of it:
     neighbors mostly predict the same label for a row, which is then tried first."""
     reference: Mapping[str, ReferenceRows]
     """The support rows as reference rows, by the base of the kernels."""
@@ -70,16 +70,17 @@ class ScoringPlan:
         values = np.empty((rows.shape[0], starts[-1]), dtype=np.float32)
         for kernel in self.by_kernel:
             base = bases[kernel.base]
-            less_one = isinstance(kernel, Rbf) and bool(kernel.gamma * far <= 1.0)
-            if not isinstance(kernel, Rbf):
+            decay = decay_of(kernel)
+            less_one = decay is not None and bool(decay * far <= 1.0)
+            if decay is None:
                 values[:] = kernel.values(base)
             elif less_one:
                 # Where all values are close to 1, the differences between rows are in
                 # their last digits. The values minus 1 keep these digits in float32.
-                votes.exponentials_less_one(base, kernel.gamma, values)
+                votes.exponentials_less_one(base, decay, values)
             else:
                 with np.errstate(over="ignore"):  # exp of an overflow to -inf is 0
-                    np.multiply(base, -kernel.gamma, out=values, casting="same_kind")
+                    np.multiply(base, -decay, out=values, casting="same_kind")
                 np.exp(values, out=values)
             yield kernel_block(
                 kernel,
@@ -126,8 +127,7 @@ class PackedSVMs(FittedGroup):
 
         def order(machines: Machines) -> tuple[str, float, str]:
             kernel = machines.kernel
-            gamma = kernel.gamma if isinstance(kernel, Rbf) else 0.0
-            return type(kernel).__name__, gamma, repr(kernel)
+            return type(kernel).__name__, decay_of(kernel) or 0.0, repr(kernel)
 
         plans = []
         for origin, labeled in self.row_sets.items():

@@ -1,6 +1,5 @@
 """Parameters of kernel SVMs, resolved for one training set."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -12,15 +11,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.arrays import Features, Floats
 from dsel.checks import check_choice, check_integer, check_positive
-from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf
+from dsel.kernels.functions import KERNELS, Kernel
 
-KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
-    "linear": lambda svc, gamma: Linear(),
-    "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
-    "precomputed": lambda svc, gamma: Precomputed(),
-    "rbf": lambda svc, gamma: Rbf(gamma),
-}
-"""Functions that make the kernel of an SVC from it and its gamma as a number."""
 OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
 """Kernels that scikit-learn's SVC knows by name. It is not the list of `KERNELS`: a
 kernel that is added there is passed to SVC as a function."""
