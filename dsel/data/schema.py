@@ -37,6 +37,8 @@ class ColumnSchema:
     """Words for truth values, the true one first; None where any pair is accepted."""
     categories: tuple[str, ...] | None = None
     """Sorted distinct values of a text column; None where there are too many."""
+    has_gaps: bool | None = None
+    """Whether a row of a text column has no value; None if that was not recorded."""
 
     @property
     def noun(self) -> str:
@@ -105,6 +107,7 @@ class TableSchema:
                     Kind(column["kind"]),
                     _tuple(column["words"]),
                     _tuple(column["categories"]),
+                    column.get("has_gaps"),  # since 0.3
                 )
                 for column in content.pop("columns")
             )
@@ -192,7 +195,7 @@ def schema_of(
     columns = []
     for column in columns_of(frame):
         values = frame[column.name]
-        kind, categories = Kind.OTHER, None
+        kind, categories, has_gaps = Kind.OTHER, None, None
         if column.kind == NUMBER:
             kind = Kind.WHOLE if values.dtype.kind in "iu" else Kind.NUMBERS
         elif column.kind == TRUTH:
@@ -207,7 +210,10 @@ def schema_of(
             kind = Kind.TIMES
         elif column.kind == TEXT:
             kind, categories = Kind.TEXT, categories_of(values)
-        columns.append(ColumnSchema(column.name, kind, categories=categories))
+            has_gaps = bool(values.hasnans)
+        columns.append(
+            ColumnSchema(column.name, kind, categories=categories, has_gaps=has_gaps)
+        )
     return TableSchema(tuple(columns), target=target, is_typed=is_typed)
 
 
@@ -220,12 +226,16 @@ def categories_of(values: pd.Series) -> tuple[str, ...] | None:
 
 
 def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
-    """Return the schema with the categories that columns have in another one."""
-    known = {column.name: column.categories for column in other.columns}
+    """Return the schema with the categories and gaps of columns in another one."""
+    known = {column.name: column for column in other.columns}
     return replace(
         schema,
         columns=tuple(
-            replace(column, categories=known.get(column.name, column.categories))
+            replace(
+                column,
+                categories=known.get(column.name, column).categories,
+                has_gaps=known.get(column.name, column).has_gaps,
+            )
             for column in schema.columns
         ),
     )

@@ -262,7 +262,11 @@ def read_text(location: str, request: TableRequest) -> Table:
         schema = replace(
             schema,
             columns=tuple(
-                replace(column, categories=categories_of(X[column.name]))
+                replace(
+                    column,
+                    categories=categories_of(X[column.name]),
+                    has_gaps=scans[column.name].n_empty > 0,
+                )
                 if column.kind is Kind.TEXT
                 else column
                 for column in schema.columns

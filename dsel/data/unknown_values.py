@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 from dsel.checks import listed
 from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
+from dsel.rounded_texts import count_of
 
 MOST_SHOWN: Final = 3
 """Values of a column that are shown."""
 _MOST_LETTERS: Final = 40
 
-KnownValues = Mapping[str, frozenset[str]]
-"""By text column, the values that labeled rows have."""
+KnownValues = Mapping[str, frozenset[str | None]]
+"""By text column, the values that labeled rows have; None is a gap."""
 
 
 @dataclass(frozen=True)
@@ -39,29 +40,46 @@ class UnknownValues:
     """Rows that have one of them."""
     values: tuple[str, ...]
     """The first ones."""
+    n_gaps: int = 0
+    """Rows that have no value, where every labeled row has one."""
 
     @property
     def line(self) -> str:
         """Description of the values in one line."""
-        shown = listed([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
-        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
-        return (
-            f"in {rows} column {self.column!r} has values that no labeled row has, "
-            f"such as {shown}: the models have learned nothing about them"
-        )
+        parts, what = [], f"column {self.column!r}"
+        if self.n_rows:
+            shown = listed([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
+            parts.append(
+                f"in {count_of(self.n_rows, 'row')} {what} has values that no labeled "
+                f"row has, such as {shown}"
+            )
+            what = "it"
+        if self.n_gaps:
+            parts.append(
+                f"in {count_of(self.n_gaps, 'row')} {what} is empty, as in no labeled "
+                f"row"
+            )
+        return f"{', and '.join(parts)}: the models have learned nothing about them"
 
     def merge(self, later: "UnknownValues") -> "UnknownValues":
         """Return what these rows and later ones have."""
         values = dict.fromkeys((*self.values, *later.values))
         return UnknownValues(
-            self.column, self.n_rows + later.n_rows, tuple(values)[:MOST_SHOWN]
+            self.column,
+            self.n_rows + later.n_rows,
+            tuple(values)[:MOST_SHOWN],
+            self.n_gaps + later.n_gaps,
         )
 
 
 def known_values(schema: TableSchema | None) -> KnownValues:
     """Return the values of the text columns of labeled rows, where they are kept."""
     return {
-        column.name: frozenset(column.categories)
+        column.name: frozenset(
+            column.categories
+            if column.has_gaps is False
+            else (*column.categories, None)
+        )
         for column in (() if schema is None else schema.columns)
         if column.kind is Kind.TEXT and column.categories is not None
     }
@@ -74,13 +92,14 @@ def find_unknown_values(
     found = {}
     for name, values in known.items():
         n_rows, first = _unknown_values(X[name], values)
-        if n_rows:
-            found[name] = UnknownValues(name, n_rows, first)
+        n_gaps = 0 if None in values else int(X[name].isna().sum())
+        if n_rows or n_gaps:
+            found[name] = UnknownValues(name, n_rows, first, n_gaps)
     return found
 
 
 def _unknown_values(
-    column: pd.Series, known: frozenset[str]
+    column: pd.Series, known: frozenset[str | None]
 ) -> tuple[int, tuple[str, ...]]:
     """Return the number of rows with an unknown value, and the first such values."""
     if isinstance(column.dtype, pd.StringDtype):

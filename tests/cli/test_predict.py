@@ -383,6 +383,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         found = run("predict", results, tmp_path / name, "--out", out, "--json")
         assert found.exit_code == 0, found.output
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
+        said["n_gaps"] = 0
         assert json.loads(found.stdout)["unknown_values"] == [said]
         assert found.stderr == (
             "Note: in 4 rows column 'city' has values that no labeled row has, such as "
@@ -469,3 +470,28 @@ def test_predict__takes_fractions_where_labeled_rows_have_whole_numbers(
     assert done.exit_code == 0, done.output
     expected = open_model(results).predict(rows_of(results, frame))
     assert pd.read_parquet(out)["label"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("labeled", ["l.csv", "l.parquet"])
+@pytest.mark.parametrize("new", ["n.csv", "n.parquet"])
+def test_predict__names_gaps_of_a_column_that_had_none(labeled, new, tmp_path):
+    frame, labels = customers(N_LABELED)
+    frame = frame.drop(columns=["customer_id", "since"]).fillna({"city": "Ulm"})
+    others = frame.assign(city=[None, "Mars", *frame["city"][2:]])
+    for table, name in ((frame.assign(label=labels), labeled), (others, new)):
+        write = table.to_csv if name.endswith("csv") else table.to_parquet
+        write(tmp_path / name, index=False)
+    made = run(
+        "select", tmp_path / labeled, "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    for command in ("predict", "monitor"):
+        out = ("--out", tmp_path / "p.csv") if command == "predict" else ()
+        found = run(command, tmp_path / "results", tmp_path / new, *out)
+        said = " ".join(found.output.split())
+        assert (
+            "in 1 row column 'city' has values that no labeled row has, such as "
+            "'Mars', and in 1 row it is empty, as in no labeled row: the models have "
+            "learned nothing about them"
+        ) in said
