@@ -77,13 +77,13 @@ class ResultsAccessor:
         candidate has NaN and one that failed has inf.
         """
         from dsel.results.cube import in_order
-        from dsel.search.running.select import terms_of
+        from dsel.search.running.evaluate import evaluate
 
-        rule, terms = terms_of(self._results, criterion, delta=delta)
+        evaluation = evaluate(self._results, criterion, delta=delta)
         status = in_order(self._results)["status"]
         return (
-            status.copy(data=terms.estimate.reshape(status.shape))
-            .assign_attrs(long_name=rule.name, units="1")
+            status.copy(data=evaluation.terms.estimate.reshape(status.shape))
+            .assign_attrs(long_name=evaluation.rule.name, units="1")
             .rename("bound")
         )
 

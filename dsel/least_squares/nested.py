@@ -38,9 +38,9 @@ from dsel.search.engine.pruning import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.search.running.evaluate import TOKEN
 from dsel.search.running.nested import certify_choices
 from dsel.search.running.run import Run
-from dsel.search.running.select import TOKEN
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -28,7 +28,8 @@ from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
 from dsel.rounded_texts import about_percent, in_percent
-from dsel.search.running.select import method_of, select, terms_of
+from dsel.search.running.evaluate import evaluate
+from dsel.search.running.select import method_of, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -281,7 +282,8 @@ def plot_terms(
     declared = method_of(results)
     if criterion is None and declared is not None and declared.needs_pool:
         criterion = declared.name  # it has a term from the pool, too
-    rule, terms = terms_of(results, criterion)
+    evaluation = evaluate(results, criterion)
+    rule, terms = evaluation.rule, evaluation.terms
     first, second = terms.label_term, terms.disagreement_term
     order = np.argsort(terms.estimate, kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]

@@ -21,7 +21,8 @@ from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import read_counts
 from dsel.results.tables import all_params
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
-from dsel.search.running.select import declared_loss, first_criterion, select
+from dsel.search.running.evaluate import first_criterion
+from dsel.search.running.select import declared_loss, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

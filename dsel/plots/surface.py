@@ -26,7 +26,8 @@ from dsel.plots.style import (
 from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import candidate_dims
 from dsel.rounded_texts import about_percent, in_percent
-from dsel.search.running.select import declared_loss, select, terms_of
+from dsel.search.running.evaluate import evaluate
+from dsel.search.running.select import declared_loss, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,8 @@ def plot_surface(
     ('weights', 'n_neighbors')
     """
     _check_grid(results)
-    rule, terms = terms_of(results, criterion)
+    evaluation = evaluate(results, criterion)
+    rule, terms = evaluation.rule, evaluation.terms
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
     shown = np.asarray(terms.estimate)

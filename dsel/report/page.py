@@ -35,7 +35,8 @@ from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
-from dsel.search.running.select import first_criterion, select, terms_of
+from dsel.search.running.evaluate import evaluate, first_criterion
+from dsel.search.running.select import select
 
 FOLDER: Final = Path(__file__).parent
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
@@ -303,7 +304,7 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     """Return heads, then rows, of the table of the best candidates."""
     table, loss = candidate_table(results), choice.certificate
     params, criterion = all_params(results), first_criterion(results)
-    is_bound = terms_of(results)[0].is_guarantee
+    is_bound = evaluate(results).rule.is_guarantee
     texts: dict[str, Callable[[float], str]]
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]

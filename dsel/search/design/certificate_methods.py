@@ -138,6 +138,11 @@ class CertificateMethod:
         """The criterion that ranks the candidates."""
         return get_criterion(self.ranks_by)
 
+    @property
+    def ranks_by_bound(self) -> bool:
+        """Whether candidates are ranked by a bound of theirs, not by an estimate."""
+        return self.criterion.is_guarantee
+
     def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
         """Return the part of delta for limits of one model on labeled rows."""
         if self.is_nested:

@@ -43,13 +43,10 @@ from dsel.results.queries import Queries
 from dsel.results.tables import largest_class
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.pruning import Choices
+from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
+from dsel.search.running.evaluate import cv_error
 from dsel.search.running.procedures import name_procedure
-from dsel.search.running.select import (
-    caveats_of,
-    certificate_of,
-    cv_error,
-    voiding_caveats,
-)
+from dsel.search.running.select import certificate_of
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan

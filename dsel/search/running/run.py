@@ -41,7 +41,7 @@ from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.outcomes.predict_table import InputFormat
-from dsel.search.running.select import with_terms
+from dsel.search.running.evaluate import add_criteria
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -293,7 +293,7 @@ class Run:
                 **{f"version_{name}": found or "none" for name, found in versions},
             },
         )
-        return with_terms(cube, plan.criterion, plan.delta)
+        return add_criteria(cube, plan.criterion, plan.delta)
 
     def check_failures(
         self, counts: CandidateCounts, unpredicting: NDArray[np.bool_]
