@@ -676,17 +676,37 @@ def convert(
 
 
 def _plain_floats(texts: pa.Array) -> pa.Array | None:
-    """Return numbers with decimal points that float64 holds; None where one is not."""
-    known = texts.drop_null() if texts.null_count else texts
-    if not (isinstance(known, pa.StringArray) and len(known)):
+    """Return numbers with decimal points that float64 holds; None where one is not.
+
+    Gaps are null. With None the patterns decide, as in `number_forms`.
+    """
+    if not isinstance(texts, pa.StringArray) or texts.null_count == len(texts):
         return None
-    forms = number_forms(known)
-    if forms is None:
+    starts, stops, content = text_bytes(texts)
+    is_other = content - np.uint8(0x2B) > 0x0E  # not + to 9
+    has_letters = is_other.any()
+    if has_letters and not ((content[is_other] | 0x20) == ord("e")).all():
+        return None  # Arrow takes long to refuse texts
+    try:
+        floats = pc.cast(texts, pa.float64())
+    except pa.ArrowInvalid:
         return None
-    beyond = np.abs(forms.floats.to_numpy()) > LARGEST_EXACT
-    if (beyond & forms.is_whole).any():
+    if has_letters or (stops - starts).max() > 15:
+        ends = pc.min_max(floats)
+        if max(-ends["min"].as_py(), ends["max"].as_py()) > LARGEST_EXACT:
+            return None
+    if texts.null_count:
+        is_known = starts < stops
+        starts, stops = starts[is_known], stops[is_known]
+    # Arrow also reads a plus and leading zeros.
+    first = content.take(starts)
+    if (first == ord("+")).any():
         return None
-    return parse_numbers(texts) if texts.null_count else forms.floats
+    digits = starts + (first == ord("-"))
+    after = np.minimum(digits + 1, stops - 1)
+    is_leading = (content.take(digits) == ord("0")) & (after > digits)
+    is_leading &= content.take(after) - np.uint8(ord("0")) <= 9
+    return None if is_leading.any() else floats
 
 
 def _truths(

@@ -398,18 +398,10 @@ class Pool:
             return {}
         futures = self.blocks.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in futures or futures[k].cancelled()]
-        # With a scheduler that is gone the call would wait for long.
-        if missing and client.status == "running":
-            values = [rows[key] for key in missing]
-            send = partial(
-                client.scatter, values, hash=False, timeout=_SECONDS, asynchronous=True
-            )
-            # The scheduler may go at this moment, so the call has a time-out.
-            try:
-                sent = client.sync(send, callback_timeout=_SECONDS + nbytes / 2**20)
-            except (OSError, KeyError):  # KeyError: a worker has just died
-                return {}  # the rows are sent with their task instead
-            futures.update(zip(missing, sent, strict=True))
+        sent = send_values([rows[key] for key in missing], nbytes, client)
+        if len(sent) < len(missing):
+            return {}
+        futures.update(zip(missing, sent, strict=True))
         return {key: futures[key] for key in rows if key in futures}
 
     def reduce(
@@ -576,6 +568,26 @@ def _are_rows(value: Any) -> bool:
 def _is_future(value: Any) -> bool:
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(value, distributed.Future)
+
+
+def send_values(values: list[Any], nbytes: int, client: "Client") -> list[Any]:
+    """Send values to workers, and return their futures.
+
+    There are none where the values are few bytes, or the cluster does not answer: then
+    they are sent with their task instead.
+    """
+    # With a scheduler that is gone the call would wait for long.
+    if not values or nbytes < _SENT_NBYTES or client.status != "running":
+        return []
+    send = partial(
+        client.scatter, values, hash=False, timeout=_SECONDS, asynchronous=True
+    )
+    # The scheduler may go at this moment, so the call has a time-out.
+    try:
+        sent = client.sync(send, callback_timeout=_SECONDS + nbytes / 2**20)
+    except (OSError, KeyError):  # KeyError: a worker has just died
+        return []
+    return list(sent)
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ class TableSchema:
     """Kinds of the columns of a table, and classes of its labels.
 
     `dsel select` keeps its JSON with the results (`save_schema` and `load_schema` of
-    `dsel.results.run_store`); `read_table` and `iter_frames` of `dsel.data.tables` take
-    it as `like` and convert other tables by it.
+    `dsel.results.run_store`); `read_table` of `dsel.data.tables` takes it as `like` and
+    converts other tables by it.
 
     Examples
     --------
@@ -130,7 +130,12 @@ class TableSchema:
         return [name for name in (*self.names, *self.ids) if name not in present]
 
     def convert_texts(
-        self, table: pa.Table, *, decimal: str = ".", first_row: int = 0, where: str
+        self,
+        table: pa.Table | pa.RecordBatch,
+        *,
+        decimal: str = ".",
+        first_row: int = 0,
+        where: str,
     ) -> pd.DataFrame:
         """Convert the text columns of a text file to the kinds of the schema.
 
@@ -138,7 +143,9 @@ class TableSchema:
         """
         converted, wrong = {}, []
         for column in self.columns:
-            values = table.column(column.name).combine_chunks()
+            values = table.column(column.name)
+            if isinstance(values, pa.ChunkedArray):
+                values = values.combine_chunks()
             typed, bad = convert(values, column.kind, decimal, column.words)
             if typed is None:
                 wrong.append((column, bad))

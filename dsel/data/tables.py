@@ -5,12 +5,10 @@
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-
-import pandas as pd
 
 from dsel.checks import did_you_mean, show
 from dsel.data.schema import TableSchema
@@ -28,9 +26,8 @@ from dsel.data.table_files import (
 )
 from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import CLASSIFICATION, numbers_of_labels
-from dsel.data.text_tables import read_text, text_frames
+from dsel.data.text_tables import read_text
 from dsel.data.typed_tables import (
-    parquet_frames,
     read_feather,
     read_json_lines,
     read_npy,
@@ -121,47 +118,6 @@ def read_table(
         return table
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
-
-
-def iter_frames(
-    path: str | Path,
-    like: TableSchema,
-    *,
-    n_rows: int,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-) -> Iterator[pd.DataFrame]:
-    """Yield a table of any size as data frames of `n_rows` rows, by a schema.
-
-    The frames have the features of the schema in its order, then its ids as text. Their
-    indices are row numbers of the file. Text files and Parquet are streamed, other
-    formats are read into memory. `decimal` is the decimal mark of a text file; for None
-    the file is read twice to find it.
-
-    Raises
-    ------
-    ValueError
-        Where a column is missing, or a value is not of its kind; the message has
-        column, row and value.
-    """
-    location = str(path)
-    if not os.path.exists(location):
-        raise FileNotFoundError(
-            f"`path` must be a table that exists, but there is nothing at {location!r}."
-        )
-    reader = reader_of(location)
-    request = TableRequest(None, like, (), (), separator, encoding)
-    if reader is read_text:
-        yield from text_frames(location, request, like, n_rows, decimal)
-        return
-    if reader is read_parquet:
-        yield from parquet_frames(location, request, like, n_rows)
-        return
-    table = reader(location, request)
-    frame = table.X if table.ids is None else table.X.join(table.ids)
-    for start in range(0, len(frame), n_rows):
-        yield frame.iloc[start : start + n_rows]
 
 
 def reader_of(location: str) -> Callable[[str, TableRequest], Table]:

@@ -16,9 +16,9 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zip", ".zst")
 BLOCK_NBYTES: Final = 2**23
 """Bytes of text that are parsed at once; no line may be longer."""
+NO_ROWS: Final = "it has a header, but no rows"
 MOST_NBYTES: Final = 2**31
 """Largest amount of text that is read into memory."""
 _READ_NBYTES: Final = 2**20
@@ -154,71 +155,68 @@ class TextFile:
         refused. Columns of `raw` keep their blanks.
         """
         wanted = self.names if names is None else tuple(names)
+        form = self._form(wanted)
+        read = [*form.columns, form.every[-1]] if self.is_quiet_end else form.columns
+        n_rows = 0
+        with self._open_rows(is_checked=is_checked) as stream:
+            for batch in _parse_batches(stream, form, read):
+                if self.is_quiet_end:
+                    self._check_end(batch.column(len(wanted)), n_rows)
+                n_rows += batch.num_rows
+                arrays = [
+                    batch.column(k) if name in raw else trim(batch.column(k))
+                    for k, name in enumerate(wanted)
+                ]
+                if len(self.header) == 1:
+                    self._check_empty_lines(batch.column(0))
+                yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
+        if not n_rows:
+            raise ValueError(NO_ROWS)
+
+    def parts(self, names: Sequence[str], n_rows: int) -> Generator["TextPart"]:
+        """Yield the rows in order, in parts of about `n_rows` that tasks parse.
+
+        Here lines are only told apart. Where that takes a parser, as after a quote
+        inside of a value, the rest of the file is parsed here. Checks are those of
+        `batches`, and the rows of all parts are the same.
+        """
+        form, n_read = self._form(names), 0
+        if len(self.header) == 1 or self.is_quiet_end:
+            for batch in self.batches(names, raw=names):
+                yield TextPart(self.path, batch, batch.num_rows, form)
+            return
+        with self._open_rows(is_checked=True) as stream:
+            for lines, n in stream.whole_records(n_rows):
+                n_read += n
+                yield TextPart(self.path, lines, n, form)
+            for batch in _parse_batches(stream, form, form.columns):
+                n_read += batch.num_rows
+                yield TextPart(self.path, batch, batch.num_rows, form)
+        if not n_read:
+            raise ValueError(NO_ROWS)
+
+    def _form(self, names: Sequence[str]) -> "_Form":
         positions = {name: position for position, name in enumerate(self.header)}
-        columns = [f"c{positions[name]}" for name in wanted]
-        last = f"c{len(self.header) - 1}"
-        read = [*columns, last] if self.is_quiet_end else columns
-        every = [f"c{position}" for position in range(len(self.header))]
+        columns = tuple(f"c{positions[name]}" for name in names)
+        return _Form(self.separator, len(self.header), columns, tuple(names))
+
+    @contextmanager
+    def _open_rows(self, *, is_checked: bool) -> Iterator["_Utf8Stream"]:
+        """Open the file behind its header; check it when all rows are read."""
         stamp = file_stamp(self.path)
-        with ExitStack() as stack:
-            stream = stack.enter_context(
-                _Utf8Stream(
-                    self.path, self.encoding, self.separator if is_checked else None
-                )
-            )
+        separator = self.separator if is_checked else None
+        with _Utf8Stream(self.path, self.encoding, separator) as stream:
             stream.skip_lines(self.header_lines)
-            n_rows = 0
             try:
-                for batch in self._parse_batches(stream, every, read):
-                    if self.is_quiet_end:
-                        self._check_end(batch.column(len(columns)), n_rows)
-                    n_rows += batch.num_rows
-                    arrays = [
-                        batch.column(k) if name in raw else trim(batch.column(k))
-                        for k, name in enumerate(wanted)
-                    ]
-                    if len(self.header) == 1:
-                        self._check_empty_lines(batch.column(0))
-                    yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
+                yield stream
             except (pa.ArrowInvalid, UnicodeError) as error:
-                raise self._name_line(error) from error
+                raise self.name_line(error) from error
             if is_checked and stream.is_doubtful:
                 self._check_lines()
         if file_stamp(self.path) != stamp:
             raise ValueError(
                 "it has changed while it was read; wait until it is written"
             )
-        if not n_rows:
-            raise ValueError("it has a header, but no rows")
-
-    def _parse_batches(
-        self, stream: io.RawIOBase, every: Sequence[str], read: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            reader = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(
-                    column_names=list(every), block_size=BLOCK_NBYTES
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=self.separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(every) > 1,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(every, pa.string()),
-                    include_columns=list(read),
-                    # In a file of one column an empty line is null, but "" is a value.
-                    strings_can_be_null=len(every) == 1,
-                    quoted_strings_can_be_null=False,
-                    null_values=[""],
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "Empty CSV file" in str(error):
-                return
-            raise
-        yield from reader
 
     def _check_end(self, values: pa.Array, first: int) -> None:
         bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
@@ -236,8 +234,8 @@ class TextFile:
                 'nothing at all; write NA or "" for a gap, and remove other such lines'
             )
 
-    def _name_line(self, error: Exception) -> Exception:
-        """Return the error with the number of its line."""
+    def name_line(self, error: Exception) -> Exception:
+        """Return an error of the parser with the number of its line."""
         text = str(error)
         if isinstance(error, UnicodeError) or "UTF8" in text:
             return ValueError(undecodable(self.path, self.encoding))
@@ -290,6 +288,114 @@ class TextFile:
                     ) from error
         finally:
             csv.field_size_limit(limit)
+
+
+class _Form(NamedTuple):
+    """How the lines of a text table become columns."""
+
+    separator: str
+    n_columns: int
+    """Columns of the file."""
+    columns: tuple[str, ...]
+    """Those to read, as the parser calls them."""
+    names: tuple[str, ...]
+    """The names of these."""
+
+    @property
+    def every(self) -> list[str]:
+        """All columns of the file, as the parser calls them."""
+        return [f"c{position}" for position in range(self.n_columns)]
+
+    def options(
+        self, read: Sequence[str], block_nbytes: int, *, use_threads: bool
+    ) -> tuple[Any, Any, Any]:
+        """Return options of Arrow's reader, which returns all values as text."""
+        return (
+            arrow_csv.ReadOptions(
+                column_names=self.every,
+                block_size=block_nbytes,
+                use_threads=use_threads,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=self.separator,
+                newlines_in_values=True,
+                ignore_empty_lines=self.n_columns > 1,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(self.every, pa.string()),
+                include_columns=list(read),
+                # In a file of one column an empty line is null, but "" is a value.
+                strings_can_be_null=self.n_columns == 1,
+                quoted_strings_can_be_null=False,
+                null_values=[""],
+            ),
+        )
+
+
+def _parse_batches(
+    stream: io.RawIOBase, form: _Form, read: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    try:
+        options = form.options(read, BLOCK_NBYTES, use_threads=True)
+        reader = arrow_csv.open_csv(stream, *options)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            return
+        raise
+    yield from reader
+
+
+class UnreadableRowsError(ValueError):
+    """Rows of a text table that the parser refuses in a task; it knows no line."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(path, text)  # as pickle passes them
+        self.path = path
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Consecutive rows of a text table."""
+
+    path: str
+    """The file, of which nothing is read any more."""
+    content: bytes | pa.RecordBatch
+    """Whole lines in UTF-8, or their values."""
+    n_rows: int
+    form: _Form
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the text."""
+        if isinstance(self.content, bytes):
+            return len(self.content)
+        return int(self.content.nbytes)
+
+    def texts(self) -> pa.RecordBatch:
+        """Return the values without surrounding blanks; a cell without one is null.
+
+        Raises
+        ------
+        UnreadableRowsError
+            Where a line has another number of values than the header.
+        """
+        rows = self.content
+        if isinstance(rows, bytes):
+            size, columns = max(len(rows), 1), self.form.columns
+            options = self.form.options(columns, size, use_threads=False)
+            try:
+                rows = arrow_csv.read_csv(pa.BufferReader(rows), *options)
+            except pa.ArrowInvalid as error:
+                raise UnreadableRowsError(self.path, str(error)) from error
+            if rows.num_rows != self.n_rows:
+                raise UnreadableRowsError(self.path, "its lines cannot be told apart")
+            rows = rows.combine_chunks().to_batches()[0]
+        arrays = [trim(values) for values in rows.columns]
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.form.names))
 
 
 def open_text(
@@ -597,6 +703,34 @@ class _Utf8Stream(io.RawIOBase):
             n_filled += len(part)
         return n_filled
 
+    def whole_records(self, n_rows: int) -> Iterator[tuple[bytes, int]]:
+        """Yield lines of about `n_rows` records, with the number of their records.
+
+        It ends before the first lines that only a parser can tell apart. These, and all
+        that come after them, are read from the stream next.
+        """
+        is_last, wanted = False, _READ_NBYTES
+        while not is_last or self._buffer:
+            parts, nbytes = [self._buffer], len(self._buffer)
+            while nbytes < wanted and not is_last:
+                more = self._more()
+                if self._is_checked:
+                    self._check_quotes(more)
+                is_last = not more
+                parts.append(more)
+                nbytes += len(more)
+            self._buffer = content = b"".join(parts)
+            part = content[:wanted]
+            is_end = is_last and len(part) == len(content)
+            found = None if self.is_doubtful else _whole_records(part, is_end)
+            if found is None:
+                return
+            stop, n_records = found
+            wanted = max(n_rows * stop // n_records, _READ_NBYTES)
+            wanted = min(wanted, BLOCK_NBYTES)
+            self._buffer = content[stop:]
+            yield content[:stop], n_records
+
     def first_record(self) -> tuple[str, int]:
         """Return the first non-empty line, and the number of empty lines before it.
 
@@ -659,9 +793,9 @@ class _Utf8Stream(io.RawIOBase):
             return
         if self._was_quote and not self._is_edge[content[0]]:
             self.is_doubtful = True
-        codes = np.frombuffer(content, np.uint8)
-        at = np.flatnonzero(codes == _QUOTE)
-        if len(at):
+        if b'"' in content:
+            codes = np.frombuffer(content, np.uint8)
+            at = np.flatnonzero(codes == _QUOTE)
             opens = (np.arange(len(at)) % 2 == 0) ^ self._is_open_quote
             before = np.where(at > 0, codes[at - 1], self._last)
             inside = at < len(codes) - 1
@@ -669,13 +803,48 @@ class _Utf8Stream(io.RawIOBase):
             right = np.where(opens, self._is_edge[before], self._is_edge[after])
             self.is_doubtful |= not bool(right.all())
             self._is_open_quote ^= bool(len(at) % 2)
-        self._last = int(codes[-1])
+        self._last = content[-1]
         self._was_quote = self._last == _QUOTE and not self._is_open_quote
 
     def close(self) -> None:
         if not self.closed:
             self._file.close()
         super().close()
+
+
+def _whole_records(content: bytes, is_last: bool) -> tuple[int, int] | None:
+    r"""Return where the last whole record ends, and how many there are.
+
+    None where an empty line, an unusual line end or an open quote needs a parser, or no
+    record ends. Quotes open and close whole values, so that they alternate.
+
+    Examples
+    --------
+    >>> _whole_records(b'1,2\n3,"x\ny"\n5', False)
+    (12, 2)
+    >>> _whole_records(b"1,2\n\n3,4\n", True)
+    """
+    codes = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(codes == ord("\n"))
+    n_quotes = 0
+    if b'"' in content:
+        quotes = np.flatnonzero(codes == _QUOTE)
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        n_quotes = len(quotes)
+    stop = int(ends[-1]) + 1 if len(ends) else 0
+    if is_last and stop < len(content):  # the last line has no end
+        if n_quotes % 2:
+            return None
+        stop = len(content)
+        ends = np.append(ends, stop)
+    least, has_returns = 2, b"\r" in content
+    if has_returns:
+        lines, least = content[:stop], 3
+        if lines.count(b"\r") != lines.count(b"\r\n"):
+            return None
+    if not len(ends) or (np.diff(ends, prepend=-1) < least).any():
+        return None
+    return stop, len(ends)
 
 
 def undecodable(path: str, encoding: str) -> str:

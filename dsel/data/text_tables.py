@@ -1,11 +1,12 @@
 """Tables in text files: the kinds of columns are decided over all of their values."""
 
+import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,18 @@ from dsel.data.targets import (
     notes_on_similar_labels,
     numbers_of_texts,
 )
-from dsel.data.text import MOST_NBYTES, SHOWN, TextFile, header_line, open_text
+from dsel.data.text import (
+    MOST_NBYTES,
+    SHOWN,
+    TextFile,
+    TextPart,
+    UnreadableRowsError,
+    header_line,
+    open_text,
+)
 from dsel.runtime.clients import count_threads, current_worker
+
+Part = TypeVar("Part")
 
 MOST_LABELS: Final = 10_000
 """Largest number of different labels; more are measurements, names or texts."""
@@ -62,6 +73,33 @@ class TextSource(NamedTuple):
             with name_text_file(file.path):
                 batches = file.batches(names, is_checked=is_checked, raw=raw)
                 yield from read_ahead(batches)
+
+    def parts(
+        self, like: TableSchema, decimal: str, n_rows: int
+    ) -> Iterator["TextRows"]:
+        """Yield the rows of all files in order, about `n_rows` for a task to convert.
+
+        `like` is the schema by which they are converted.
+        """
+        # Categories and classes are not needed for it, and may be many.
+        columns = (replace(column, categories=None) for column in like.columns)
+        like = replace(like, columns=tuple(columns), classes=None)
+        first, where = 0, repr(self.location)
+        for file in self.files:
+            with name_text_file(file.path):
+                for part in read_ahead(file.parts([*like.names, *like.ids], n_rows)):
+                    yield TextRows(part, like, decimal, where, first)
+                    first += part.n_rows
+
+    @contextmanager
+    def name_lines(self) -> Iterator[None]:
+        """Add the file and the line to an error of `TextRows`."""
+        try:
+            yield
+        except UnreadableRowsError as error:
+            file = next(file for file in self.files if file.path == error.path)
+            with name_text_file(file.path):
+                raise file.name_line(error) from error
 
     @property
     def row_number_names(self) -> tuple[str, ...]:
@@ -106,6 +144,45 @@ class TextSource(NamedTuple):
         return notes
 
 
+@dataclass(frozen=True)
+class TextRows:
+    """Consecutive rows of a text table, with all that their conversion needs."""
+
+    part: TextPart
+    like: TableSchema
+    decimal: str
+    where: str
+    """Name of the table in messages."""
+    first: int
+    """Number of the first row."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the text."""
+        return self.part.nbytes
+
+    def frames(self, n_rows: int) -> Iterator[pd.DataFrame]:
+        """Yield frames of about `n_rows` rows, whose indices are row numbers.
+
+        Raises
+        ------
+        UnreadableRowsError
+            Where a line has another number of values than the header.
+        ValueError
+            Where a value is not of the kind of its column.
+        """
+        texts = self.part.texts()
+        # No small rest, for which a model would take nearly as long.
+        n_frames = max(round(texts.num_rows / n_rows), 1)
+        step = max(math.ceil(texts.num_rows / n_frames), 1)
+        for start in range(0, texts.num_rows, step):
+            rows, first = texts.slice(start, step), self.first + start
+            frame = self.like.convert_texts(
+                rows, decimal=self.decimal, first_row=first, where=self.where
+            )
+            yield frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
+
+
 def is_text(location: str) -> bool:
     """Return whether a location is a text file, or a folder of them."""
     return os.path.exists(location) and (
@@ -146,13 +223,13 @@ def text_source(
     return TextSource(location, tuple(files), like, tuple(drop))
 
 
-def read_ahead(batches: Generator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches in order; a thread reads the next one meanwhile."""
-    with closing(batches), ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = thread.submit(next, batches, None)
-            yield batch
+def read_ahead(parts: Generator[Part]) -> Iterator[Part]:
+    """Yield parts in order; a thread reads the next one meanwhile."""
+    with closing(parts), ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = thread.submit(next, parts, None)
+            yield part
 
 
 def scan_columns(
@@ -297,31 +374,6 @@ def read_text(location: str, request: TableRequest) -> Table:
         keys,
         is_regression=target is not None and classes is None,
     )
-
-
-def text_frames(
-    location: str,
-    request: TableRequest,
-    like: TableSchema,
-    n_rows: int,
-    decimal: str | None = None,
-) -> Iterator[pd.DataFrame]:
-    """Yield a text table as frames of `n_rows` rows or fewer; see `iter_frames`."""
-    source = text_source(
-        location, separator=request.separator, encoding=request.encoding
-    )
-    source.requested_features(request)
-    if decimal is None:
-        decimal, _ = decimal_marks(source, like)
-    names, first = [*like.names, *like.ids], 0
-    for batch in source.batches(names):
-        for start in range(0, batch.num_rows, n_rows):
-            rows = pa.Table.from_batches([batch.slice(start, n_rows)])
-            frame = like.convert_texts(
-                rows, decimal=decimal, first_row=first, where=repr(location)
-            )
-            yield frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
-            first += len(frame)
 
 
 @contextmanager

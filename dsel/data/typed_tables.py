@@ -3,14 +3,13 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
@@ -19,7 +18,7 @@ from scipy import sparse
 from dsel.checks import listed, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import Kind
-from dsel.data.schema import TableSchema, convert_frame, in_utc, schema_of, with_classes
+from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
 from dsel.data.table_files import PARQUET, files_in, listed_formats, name_file
 from dsel.data.table_request import (
     Table,
@@ -46,27 +45,6 @@ def read_parquet(location: str, request: TableRequest) -> Table:
             rows = dataset.dataset(files, format="parquet").to_table()
             frame = rows.to_pandas()
     return _of_frame(frame, request, location)
-
-
-def parquet_frames(
-    location: str, request: TableRequest, like: TableSchema, n_rows: int
-) -> Iterator[pd.DataFrame]:
-    """Yield Parquet as frames of `n_rows` rows or fewer; see `iter_frames`."""
-    files = files_in(location, PARQUET)
-    with name_file(location):
-        if files:
-            _check_same_columns(files)
-        rows = dataset.dataset(files or location, format="parquet")
-    names, first = [*like.names, *like.ids], 0
-    request.features(rows.schema.names, repr(location))
-    for batch in rows.to_batches(columns=names, batch_size=n_rows):
-        frame = pa.Table.from_batches([batch]).to_pandas()
-        if not len(frame):
-            continue
-        typed = convert_frame(frame, like, first_row=first, where=repr(location))
-        typed = typed.astype(dict.fromkeys(like.ids, str))
-        yield typed.set_axis(pd.RangeIndex(first, first + len(typed)), axis=0)
-        first += len(typed)
 
 
 def _check_same_columns(files: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from dsel.data import open_pool, write_pool
 from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import ENDINGS
-from dsel.data.tables import FORMATS, iter_frames, read_table
+from dsel.data.tables import FORMATS, read_table
 from dsel.data.text_tables import text_source
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
@@ -429,7 +429,7 @@ def test_schema__converts_other_tables_and_names_every_wrong_value(tmp_path):
     schema = read_table(text_table(tmp_path, text)).schema
     assert TableSchema.from_json(schema.to_json()) == schema
     other = text_table(tmp_path, "code,ok,when,age,more\n7,YES,NA,?,1\n", "u.csv")
-    (frame,) = iter_frames(other, schema, n_rows=10)
+    frame = read_table(other, like=schema).X
     assert list(frame.columns) == ["age", "when", "ok", "code"]
     assert frame.isna().to_numpy().tolist() == [[True, True, False, False]]
     assert frame["code"].tolist() == ["7"]

@@ -17,7 +17,6 @@ from dsel.checks import check_probability
 from dsel.families.kinds import is_regressor
 from dsel.results.monitoring import MonitorReport
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import results_in_order
 from dsel.search.design.assumptions import N_PERMUTATIONS
 from dsel.search.outcomes.new_labels import NewLabels, draw_rows_of_groups
 from dsel.search.outcomes.new_row_counts import MonitorContext, MonitorJob, Tally
@@ -73,7 +72,7 @@ def monitor_table(
         context = replace(context, drawn=drawn)
     tally: Tally | None = None
     report = on_progress or (lambda done, total: None)
-    for part in results_in_order(context, table.tasks(MonitorJob), client):
+    for part in table.run(context, MonitorJob(), client):
         tally = part if tally is None else tally.merge(part)
         report(tally.n_rows, table.n_rows)
     if tally is None:

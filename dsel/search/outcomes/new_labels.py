@@ -11,7 +11,6 @@ from dsel.arrays import Bools, as_plain
 from dsel.checks import as_array
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import check_unmasked
-from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.predict_table import PoolTable, TextTable, read_table_part
 from dsel.search.outcomes.promises import Promises
@@ -56,9 +55,7 @@ def checked_labels(y: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class KeysJob:
-    """A part of a table, of which keys and the places of labels are read."""
-
-    start: int
+    """Keys, and the places of labels, of a part of a table."""
 
     def run(self, context: NewLabels, inputs: Inputs) -> Output:
         """Return both arrays; each is empty where it is known without the table."""
@@ -87,7 +84,7 @@ def draw_rows_of_groups(
     if labels.y is not None:
         has_label = ~pd.isna(labels.y)
     if isinstance(keys, str) or labels.target is not None:
-        parts = list(results_in_order(labels, table.tasks(KeysJob), client))
+        parts = list(table.run(labels, KeysJob(), client))
         if isinstance(keys, str):
             keys = np.concatenate([part for part, _ in parts])
         if labels.target is not None:

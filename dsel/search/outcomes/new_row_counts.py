@@ -267,15 +267,12 @@ class MonitorContext:
 
 @dataclass(frozen=True)
 class MonitorJob:
-    """A part of a table, whose rows begin at a number."""
-
-    start: int
+    """The tally of a part of a table."""
 
     def run(self, context: "MonitorContext", inputs: Inputs) -> Output:
-        """Return the tally of the part."""
+        """Return the tally."""
         parts = [
-            context.count(block.X, block.rows + self.start)
-            for block in read_table_part(inputs)
+            context.count(block.X, block.rows) for block in read_table_part(inputs)
         ]
         return Output(reduce(Tally.merge, parts))
 

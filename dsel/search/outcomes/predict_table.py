@@ -41,11 +41,10 @@ from dsel.data.kinds import Kind
 from dsel.data.labeled import LabeledRows, by_position, codes_of, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
-from dsel.data.pool import Block, Pool, read_blocks
+from dsel.data.pool import Block, Pool, read_blocks, send_values
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
-from dsel.data.tables import iter_frames
 from dsel.data.text import PLAIN_DIALECT, Dialect
-from dsel.data.text_tables import decimal_marks, is_text, text_source
+from dsel.data.text_tables import TextRows, decimal_marks, is_text, text_source
 from dsel.data.unknown_values import (
     KnownValues,
     UnknownValues,
@@ -265,7 +264,7 @@ def predict_table(
     context = _Context(model, rows, table.ids, deployed.tolerance, known)
     client, done = resolve_client(client), 0
     unknown: dict[str, UnknownValues] = {}
-    records = results_in_order(context, table.tasks(PredictJob), client)
+    records = table.run(context, PredictJob(), client)
     # A mistake in all rows raises in the first part, before a file is created.
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
@@ -468,7 +467,10 @@ def open_table(
 
 
 class TextTable:
-    """A text file, which this process reads in order by the labeled table's schema."""
+    """A text file, whose lines this process reads in order.
+
+    Tasks convert them by the schema of the labeled table.
+    """
 
     n_rows = None
     taken_by_position = ""
@@ -495,36 +497,29 @@ class TextTable:
         _check_names(names, (*schema.names, *ids), self.where, schema)
         own = tuple(name for name in ids if name not in schema.names)
         self.unused = tuple(n for n in names if n not in {*schema.names, *own})
-        n_rows = _block_rows(len(schema.names))
-        like = replace(schema, ids=own)
-        decimal, written = decimal_marks(text, like)
+        self._text, self._schema = text, replace(schema, ids=own)
+        self._decimal, written = decimal_marks(text, self._schema)
         self.dialect = text.files[0].dialect(written)
-        self._frames = partial(
-            iter_frames,
-            path,
-            like,
-            n_rows=n_rows,
-            separator=separator,
-            encoding=encoding,
-            decimal=decimal,
-        )
 
     @property
     def like(self) -> Pool:
         """The first rows, in the types of all of them."""
-        return _as_frames(open_pool(next(self._frames())))
+        with self._text.name_lines():
+            first = next(self._parts())
+            return _as_frames(open_pool(next(first.frames(BLOCK_ROWS))))
 
-    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
-        """Read the file from its beginning; yield a task for each part.
+    def _parts(self) -> Iterator[TextRows]:
+        n_rows = _block_rows(len(self._schema.names))
+        return self._text.parts(self._schema, self._decimal, n_rows)
 
-        `job` takes the number of its first row.
-        """
-        for frame in self._frames():
-            pool = _as_frames(open_pool(frame))
-            [pool_slice] = pool.slices(len(frame))
-            start = int(frame.index[0])
-            sources = partial(pool.sources, pool_slice)
-            yield Task(f"predict-{start}", job(start), sources)
+    def run(self, context: Any, job: Job, client: Any) -> Iterator[Any]:
+        """Run a job on each part of the file, and yield the results in order."""
+        tasks = (
+            Task(f"predict-{rows.first}", job, partial(_text_sources, rows))
+            for rows in self._parts()
+        )
+        with self._text.name_lines():
+            yield from results_in_order(context, tasks, client)
 
 
 class PoolTable:
@@ -575,11 +570,20 @@ class PoolTable:
         """All rows, in their types."""
         return self._pool
 
-    def tasks(self, job: Callable[[int], Job]) -> Iterator[Task]:
-        """Yield a task for each part of the pool; its blocks have the row numbers."""
-        for pool_slice in self._pool.slices(_block_rows(self._pool.n_columns)):
-            sources = partial(self._pool.sources, pool_slice)
-            yield Task(f"predict-{pool_slice.start}", job(0), sources)
+    def run(self, context: Any, job: Job, client: Any) -> Iterator[Any]:
+        """Run a job on each part of the pool, and yield the results in order."""
+        pool = self._pool
+        tasks = (
+            Task(f"predict-{part.start}", job, partial(pool.sources, part))
+            for part in pool.slices(_block_rows(pool.n_columns))
+        )
+        yield from results_in_order(context, tasks, client)
+
+
+def _text_sources(rows: TextRows, client: Any) -> list[Any]:
+    """Return the argument of `read_table_part` for rows of a text file."""
+    sent = [] if client is None else send_values([rows], rows.nbytes, client)
+    return sent or [rows]
 
 
 def _ids_of(
@@ -603,21 +607,23 @@ def _as_frames(pool: Pool) -> Pool:
 
 def read_table_part(inputs: Inputs) -> Iterator[Block]:
     """Yield the rows of one of the tasks of a table, block by block."""
-    n_rows = _block_rows(inputs.sources[0].n_columns)
-    yield from read_blocks(inputs.sources, n_rows, allow_nan=True)
+    source = inputs.sources[0]
+    if not isinstance(source, TextRows):
+        n_rows = _block_rows(source.n_columns)
+        yield from read_blocks(inputs.sources, n_rows, allow_nan=True)
+        return
+    for frame in source.frames(_block_rows(len(source.like.names))):
+        yield Block(frame.index.to_numpy(), frame_of(frame))
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """A part of a table, whose rows begin at a number."""
-
-    start: int
+    """Predictions of a part of a table."""
 
     def run(self, context: "_Context", inputs: Inputs) -> Output:
         """Return predictions of all rows in their order."""
         parts = [
-            context.predict(block.X, block.rows + self.start)
-            for block in read_table_part(inputs)
+            context.predict(block.X, block.rows) for block in read_table_part(inputs)
         ]
         frames, unknown = zip(*parts, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
