@@ -206,8 +206,8 @@ class TextFile:
         stamp = file_stamp(self.path)
         separator = self.separator if is_checked else None
         with _Utf8Stream(self.path, self.encoding, separator) as stream:
-            stream.skip_lines(self.header_lines)
             try:
+                stream.skip_lines(self.header_lines)
                 yield stream
             except (pa.ArrowInvalid, UnicodeError) as error:
                 raise self.name_line(error) from error
@@ -246,6 +246,8 @@ class TextFile:
             )
         try:
             self._check_lines()
+        except UnicodeError:
+            return ValueError(undecodable(self.path, self.encoding))
         except ValueError as found:
             return found
         return ValueError(" ".join(text.split()))

@@ -606,3 +606,32 @@ def test_open_pool__names_a_fill_value_that_xarray_cannot_decode(dtype, tmp_path
     array.attrs["_FillValue"] = "NaN"
     with pytest.raises(ValueError, match="_FillValue 'NaN', which xarray cannot"):
         open_pool(tmp_path / "p.zarr")
+
+
+PLAIN_LINES = "1, a\n2.5,\n-3,\u00e4\n" * 90_000  # more than what is read at once
+QUOTED_LINES = '1,"a, b"\n"","say ""x"""\n3,"two\nlines"\n' * 50_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "are_all_split"),
+    [
+        (PLAIN_LINES, True),
+        (PLAIN_LINES.rstrip("\n"), True),
+        (PLAIN_LINES.replace("\n", "\r\n"), True),
+        (QUOTED_LINES + PLAIN_LINES, True),
+        (PLAIN_LINES + "\n" + QUOTED_LINES, False),  # an empty line is no row
+        (QUOTED_LINES + '4,b"c\n' + PLAIN_LINES, False),  # a quote inside of a value
+        (QUOTED_LINES.replace("\n", "\r"), False),
+    ],
+)
+def test_text_file__gives_tasks_the_same_rows_as_other_readers(
+    tmp_path, lines, are_all_split
+):
+    (tmp_path / "t.csv").write_bytes(f"x,town\n{lines}".encode())
+    [file] = text_source(str(tmp_path / "t.csv")).files
+    parts = list(file.parts(["town", "x"], 30_000))
+    assert all(isinstance(part.content, bytes) for part in parts) == are_all_split
+    assert [part.n_rows for part in parts] == [part.texts().num_rows for part in parts]
+    found = pa.Table.from_batches([part.texts() for part in parts])
+    expected = pa.Table.from_batches(list(file.batches(["town", "x"])))
+    assert found.combine_chunks().equals(expected.combine_chunks())

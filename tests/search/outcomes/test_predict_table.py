@@ -12,6 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import dsel
+from dsel.errors import GuaranteeWarning
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({
@@ -68,6 +69,7 @@ def test_predict_table__applies_the_deployment_that_is_asked_for(tmp_path, deplo
     [
         RandomForestClassifier(n_estimators=2, max_depth=1, random_state=0),
         HistGradientBoostingClassifier(max_iter=2, random_state=0),
+        LogisticRegression(C=1e-13),
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -132,3 +134,36 @@ def test_predict_table__warns_of_values_that_no_labeled_row_has(tmp_path, librar
     ):
         made = outcome.predict_table(as_library(new), out=tmp_path / "p.csv")
     assert [each.column for each in made.unknown] == ["town"]
+
+
+def many_lines(place, line):
+    """Return a text table of 100,000 rows, one of which is this line."""
+    lines = [f"{x},Ulm\n" for x in range(100_000)]
+    lines[place] = f"{line}\n"
+    return "x,town\n" + "".join(lines)
+
+
+def test_predict_table__of_a_long_text_file_has_its_order(tmp_path):
+    (tmp_path / "new.csv").write_text(many_lines(90_000, '-1,"Bonn\nam Rhein"'))
+    outcome = search(FEATURES)
+    with pytest.warns(GuaranteeWarning, match="In 1 row column"):
+        made = outcome.predict_table(tmp_path / "new.csv", out=tmp_path / "p.parquet")
+    found = pd.read_parquet(made.path)
+    assert (found["row"] == np.arange(100_000)).all()
+    X = pd.DataFrame({"x": np.arange(100_000.0), "town": "Ulm"})
+    X.loc[90_000] = [-1.0, "Bonn am Rhein"]
+    assert (found["label"] == outcome.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1", "its line 90002 has 1 value, but the header has 2"),
+        ("much,Ulm", "column 'x' of .* has 'much' in row 90000; it holds numbers"),
+    ],
+)
+def test_predict_table__names_the_line_of_a_long_text_file(tmp_path, line, message):
+    (tmp_path / "new.csv").write_text(many_lines(90_000, line))
+    with pytest.raises(ValueError, match=message):
+        search(FEATURES).predict_table(tmp_path / "new.csv", out=tmp_path / "p.csv")
+    assert not (tmp_path / "p.csv").exists()
