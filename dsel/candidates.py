@@ -209,12 +209,7 @@ def _with_params(
             has = owner.get_params(deep=True)
             # CatBoost's clones lose a parameter that is None: no other name would help.
             if last not in has and not isinstance(error, KeyError):
-                own = sorted(each for each in has if "__" not in each)
-                raise ValueError(
-                    f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; "
-                    f"it has {', '.join(own) or 'no parameters'}"
-                    f"{did_you_mean(last, own)}"
-                ) from error
+                raise _lacking(owner, name, last) from error
         raise _refused(estimator, params, error) from error
     for name in unlisted:
         if name not in listed:
@@ -225,6 +220,39 @@ def _with_params(
                 f"it in get_params."
             )
     return model
+
+
+def _lacking(owner: Any, name: str, last: str) -> ValueError:
+    """Return the error for a parameter that an estimator lacks."""
+    own = sorted(each for each in owner.get_params(deep=True) if "__" not in each)
+    return ValueError(
+        f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
+        f"{', '.join(own) or 'no parameters'}{did_you_mean(last, own)}"
+    )
+
+
+def check_names_of_search(search: object) -> None:
+    """Raise ValueError where the grid of a search has a name its estimator lacks.
+
+    Otherwise each fit of the search would fail, after the plan has been made. A name
+    inside a step that the grid sets, too, is left to the search.
+    """
+    estimator: Any = getattr(search, "estimator", None)
+    grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return
+    for grid in [grids] if isinstance(grids, Mapping) else grids or ():
+        if not isinstance(grid, Mapping):
+            return
+        known = estimator.get_params(deep=True)
+        for name in grid:
+            steps = str(name).split("__")
+            inside = {"__".join(steps[:n]) for n in range(1, len(steps))}
+            if name in known or inside & {*grid}:
+                continue
+            owner, last = _owner(estimator, name, {})
+            if last not in owner.get_params(deep=True):
+                raise _lacking(owner, name, last)
 
 
 def _refused(

@@ -9,7 +9,7 @@ from dsel import names
 from dsel.cli.printing import say
 from dsel.cli.running import numbers
 from dsel.rounded_texts import confidence, wrap_line
-from dsel.search.planning.plan_bound import plan_bound, table_rows
+from dsel.search.planning.plan_bound import name_row, plan_bound, table_rows
 
 ASSUMED_ERROR: Final = 0.1
 """Default of the option --error."""
@@ -35,8 +35,8 @@ ASSUMED_ERROR: Final = 0.1
 @click.option(
     "--error-quantile",
     type=float,
-    help="Of a regression: prints how many labeled rows it needs that so many "
-    "predictions have a finite tolerance, such as 0.9.",
+    help="Of a regression: prints how many labeled rows it needs for a "
+    "finite bound on how far this part of the predictions is off, such as 0.9.",
 )
 @click.option(
     "--disagreement",
@@ -127,11 +127,12 @@ def _explain_rows(plan: Any) -> None:
     click.echo()
     rows = table_rows()
     for certificate in plan[names.CERTIFICATE].values.tolist():
-        say(f"  {certificate:<18} {rows[certificate].text}", indent=21)
+        say(f"  {name_row(certificate):<18} {rows[certificate].text}", indent=21)
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:
     """Return a table as text: certificates in rows, numbers of folds in columns."""
     table = values.transpose(names.CERTIFICATE, names.N_FOLDS).to_pandas()
+    table = table.rename(index=name_row)
     text: str = table.map(show).rename_axis(index=None, columns="folds").to_string()
     return text

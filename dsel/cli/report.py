@@ -15,8 +15,9 @@ from dsel.cli.running import choice_content, json_option, print_json
     help="File of the page; by default report.html in PLACE, or here if PLACE is a "
     "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
 )
+@click.option("--quiet", is_flag=True, help="Print the path of the page only.")
 @json_option
-def command(place: str, out: str | None, as_json: bool) -> None:
+def command(place: str, out: str | None, quiet: bool, as_json: bool) -> None:
     """Write a page about the run at PLACE, the folder or URL of its --out.
 
     The page needs no network to read. Nothing is fitted.
@@ -40,5 +41,8 @@ def command(place: str, out: str | None, as_json: bool) -> None:
     page = write_report(results, out, inputs=load_inputs(place))
     if as_json:
         print_json("report", page=page, **choice_content(select(results)))
+        return
+    if quiet:
+        click.echo(page)  # in one line, however long
         return
     say(f"Wrote {page}")

@@ -60,8 +60,8 @@ from dsel.search.planning.plan_search import plan_search
 
 FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
-    "numbers error_quantile=0.9 (how far off so many are) or beyond=2.0 (how many are "
-    "off by more)"
+    "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
+    "(how many are off by more)"
 )
 OF_NUMBERS: Final = ("error_quantile", "beyond")
 REPORT: Final = "report"

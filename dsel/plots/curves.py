@@ -22,7 +22,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.cube import check_dataset, read_counts
-from dsel.search.planning.plan_bound import PLAIN_HOLDOUT
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, name_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,10 +70,14 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
         ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
         ax.annotate(
-            certificate, (places[-1] + 0.23, height), color=INK, fontsize=8, va="center"
+            name_row(certificate),
+            (places[-1] + 0.23, height),
+            color=INK,
+            fontsize=8,
+            va="center",
         )
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
-    ax.set_xlim(-0.2, places[-1] + (1.5 if len(places) > 1 else 0.9))
+    ax.set_xlim(-0.2, places[-1] + (2.2 if len(places) > 1 else 1.2))
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")

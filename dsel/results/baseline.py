@@ -20,8 +20,8 @@ FIXED: Final = (
 )
 """Assumption about a baseline that is a model."""
 BY_DESIGN: Final = (
-    "the largest class is that of the labels that a model was trained on: no label by "
-    "which both are compared decides it"
+    "the largest class is that of the rows that a model was trained on; the rows on "
+    "which both are compared took no part in naming it"
 )
 """Reason why the largest class as a baseline needs no assumption."""
 

@@ -311,9 +311,9 @@ class Certificate(Renderable):
         if self.is_tolerance:
             fewer = self.divides_delta
             return (
-                f"the folds of {self.counted} are too small for so large a share of "
-                f"predictions{' and so many candidates' * fewer}; label more rows, "
-                f"{'compare fewer candidates, ' * fewer}or ask for a smaller share"
+                f"the folds of {self.counted} are too small for this part of the "
+                f"predictions{' and this number of candidates' * fewer}; label more "
+                f"rows, {'compare fewer candidates, ' * fewer}or ask for a smaller part"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"

@@ -15,7 +15,7 @@ KEPT: Final = "kept"
 REFUTED: Final = "refuted"
 UNTESTED: Final = "cannot be tested"
 MEANS: Final = (
-    "Each test refutes a promise that holds with a probability of at most {level}. "
+    "Each test refutes a statement that is true with a probability of at most {level}. "
     "What is kept is not proved: few rows refute little."
 )
 """Line below the tests."""
@@ -89,7 +89,7 @@ class MonitorReport(Renderable):
     >>> print(MonitorReport(0.01, 300, 0, (test,)))
     Nothing is refuted by 300 new rows (each test at level 1%)
     The new rows are like the labeled rows: kept (p = 0.4)
-    Each test refutes a promise that holds with a probability of at most 1%. What is kept is not proved: few rows refute little.
+    Each test refutes a statement that is true with a probability of at most 1%. What is kept is not proved: few rows refute little.
     """  # noqa: E501
 
     level: float
@@ -121,7 +121,7 @@ class MonitorReport(Renderable):
         what = "Nothing is"
         if n_refuted:
             verb, plural = "is" if n_refuted == 1 else "are", "s" * (n_tested != 1)
-            what = f"{n_refuted} of {n_tested} promise{plural} {verb}"
+            what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
         return f"{what} refuted by {rows} (each test at level {self._level})"
 
     @property

@@ -1,8 +1,10 @@
+import re
 from functools import partial
 
 import pytest
 
 from dsel import plan_bound
+from dsel.search.planning.plan_bound import name_row
 from tests.cli.test_select import run as run_command
 
 run = partial(run_command, "plan-bound")
@@ -10,11 +12,11 @@ run = partial(run_command, "plan-bound")
 
 def test_plan_bound__shows_every_certificate_and_a_hold_out_set():
     found = run(600, 100_000, "--candidates", 25, "--folds", 5)
-    lines = map(str.split, filter(None, found.output.splitlines()))
+    lines = (re.split("  +", line) for line in found.output.splitlines())
     rows = {name: numbers for name, *numbers in lines if "%" in "".join(numbers[:1])}
-    assert rows["one_fold"] == ["14.4%"]
-    assert rows["all_rows"] == ["17.9%"]
-    assert rows["holdout_20_percent"] == ["15.6%"]
+    assert rows["without one fold"] == ["14.4%"]
+    assert rows["all labels"] == ["17.9%"]
+    assert rows["20% hold-out set"] == ["15.6%"]
 
 
 def test_plan_bound__fits_80_columns():
@@ -37,7 +39,8 @@ def test_plan_bound__says_how_many_labels_a_bound_needs():
 def rows_of(text):
     """Return the numbers of each table in order, by the name of the row."""
     tables = []
-    for name, *numbers in map(str.split, filter(None, text.splitlines())):
+    lines = (re.split("  +", line) for line in text.splitlines() if line)
+    for name, *numbers in lines:
         if name == "folds":
             tables.append({})
         elif tables and numbers and numbers[0][0].isdigit():
@@ -50,12 +53,14 @@ def test_plan_bound__says_how_many_rows_a_tolerance_needs():
     text = run(600, 10_000, *words).output
     plan = plan_bound(600, 10_000, n_candidates=4, error_quantile=0.9, cv=[2, 5])
     needed, quantiles = rows_of(text)
-    assert list(needed) == ["one_fold", "all_rows", "holdout", "holdout_20_percent"]
-    for name, shown in needed.items():
+    names = ["one_fold", "all_rows", "holdout", "holdout_20_percent"]
+    assert list(needed) == [name_row(name) for name in names]
+    for name in names:
+        shown = needed[name_row(name)]
         exact = plan.labels_needed.sel(certificate=name).values.tolist()
         assert shown == [f"{n:,}" for n in exact]
         exact = plan.residual_quantile.sel(certificate=name).values.tolist()
-        assert quantiles[name] == [f"{100 * q:.1f}%" for q in exact]
+        assert quantiles[name_row(name)] == [f"{100 * q:.1f}%" for q in exact]
     assert max(map(len, text.splitlines())) <= 80
     few = run(100, 0, *words).output
     assert "none" in few

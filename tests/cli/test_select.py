@@ -145,6 +145,8 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     first = run(*numbers, "--out", tmp_path / "run")
     assert first.exit_code == 0, first.output
     assert run(*numbers, "--out", tmp_path / "run").stdout == first.stdout
+    short = run("report", tmp_path / "run", "--out", tmp_path / "page.html", "--quiet")
+    assert short.output == f"{tmp_path / 'page.html'}\n"
     told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
     assert told.output == f"Wrote {tmp_path / 'page.html'}\n"
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

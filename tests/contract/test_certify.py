@@ -10,8 +10,9 @@ from scipy.stats import beta
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -274,3 +275,16 @@ def test_certify__refuses_in_one_line(call, kind, words):
     message = str(caught.value)
     assert "\n" not in message
     assert [word for word in words.split() if word not in message] == []
+
+
+def test_certify__of_a_search_suggests_the_name_that_was_meant():
+    for search in (
+        GridSearchCV(SVC(), {"c": [1, 2]}),
+        RandomizedSearchCV(SVC(), {"c": [1, 2]}),
+        GridSearchCV(Pipeline([("m", SVC())]), [{"m__C": [1]}, {"m__c": [1, 2]}]),
+    ):
+        with pytest.raises(ValueError, match=r"which SVC lacks.*did you mean 'C'\?"):
+            dsel.certify(search, X, Y)
+    steps = {"m": [KNeighborsClassifier()], "m__n_neighbors": [1, 3]}
+    search = GridSearchCV(Pipeline([("m", SVC())]), steps, cv=2)
+    assert dsel.certify(search, X, Y, random_state=0).certificate.certified

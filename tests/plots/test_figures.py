@@ -40,6 +40,7 @@ from dsel.report import write_report
 from dsel.results import ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.rounded_texts import in_percent
+from dsel.search.planning.plan_bound import name_row
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
@@ -257,7 +258,9 @@ def test_plot_timing__sums_the_seconds(bounded):
 def test_plot_bound_plan__has_a_line_for_each_certificate():
     plan = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1)
     ax = plot_bound_plan(plan)
-    assert sorted(texts(ax)) == sorted(plan["certificate"].values.tolist())
+    assert sorted(texts(ax)) == sorted(
+        map(name_row, plan["certificate"].values.tolist())
+    )
     assert "orange: the smallest" in ax.get_title(loc="left")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from numpy.typing import ArrayLike
 
+from dsel.candidates import check_names_of_search
 from dsel.checks import explain_unknown, show
 from dsel.errors import warn
 from dsel.families.kinds import is_fitted
@@ -261,6 +262,7 @@ def certify(
             f"gets features and labels only; pass an estimator, or put them into "
             f"columns of `X`."
         )
+    check_names_of_search(model)
     plan = plan_search(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],

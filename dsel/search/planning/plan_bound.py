@@ -20,6 +20,7 @@ from dsel.checks import (
     explain_unknown,
     show,
 )
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.expected_bounds import (
     Case,
@@ -56,6 +57,22 @@ def table_rows() -> dict[str, ExpectedBound]:
     """
     rows = [item for each in METHODS.values() for item in each.expects.items()]
     return {**dict(rows), PLAIN_HOLDOUT: FIFTH}
+
+
+def name_row(certificate: str) -> str:
+    """Return the head of a row in words; a certificate with a name keeps it.
+
+    Examples
+    --------
+    >>> name_row("one_fold"), name_row("cv_bound")
+    ('without one fold', 'cv_bound')
+    """
+    words = {
+        ONE_FOLD: "without one fold",
+        ALL_ROWS: "all labels",
+        PLAIN_HOLDOUT: "20% hold-out set",
+    }
+    return words.get(certificate, certificate)
 
 
 @explain_unknown()
