@@ -22,8 +22,11 @@ HALF_EPS_FLOAT32: Final = float(np.finfo(np.float32).eps) / 2
 TINY: Final = float(np.finfo(np.float32).tiny)
 LEAST: Final = 1e-30
 """Kernel values below it are set to 0: arithmetic on subnormal numbers is slow."""
-TERM_ROUNDINGS: Final = 9
-"""Roundings of one term in float32, in addition to those of its sum."""
+MOST_DOUBLINGS: Final = {False: 1, True: 4}
+"""How often the exponents of a block may be doubled, by `KernelBlock.less_one`."""
+TERM_ROUNDINGS: Final = 15
+"""Roundings of one term in float32, in addition to those of its sum; with these
+doublings."""
 
 
 @dataclass(frozen=True)

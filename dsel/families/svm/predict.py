@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Features, Integers
+from dsel.arrays import Features, Floats, Integers, Singles
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import numbers
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.svm.decisions import (
+    LEAST,
+    MOST_DOUBLINGS,
     DecisionWeights,
     KernelBlock,
     arrange_duals,
@@ -68,20 +70,27 @@ class ScoringPlan:
         far = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
         starts = self.labeled.starts
         values = np.empty((rows.shape[0], starts[-1]), dtype=np.float32)
+        # Base, decay and kind of the values, and how often their exponents were doubled
+        # since an exponential was computed.
+        before, n_doublings = ("", 0.0, False), 0
         for kernel in self.by_kernel:
-            base = bases[kernel.base]
-            decay = decay_of(kernel)
+            base, decay = bases[kernel.base], decay_of(kernel)
             less_one = decay is not None and bool(decay * far <= 1.0)
             if decay is None:
                 values[:] = kernel.values(base)
-            elif less_one:
-                # Where all values are close to 1, the differences between rows are in
-                # their last digits. The values minus 1 keep these digits in float32.
-                votes.exponentials_less_one(base, decay, values)
+                before = "", 0.0, False
+            elif (
+                before == (kernel.base, decay / 2, less_one)
+                and n_doublings < MOST_DOUBLINGS[less_one]
+            ):
+                # Grids of gamma are mostly powers of 2, and a product takes a tenth of
+                # the time of an exponential.
+                least = np.float32(0.0 if less_one else np.sqrt(LEAST))
+                votes.double_exponents(values, least, np.float32(less_one))
+                before, n_doublings = (kernel.base, decay, less_one), n_doublings + 1
             else:
-                with np.errstate(over="ignore"):  # exp of an overflow to -inf is 0
-                    np.multiply(base, -decay, out=values, casting="same_kind")
-                np.exp(values, out=values)
+                _write_exponentials(base, decay, values, less_one=less_one)
+                before, n_doublings = (kernel.base, decay, less_one), 0
             yield kernel_block(
                 kernel,
                 self.reference[kernel.base],
@@ -90,6 +99,22 @@ class ScoringPlan:
                 starts,
                 less_one=less_one,
             )
+
+
+def _write_exponentials(
+    base: Floats, decay: float, values: Singles, *, less_one: bool
+) -> None:
+    """Write exp(-decay base), or this minus 1, in float32."""
+    from dsel.families.svm import votes
+
+    if less_one:
+        # Where all values are close to 1, the differences between rows are in their
+        # last digits. The values minus 1 keep these digits in float32.
+        votes.exponentials_less_one(base, decay, values)
+        return
+    with np.errstate(over="ignore"):  # exp of an overflow to -inf is 0
+        np.multiply(base, -decay, out=values, casting="same_kind")
+    np.exp(values, out=values)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,20 @@ def exponentials_less_one(distances: Singles, gamma: float, out: Singles) -> Any
             out[r, t] = x * rest
 
 
+@compile_with()
+def double_exponents(values: Singles, least: float, one: float) -> Any:
+    """Turn exp(-x) - one into exp(-2 x) - one in place; `one` is 0 or 1.
+
+    Smaller values than `least` become 0; both numbers are of the type of the values.
+    """
+    nothing, two = one - one, one + one
+    for r in range(len(values)):
+        for t in range(values.shape[1]):
+            value = values[r, t]
+            value = value if abs(value) >= least else nothing
+            values[r, t] = value * (value + two)
+
+
 class Workspace(NamedTuple):
     """State and working memory of `settle` for some rows."""
 
