@@ -1,7 +1,8 @@
 """Encoders of scikit-learn that turn the columns of a table into numbers."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -29,12 +30,12 @@ MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
-    X: Any, *, is_scaled: bool, caveats: Sequence[str] = ()
+    X: Any, *, is_scaled: bool, why_texts: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 
     Raises TypeError if no step can encode a column. It names all such columns, with
-    the `caveats` about them.
+    the reasons `why_texts` why they were read as texts, if there are some.
     """
     if sparse.issparse(X):
         steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
@@ -63,7 +64,8 @@ def encoders(
             kinds[kind][2].append(column.name)
     if undecided:
         shown = "; ".join(
-            _describe_undecided(each, X[each.name], caveats) for each in undecided[:10]
+            why_texts.get(each.name) or _describe_undecided(each, X[each.name])
+            for each in undecided[:10]
         )
         names = ",".join(each.name for each in undecided)
         # A text column with unique values may identify rows in the predictions.
@@ -125,14 +127,9 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     return None
 
 
-def _describe_undecided(
-    column: Column, values: pd.Series, caveats: Sequence[str]
-) -> str:
+def _describe_undecided(column: Column, values: pd.Series) -> str:
     """Return a description of a column that no encoder accepts."""
     known, name = values.dropna(), f"column {column.name!r} "
-    prefixes = f"{name}is read as text", f"{name}looks like"
-    if lines := [line for line in caveats if line.startswith(prefixes)]:
-        return lines[0]
     content = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
         content = f"{known.nunique():,} different texts in {len(known):,} rows"

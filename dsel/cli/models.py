@@ -4,8 +4,8 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 import click
@@ -80,15 +80,15 @@ def build(
     name: str,
     grid: Sequence[str],
     X: Any,
-    caveats: Sequence[str] = (),
+    why_texts: Mapping[str, str] = MappingProxyType({}),
     unused: str | None = None,
     *,
     is_regression: bool = False,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
-    `caveats` are the reader's notes about columns; the model must not use the column
-    `unused`.
+    `why_texts` has the reader's reasons for columns of texts; the model must not use
+    the column `unused`.
     """
     values = parse_grid(grid)
     models = REGRESSORS if is_regression else MODELS
@@ -118,7 +118,7 @@ def build(
             for key, listed in values.items()
         }
     features = X if unused is None else X.drop(columns=unused)
-    steps, facts = encoders(features, is_scaled=is_scaled, caveats=caveats)
+    steps, facts = encoders(features, is_scaled=is_scaled, why_texts=why_texts)
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
         facts.append(("no feature", unused))

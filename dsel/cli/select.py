@@ -229,7 +229,7 @@ def command(
     model = model or default_model(grid, is_regression=table.is_regression)
     check_named_model(model, target, y, task, is_regression=table.is_regression)
     estimator, values, used = build(
-        model, grid, X, lines, unused, is_regression=table.is_regression
+        model, grid, X, table.why_texts, unused, is_regression=table.is_regression
     )
     check_kind_of_model(
         values[0] if estimator is None else estimator, model, target, table

@@ -3,7 +3,8 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ class Table(NamedTuple):
     groups."""
     is_regression: bool = False
     """Whether `y` holds numbers, NaN for a row without one, instead of classes."""
+    why_texts: Mapping[str, str] = MappingProxyType({})
+    """Reasons why columns are read as text, by name, if another kind was likely."""
 
     @property
     def labeled_groups(self) -> NDArray[Any] | None:

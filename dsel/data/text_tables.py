@@ -351,7 +351,14 @@ def read_text(location: str, request: TableRequest) -> Table:
         )
         if all(getattr(dtype, "kind", "O") in NUMERIC for dtype in X.dtypes):
             X = X.to_numpy(dtype=np.float64)
-    caveats = [*label_caveats, *_text_caveats(source, request, scans, schema, frame)]
+    why_texts = {
+        column.name: line
+        for column in schema.columns
+        if column.kind is Kind.TEXT and request.like is None
+        if (line := scans[column.name].looks_like(column.name))
+    }
+    caveats = _text_caveats(source, request, why_texts, schema, frame)
+    caveats = [*label_caveats, *caveats]
     keys = None
     if request.groups is not None:
         texts = trim(rows.column(request.groups).combine_chunks())
@@ -372,6 +379,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         tuple(facts),
         tuple(caveats),
         keys,
+        why_texts=why_texts,
         is_regression=target is not None and classes is None,
     )
 
@@ -442,7 +450,7 @@ def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
 def _text_caveats(
     source: TextSource,
     request: TableRequest,
-    scans: Mapping[str, ColumnScan],
+    why_texts: Mapping[str, str],
     schema: TableSchema,
     frame: pd.DataFrame,
 ) -> list[str]:
@@ -460,9 +468,8 @@ def _text_caveats(
             )
         return caveats
     for column in schema.columns:
-        scan = scans[column.name]
-        if column.kind is Kind.TEXT and (line := scan.looks_like(column.name)):
-            caveats.append(line)
+        if column.name in why_texts:
+            caveats.append(why_texts[column.name])
         if column.kind is Kind.WHOLE:
             caveats += whole_number_notes(column.name, frame[column.name])
     return caveats
