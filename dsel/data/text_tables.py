@@ -116,15 +116,18 @@ class TextSource(NamedTuple):
         try:
             return request.features(self.names, repr(self.location))
         except ValueError as error:
-            names = [request.target] if request.target is not None else []
-            names = names if request.like is None else list(request.like.names)
-            first = self.files[0]
-            number = names and header_line(first.path, first.encoding, names)
-            if not number:
-                raise
-            raise ValueError(
-                f"{error} If line {number} is the header, remove the lines above it."
-            ) from error
+            names = [] if request.target is None else [request.target]
+            if request.like is not None:
+                names = list(request.like.names)
+            raise ValueError(f"{error}{self.header_hint(names)}") from error
+
+    def header_hint(self, names: Sequence[str]) -> str:
+        """Return a hint at another line that has all of these names, or ""."""
+        first = self.files[0]
+        number = header_line(first.path, first.encoding, names) if names else None
+        if number is None:
+            return ""
+        return f" If line {number} is the header, remove the lines above it."
 
     @property
     def notes(self) -> list[str]:

@@ -495,3 +495,17 @@ def test_predict__names_gaps_of_a_column_that_had_none(labeled, new, tmp_path):
             "'Mars', and in 1 row it is empty, as in no labeled row: the models have "
             "learned nothing about them"
         ) in said
+
+
+def test_predict__names_lines_above_the_header(results, tmp_path):
+    frame, _ = customers(30, seed=1)
+    for title in ("Customers of today\n", "# of today\n"):
+        (tmp_path / "new.csv").write_text(title + frame.to_csv(index=False))
+        out = tmp_path / "p.csv"
+        found = run("predict", results, tmp_path / "new.csv", "--out", out)
+        if title.startswith("#"):
+            assert found.exit_code == 0, found.output
+            assert "that begins with # is left out: '# of today'" in found.stderr
+        else:
+            assert found.exit_code == 1
+            assert "If line 2 is the header, remove the lines above it" in found.stderr

@@ -166,12 +166,14 @@ class PredictedTable:
     """Dialect of a text file: that of the table, if it is a text file, too."""
     taken_by_position: str = ""
     """What is said where the model knows no names of columns, but the table does."""
+    file_notes: tuple[str, ...] = ()
+    """Notes about lines and columns of a text file that are left out."""
 
     @property
     def notes(self) -> list[str]:
         """What may have changed predictions, in sentences without their periods."""
         found = [self.taken_by_position.rstrip(".")] if self.taken_by_position else []
-        return found + [each.line for each in self.unknown]
+        return [*self.file_notes, *found, *(each.line for each in self.unknown)]
 
 
 def open_deployed(
@@ -284,6 +286,7 @@ def predict_table(
         tuple(unknown.values()),
         table.dialect if path.suffix.lower() == ".csv" else PLAIN_DIALECT,
         table.taken_by_position,
+        table.file_notes,
     )
 
 
@@ -494,7 +497,11 @@ class TextTable:
         text = text_source(path, separator=separator, encoding=encoding)
         names = text.names
         self.ids = ids = _ids_of(schema, ids, names)
-        _check_names(names, (*schema.names, *ids), self.where, schema)
+        try:
+            _check_names(names, (*schema.names, *ids), self.where, schema)
+        except ValueError as error:
+            raise ValueError(f"{error}{text.header_hint(schema.names)}") from error
+        self.file_notes = tuple(text.notes)
         own = tuple(name for name in ids if name not in schema.names)
         self.unused = tuple(n for n in names if n not in {*schema.names, *own})
         self._text, self._schema = text, replace(schema, ids=own)
@@ -527,6 +534,7 @@ class PoolTable:
 
     dialect = PLAIN_DIALECT
     taken_by_position = ""
+    file_notes: tuple[str, ...] = ()
 
     def __init__(
         self,
