@@ -28,6 +28,7 @@ from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.families.prefixes import first_step
 from dsel.results.cube import is_list, product_grids
+from dsel.typing import RowsLike
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
@@ -327,7 +328,7 @@ def takes_nan(estimators: Iterable[Estimator]) -> bool:
     )
 
 
-def check_text(estimators: Iterable[Estimator], X: Any) -> None:
+def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
     """Raise TypeError if a table with other values goes to an estimator of numbers.
 
     Only estimators of scikit-learn are checked; others raise in their fits.

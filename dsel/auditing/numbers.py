@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from dsel.arrays import Floats
 from dsel.auditing.populations import UNSEEN, GroupedPopulation
+from dsel.typing import Model
 
 HEAVY = stats.cauchy.ppf((np.arange(401) + 0.5) / 401)
 """Targets with heavy tails, all equally likely."""
@@ -50,7 +51,7 @@ class NumberPopulation(GroupedPopulation):
         """Rows that stand for the cells, (n_cells, n_features)."""
         return self._rows(self.cells, np.full(len(self.cells), UNSEEN))
 
-    def beyond(self, model: Any, tolerance: float) -> float:
+    def beyond(self, model: Model, tolerance: float) -> float:
         """Return the exact rate at which a model is off by more on new rows."""
         predicted = np.asarray(model.predict(self.rows), np.float64)[:, np.newaxis]
         off = np.abs(self.targets - predicted)

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dsel.arrays import Estimator, Floats
 from dsel.losses.by_class import ClassTable, TableLoss
+from dsel.typing import Model
 
 Codes = NDArray[np.int64]
 
@@ -59,7 +60,7 @@ class Population:
         """Return the exact error rate of a model; rows where it raises are errors."""
         return float(1.0 - np.trace(self.confusion(model)[:-1, :-1]))
 
-    def disagreement(self, model: Any, other: Any) -> float:
+    def disagreement(self, model: Model, other: Model) -> float:
         """Return the exact rate at which two models differ on new rows."""
         rows = self._rows(self.cells, np.full(len(self.cells), UNSEEN))
         differ = np.asarray(model.predict(rows)) != np.asarray(other.predict(rows))

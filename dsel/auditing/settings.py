@@ -61,6 +61,7 @@ from dsel.auditing.steps import (
 )
 from dsel.losses import balanced, beyond, cost, error_quantile, precision, recall
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
+from dsel.typing import BaselineLike
 
 # Population, learner and grid of what several settings search.
 _COIN: Final = biased_coin(0.5)
@@ -300,7 +301,9 @@ def _of_baselines() -> dict[str, Setting]:
     X, y = np.column_stack([np.arange(16.0), np.zeros(16)]), np.arange(16) // 8
     alone: dict[str, Any] = {"n_labeled": 90, "n_unlabeled": 0}
 
-    def of(made: tuple[Population, Any, Any], baseline: Any, **options: Any) -> Setting:
+    def of(
+        made: tuple[Population, Any, Any], baseline: BaselineLike, **options: Any
+    ) -> Setting:
         given = {"baseline": baseline, **options.pop("given", {})}
         return Setting(*made, given, compare_with_baseline, **options)
 

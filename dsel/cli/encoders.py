@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from dsel.arrays import Features
 from dsel.checks import listed
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 
@@ -30,7 +31,10 @@ MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
-    X: Any, *, is_scaled: bool, why_texts: Mapping[str, str] = MappingProxyType({})
+    X: Features,
+    *,
+    is_scaled: bool,
+    why_texts: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 

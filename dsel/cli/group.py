@@ -149,7 +149,7 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _show_warning(
-    message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any
+    message: object, category: Any, filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Print a warning in one line, with file and line unless it is dsel's own."""
     text = " ".join(str(message).split())

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel import losses
+from dsel.arrays import Estimator, Features
 from dsel.checks import did_you_mean
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
@@ -57,6 +58,7 @@ from dsel.search.design.certificate_methods import METHODS
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
+from dsel.typing import AnyArray
 
 FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
@@ -320,7 +322,7 @@ def open_baseline(
 def check_named_model(
     model: str,
     target: str | None,
-    y: Sequence[Any] | NDArray[Any],
+    y: Sequence[object] | AnyArray,
     task: str | None,
     *,
     is_regression: bool,
@@ -349,7 +351,7 @@ def check_named_model(
 
 
 def check_kind_of_model(
-    estimator: Any, model: str, target: str | None, table: Table
+    estimator: Estimator, model: str, target: str | None, table: Table
 ) -> None:
     """Raise if a user's model predicts classes of a numeric target, or conversely."""
     of_numbers = is_regressor(estimator)
@@ -419,7 +421,7 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
 
 
 def _labeled_rows(
-    X: Any, y: NDArray[Any], labeled: str, target: str | None, *, has_pool: bool
+    X: Features, y: AnyArray, labeled: str, target: str | None, *, has_pool: bool
 ) -> tuple[Any, NDArray[Any], Any, list[str]]:
     """Return rows with a label, their labels, the other rows, and notes about these.
 
@@ -452,7 +454,7 @@ def _is_report(text: str) -> bool:
 
 
 def parse_report(
-    texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
+    texts: Sequence[str], y: AnyArray, *, is_regression: bool = False
 ) -> Any:
     """Return the ``report`` that ``--loss`` requests: True, classes, or shares."""
     reports = [text for text in texts if _is_report(text)]
@@ -472,7 +474,7 @@ def parse_report(
 
 
 def parse_loss(
-    texts: Sequence[str], y: NDArray[Any], *, is_regression: bool = False
+    texts: Sequence[str], y: AnyArray, *, is_regression: bool = False
 ) -> Any:
     """Return the loss that ``--loss`` requests for labels `y`, without the report."""
     named = [text for text in texts if not _is_report(text)] or ["error"]
@@ -516,7 +518,7 @@ def parse_loss(
     return losses.cost(costs)
 
 
-def _label(text: str, y: NDArray[Any]) -> Any:
+def _label(text: str, y: AnyArray) -> Any:
     """Return the class whose text is `text`."""
     classes = np.unique(check_labels(y)).tolist()
     for label in classes:

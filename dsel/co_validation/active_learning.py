@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from dsel import names
-from dsel.arrays import RandomState
+from dsel.arrays import Estimator, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, show
 from dsel.co_validation.covalidate import check_options, covalidate
@@ -24,6 +24,7 @@ from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
+from dsel.typing import AnyArray, PoolLike
 
 OPTIONS: Final = ("repeats", "leave_one_out", "client")
 """Options of `covalidate` that active learning takes, too."""
@@ -54,8 +55,8 @@ class ActiveStep:
 
 
 def learn_actively(
-    estimator: Any,
-    pool: Any,
+    estimator: Estimator,
+    pool: PoolLike,
     label_of: Callable[[NDArray[np.int64]], ArrayLike],
     *,
     n_rows: int,
@@ -148,8 +149,8 @@ def learn_actively(
 
 
 def sample_uncertain(
-    estimator: Any,
-    pool: Any,
+    estimator: Estimator,
+    pool: PoolLike,
     label_of: Callable[[NDArray[np.int64]], ArrayLike],
     *,
     n_rows: int,
@@ -192,8 +193,8 @@ class _Labeling:
 
     def __init__(
         self,
-        estimator: Any,
-        pool: Any,
+        estimator: Estimator,
+        pool: PoolLike,
         label_of: Callable[[NDArray[np.int64]], ArrayLike],
         random_state: RandomState,
     ) -> None:
@@ -302,7 +303,7 @@ class Picks(NamedTuple):
     """The rows, dense, CSR or a `Frame`."""
 
 
-def smallest(parts: Iterable[Any], n_rows: int) -> Picks:
+def smallest(parts: Iterable[AnyArray], n_rows: int) -> Picks:
     """Return the `n_rows` picks of smallest gap, then smallest random number."""
     picks = Picks._make(parts)
     best = np.lexsort((picks.order, picks.gaps))[:n_rows]

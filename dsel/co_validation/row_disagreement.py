@@ -1,12 +1,12 @@
 """Disagreement of models, row by row over the pool."""
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Features, RandomState
+from dsel.arrays import Estimator, Features, RandomState
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
@@ -16,6 +16,7 @@ from dsel.data.row_random import seed_from
 from dsel.data.splits import block_splits
 from dsel.nonconformity.models import train_grid
 from dsel.results.rows import read_rows, write_rows
+from dsel.typing import LabelsLike, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -25,11 +26,11 @@ BLOCK_NBYTES: Final = 2**24
 
 
 def write_row_disagreement(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    pool: Any,
-    path: Any,
+    estimator: Estimator,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike,
+    path: PathLike,
     *,
     n_models: int = 20,
     random_state: RandomState = 0,

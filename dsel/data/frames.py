@@ -20,7 +20,9 @@ from pandas.api.types import infer_dtype, is_numeric_dtype
 from scipy import sparse
 from sklearn.utils import check_array
 
+from dsel.arrays import Features
 from dsel.checks import show
+from dsel.typing import AnyArray
 
 NUMBER: Final = "number"
 TRUTH: Final = "truth value"
@@ -139,7 +141,7 @@ class Frame:
     def __len__(self) -> int:
         return len(self.given)
 
-    def __getitem__(self, rows: Any) -> "Frame":
+    def __getitem__(self, rows: slice | AnyArray) -> "Frame":
         """Return some rows: a slice, their numbers, or a mask."""
         return Frame(take_rows(self.given, rows), self.schema)
 
@@ -272,7 +274,7 @@ def frame_like(rows: Any, schema: FrameSchema) -> Frame:
     return Frame(rows, schema)
 
 
-def native(rows: Any) -> Any:
+def native(rows: Features) -> Any:
     """Return rows as estimators get them: a frame in its own library."""
     return rows.native if isinstance(rows, Frame) else rows
 

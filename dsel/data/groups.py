@@ -30,6 +30,7 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
 from dsel.data.splits import random_folds
+from dsel.typing import AnyArray, GroupsLike
 
 LARGE: Final = 0.5
 """Part of all rows above which a single group gets a caveat."""
@@ -178,7 +179,7 @@ def without_column(X: Any, name: str | int) -> Any:
     return frame.drop(str(name)).to_native()
 
 
-def row_groups(groups: Any, n_rows: int) -> RowGroups:
+def row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
     """Check the keys of rows, which must be of one type, and number the groups.
 
     Raises TypeError or ValueError that names `groups`.
@@ -224,7 +225,7 @@ def row_groups(groups: Any, n_rows: int) -> RowGroups:
     return row_groups
 
 
-def _as_keys(groups: Any) -> NDArray[Any]:
+def _as_keys(groups: GroupsLike) -> NDArray[Any]:
     """Return keys as an array of any shape; each member of a list is one key."""
     if groups is None or np.isscalar(groups) or isinstance(groups, str | bytes):
         raise TypeError(
@@ -247,7 +248,7 @@ def _as_keys(groups: Any) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _check_types(keys: NDArray[Any]) -> None:
+def _check_types(keys: AnyArray) -> None:
     """Raise TypeError where keys are of several types, or cannot be compared."""
     if keys.dtype.kind in "biufUSmM":
         return

@@ -54,7 +54,7 @@ _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 """Attributes that clones of estimators keep in addition to their parameters."""
 
 
-def exact_text(value: Any) -> str:
+def exact_text(value: object) -> str:
     """Return a text of a value that differs between 1, 1.0 and "1"."""
     try:
         return _digest(value, {}).hex()
@@ -62,7 +62,7 @@ def exact_text(value: Any) -> str:
         return f"{NEVER_AGAIN} {uuid.uuid4().hex}"
 
 
-def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
+def _digest(value: object, seen: dict[int, tuple[int, Any]]) -> bytes:
     """Return the hash of a value and everything that it contains; cycles are allowed.
 
     A hash of the pickle would not do: pickles depend on the order of sets and on which

@@ -37,6 +37,7 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
+from dsel.typing import AnyArray, LabelsLike, RowsLike
 
 NO_CLASSES: Final = (
     bytes,
@@ -92,14 +93,14 @@ class LabeledRows:
         return f"labeled-{tokenize(content, self.columns, self.classes.tolist())}"
 
 
-def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+def labels_of(y: AnyArray, classes: AnyArray) -> NDArray[Any]:
     """Return the labels of class codes; numbers of a regression are unchanged."""
     return classes[y] if len(classes) else y
 
 
 def labeled_rows(
-    X: Any,
-    y: Any,
+    X: RowsLike,
+    y: LabelsLike,
     *,
     allow_nan: bool = False,
     as_frame: bool = False,
@@ -140,7 +141,7 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names)
 
 
-def remark_on_order(X: Any, y: Any, name: str = "y") -> str:
+def remark_on_order(X: RowsLike, y: LabelsLike, name: str = "y") -> str:
     """Return a caveat where rows and labels have one index in two orders, or "".
 
     `name` is that of the argument `y`, which may also hold the keys of groups.
@@ -202,7 +203,7 @@ def checked_features(
     return features, names
 
 
-def seen_rows(X: Any, what: str = "`X_seen`") -> LabeledRows:
+def seen_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
     """Return unlabeled rows as `LabeledRows`, to compare other rows with them."""
     features, names = checked_features(X, what, as_frame=True)
     nothing = np.zeros(features.shape[0], np.int64)
@@ -241,7 +242,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     return rows
 
 
-def check_labels(y: Any) -> NDArray[Any]:
+def check_labels(y: LabelsLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
     if y is None:
         raise ValueError(
@@ -300,7 +301,7 @@ def check_labels(y: Any) -> NDArray[Any]:
     return labels
 
 
-def check_numbers(y: Any) -> NDArray[np.float64]:
+def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
     """Return the targets of a regression as float64, shape (n_rows,), or raise."""
     if y is None:
         raise ValueError(
@@ -341,7 +342,7 @@ def check_numbers(y: Any) -> NDArray[np.float64]:
     return np.array(values, np.float64)  # a copy that the caller cannot change
 
 
-def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
+def _refuse_missing(values: AnyArray, missing: NDArray[np.intp]) -> None:
     if len(missing):
         raise ValueError(
             f"`y` must hold a finite number for every row, but row {missing[0]} is "
@@ -350,7 +351,7 @@ def _refuse_missing(values: NDArray[Any], missing: NDArray[np.intp]) -> None:
         )
 
 
-def _check_marks(labels: NDArray[Any], y: Any) -> None:
+def _check_marks(labels: AnyArray, y: LabelsLike) -> None:
     """Raise ValueError where a label marks missing labels, such as -1 or "nan".
 
     numpy and pandas turn missing labels into texts such as "nan" and "None". A column
@@ -431,7 +432,7 @@ def check_targets(X: Any, y: Any) -> None:
         )
 
 
-def code_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def code_labels(labels: AnyArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted classes, at least two, and the code of each label."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -442,7 +443,7 @@ def code_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes.astype(np.int64)
 
 
-def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def codes_of(answers: AnyArray, classes: AnyArray) -> NDArray[np.int64]:
     """Return the class code of each prediction.
 
     A prediction that equals no class gets a code below -1, which only equal predictions

@@ -10,13 +10,14 @@ from dask.delayed import delayed
 from dsel.arrays import check_rows
 from dsel.data.frames import merge_entries
 from dsel.data.pool import Pool
+from dsel.typing import RowsLike
 
 
 def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Let a method that handles each row by itself accept Dask arrays, too."""
 
     @wraps(method)
-    def wrapper(self: Any, X: Any) -> Any:
+    def wrapper(self: Any, X: RowsLike) -> Any:
         return by_block(partial(method, self), X)
 
     return wrapper

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -39,16 +39,17 @@ from dsel.data.table_files import NPY, PARQUET, check_source, name_file
 from dsel.data.tables import FORMATS, read_table, reader_of
 from dsel.data.text_tables import is_text
 from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
+from dsel.typing import Options, PoolLike
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is decided
 
 
 @explain_unknown()
 def open_pool(
-    source: Any,
+    source: PoolLike,
     *,
     columns: Sequence[str] | None = None,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Options | None = None,
     other_records: bool | None = None,
 ) -> Pool:
     """Open unlabeled rows as a pool; rows are read when they are used.
@@ -202,7 +203,7 @@ def absolute_path(location: str) -> str:
     return location if "://" in location else os.path.abspath(location)
 
 
-def _check_shape(source: Any) -> None:
+def _check_shape(source: PoolLike) -> None:
     """Raise TypeError for dask.delayed objects, which seem to have any attribute."""
     if not isinstance(getattr(source, "shape", ()), tuple):
         raise TypeError(
@@ -384,7 +385,7 @@ def _graph_of(source: Any) -> dict[Any, Any]:
 
 
 def _of_collection(
-    source: Any, keys: list[Any], lengths: Sequence[int], like: Any
+    source: PoolLike, keys: list[Any], lengths: Sequence[int], like: Any
 ) -> Pool:
     """Return a pool of the blocks of a Dask collection."""
     origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)

@@ -44,6 +44,7 @@ from dsel.errors import reach_and_read
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
+from dsel.typing import RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -285,7 +286,7 @@ class Pool:
         if self.origin.is_content or not self.n_rows:
             return self.token
 
-        def words_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        def words_of(X: RowsLike, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
             # Each row's hash is weighted by its number, so that order matters, and
             # added up, so that chunking does not.
             hashes = row_hashes(encode_rows(X))
@@ -478,7 +479,7 @@ class Pool:
 
 
 def in_blocks(
-    tasks: Iterable[Any],
+    tasks: Iterable[object],
     lengths: Iterable[int],
     like: Any,
     origin: Origin,
@@ -486,7 +487,7 @@ def in_blocks(
     graph: Mapping[Any, Any] | None = None,
     dtype: np.dtype[Any] | None = None,
     row_nbytes: float = 0,
-    columns: Iterable[Any] | None = None,
+    columns: Iterable[object] | None = None,
 ) -> Pool:
     """Return a pool whose blocks are values of tasks, or in memory.
 
@@ -525,7 +526,7 @@ def in_slices(
     chunk_rows: int = 0,
     row_nbytes: float = 0,
     is_in_memory: bool = False,
-    columns: Iterable[Any] | None = None,
+    columns: Iterable[object] | None = None,
 ) -> Pool:
     """Return a pool that a function reads by slices, in blocks of whole chunks.
 
@@ -565,7 +566,7 @@ def _are_rows(value: Any) -> bool:
     return isinstance(value, (np.ndarray, pd.DataFrame)) or sparse.issparse(value)
 
 
-def _is_future(value: Any) -> bool:
+def _is_future(value: object) -> bool:
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(value, distributed.Future)
 

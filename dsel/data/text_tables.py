@@ -43,6 +43,7 @@ from dsel.data.text import (
     open_text,
 )
 from dsel.runtime.clients import count_threads, current_worker
+from dsel.typing import AnyArray
 
 Part = TypeVar("Part")
 
@@ -446,7 +447,7 @@ def _text_labels(
     return np.array(labels), caveats
 
 
-def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
+def _classes(labels: AnyArray) -> tuple[Any, ...]:
     return tuple(sorted({label for label in labels.tolist() if label is not None}))
 
 

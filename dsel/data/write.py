@@ -52,6 +52,7 @@ from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
+from dsel.typing import AnyArray, PoolLike
 from dsel.zarr_stores import (
     POOL,
     check_empty,
@@ -238,7 +239,7 @@ def write_pool(
     return open_pool(place, storage_options=options)
 
 
-def _open_source(source: Any, file: str, target: str | None, options: Any) -> Pool:
+def _open_source(source: PoolLike, file: str, target: str | None, options: Any) -> Pool:
     """Open a source that is not a text file as a pool, without its target column."""
     if file.lower().endswith(NPZ):  # labels are an array of their own there
         table, target = read_table(file, target=target), None
@@ -533,7 +534,7 @@ def _number_type(dtype: DTypeLike) -> np.dtype[Any]:
     return numbers
 
 
-def _cast_rows(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _cast_rows(rows: AnyArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return rows in another type; ValueError where that would change a value."""
     with np.errstate(invalid="ignore"):
         cast = rows.astype(dtype, copy=False)

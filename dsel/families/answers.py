@@ -21,6 +21,7 @@ from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
+from dsel.typing import AnyArray, Model
 
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
@@ -38,7 +39,7 @@ def predict_rows(model: Any, X: Features) -> NDArray[Any]:
         raise
 
 
-def predict_codes(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
+def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
     predicted = predict_rows(model, X)
     if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
@@ -72,7 +73,7 @@ def predict_numbers(model: Any, X: Any) -> Floats:
 
 
 def predict_codes_or_numbers(
-    model: Any, X: Features, classes: NDArray[Any]
+    model: Model, X: Features, classes: AnyArray
 ) -> NDArray[Any]:
     """Predict class codes, or numbers for a regressor."""
     return (

@@ -4,18 +4,18 @@ To add a family, write a frozen dataclass that is a `Family` and list it in `FAM
 before the last entry.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.arrays import Features
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.results.values import value_label
+from dsel.typing import AnyArray, Options
 
 FAMILIES: Final[list[type[Family]]] = [KernelSVMFamily, ScikitLearnFamily]
 """A candidate goes to the first family that does not refuse it; the last takes any."""
@@ -39,10 +39,10 @@ def assign_families(
     candidates: Sequence[Candidate],
     X: Features,
     *,
-    classes: NDArray[Any],
+    classes: AnyArray,
     seed: int,
-    fit_params: Mapping[str, Any],
-    row_groups: NDArray[Any] | None = None,
+    fit_params: Options,
+    row_groups: AnyArray | None = None,
 ) -> tuple[Assignment, ...]:
     """Assign every candidate to the first family that does not refuse it.
 

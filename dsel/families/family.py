@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Features, Floats, Integers
+from dsel.arrays import Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
@@ -196,11 +196,11 @@ class Family:
     row_groups: NDArray[Any] | None = None
     """Group of each labeled row, for a `fit` that takes groups; None without groups."""
 
-    def refusal(self, estimator: Any) -> str | None:
+    def refusal(self, estimator: Estimator) -> str | None:
         """Return why this family cannot fit a candidate; None if it can."""
         return None
 
-    def rows_of(self, estimator: Any, X: Features) -> Any:
+    def rows_of(self, estimator: Estimator, X: Features) -> Any:
         """Return rows as the estimator's `fit` takes them: a `Frame`, or numbers."""
         return X
 
@@ -243,7 +243,7 @@ class Family:
         raise NotImplementedError
 
     def join(
-        self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
+        self, fitted: Sequence[object], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts for `candidates` only, in their order.
 

@@ -43,6 +43,7 @@ from dsel.families.prefixes import (
 )
 from dsel.families.routing import groups_arguments
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.typing import AnyArray
 
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
@@ -79,7 +80,7 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 def _notice(
-    show: Callable[..., None], message: Any, category: Any, *where: Any
+    show: Callable[..., None], message: object, category: Any, *where: Any
 ) -> None:
     stopped = _STOPPED.get(threading.get_ident())
     if stopped is not None and issubclass(category, ConvergenceWarning):
@@ -199,9 +200,9 @@ class ScikitLearnFamily(Family):
         self,
         candidate: Candidate,
         X: Features,
-        y: NDArray[Any],
+        y: AnyArray,
         split: Split,
-        pool: Any,
+        pool: Features | None,
         budget: Cache,
         hash_rows: Callable[[], str],
     ) -> tuple[Any, Any, Sequence[Any]]:

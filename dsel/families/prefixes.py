@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Features, Integers
+from dsel.arrays import Estimator, Features, Integers
 from dsel.data.frames import native, read_only_rows
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.families.family import Cache
+from dsel.typing import AnyArray, Options
 
 
 def has_prefix(estimator: Any) -> bool:
@@ -72,8 +72,8 @@ def first_step(estimator: Any) -> Any:
 def fit_prefix(
     make_front: Callable[[], Pipeline],
     X: Features,
-    y: NDArray[Any],
-    labels: NDArray[Any],
+    y: AnyArray,
+    labels: AnyArray,
     split: Split,
     *,
     content: str,
@@ -133,7 +133,7 @@ def transform_rows(steps: Sequence[tuple[str, Any]], X: Features) -> Any:
     return X
 
 
-def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> Any:
+def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
     """Return a clone in which frozen estimators have wrappers of their own.
 
     `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
@@ -153,14 +153,16 @@ def clone_estimator(estimator: Any, params: Mapping[str, Any] | None = None) -> 
 
 
 def seeded_clone(
-    estimator: Any, seeds: Mapping[str, int], params: Mapping[str, Any] | None = None
+    estimator: Estimator, seeds: Mapping[str, int], params: Options | None = None
 ) -> Any:
     """Return a clone with some parameters set; see `clone_estimator`."""
     model = clone_estimator(estimator, params)
     return model.set_params(**seeds) if seeds else model
 
 
-def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) -> Any:
+def with_seeds(
+    estimator: Estimator, seed: int, before: Any = (), behind: Any = ()
+) -> Any:
     """Set each `random_state` that is None to a hash of the seed and its name.
 
     `before` and `behind` are hashed, too, before and after the name of the parameter:
@@ -173,7 +175,7 @@ def with_seeds(estimator: Any, seed: int, before: Any = (), behind: Any = ()) ->
     return estimator.set_params(**missing) if missing else estimator
 
 
-def names_without_seed(params: Mapping[str, Any]) -> list[str]:
+def names_without_seed(params: Options) -> list[str]:
     """Return the names of the `random_state` parameters that are None.
 
     Examples

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import (
 
 from dsel.arrays import Estimator
 from dsel.checks import show
+from dsel.typing import SplitsLike
 
 GROUPS: Final = "groups"
 SEARCHES: Final = GridSearchCV.__bases__
@@ -61,7 +62,7 @@ def check_groups_reach(estimator: Estimator) -> None:
             )
 
 
-def _splits_by_groups(cv: Any) -> bool:
+def _splits_by_groups(cv: SplitsLike) -> bool:
     """Return whether a splitter takes groups.
 
     scikit-learn's splitters that ignore groups warn when they get some.

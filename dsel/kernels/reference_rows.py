@@ -24,7 +24,7 @@ def squared_lengths(X: Any) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
-def inner_products(X: ArrayLike, Z: Any) -> Floats:
+def inner_products(X: Any, Z: Any) -> Floats:
     """Return the inner products of rows, shape (n_rows of X, n_rows of Z), float64."""
     product = X @ Z.T
     return np.asarray(

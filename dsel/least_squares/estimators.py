@@ -32,6 +32,7 @@ from dsel.least_squares.closed_form import (
     solve_dual,
     whitening,
 )
+from dsel.typing import RowsLike
 
 PENALTIES: Final = ("coefficients", "rkhs")
 PREDICT_BLOCK_NBYTES: Final = 2**26
@@ -317,7 +318,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         return self
 
     @takes_dask_arrays
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: RowsLike) -> Floats:
         """Return the scores, shape (n_rows,) for two classes, else one per class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores

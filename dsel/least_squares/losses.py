@@ -31,6 +31,7 @@ from dsel.results.cube import (
     make_cube,
     with_estimates,
 )
+from dsel.typing import Options
 
 TIE_TOLERANCE: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
@@ -87,7 +88,7 @@ def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[An
 def axes_of(
     widths: Sequence[float],
     regularizations: Floats,
-    candidates: Sequence[Mapping[str, Any]] = (),
+    candidates: Sequence[Options] = (),
 ) -> GridAxes:
     """Return the axes of a grid, whose candidates are numbered width by width."""
     return GridAxes(

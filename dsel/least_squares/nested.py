@@ -41,6 +41,7 @@ from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.evaluate import TOKEN
 from dsel.search.running.nested import certify_choices
 from dsel.search.running.run import Run
+from dsel.typing import AnyArray, SplitsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -130,7 +131,7 @@ def plan_certified_search(
     return replace(plan, axes=axes, fit_notes=())  # no family fits the candidates
 
 
-def is_auto(cv: Any) -> bool:
+def is_auto(cv: SplitsLike) -> bool:
     """Return whether the number of folds was left to the search."""
     return isinstance(cv, str) and cv == AUTO
 
@@ -151,7 +152,7 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
 def certify(
     plan: Plan,
     losses: Floats,
-    reasons: NDArray[Any],
+    reasons: AnyArray,
     client: "Client | None",
     n_jobs: int | None,
 ) -> tuple[Outcome, Any]:

@@ -77,6 +77,7 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.intervals import Tolerance, check_tolerance
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
+from dsel.typing import PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -129,7 +130,7 @@ class Search(RegressorMixin, BaseEstimator):
         n_rows: int,
         *,
         folds: Sequence[Split] = (),
-        out: Any,
+        out: PathLike | None,
         finish: Callable[[xr.Dataset], xr.Dataset] = lambda cube: cube,
         **inputs: Any,
     ) -> xr.Dataset:
@@ -222,7 +223,7 @@ class LeastSquaresPlan:
         self,
         client: "Client | None" = None,
         *,
-        out: Any = None,
+        out: PathLike | None = None,
         n_jobs: int | None = None,
     ) -> xr.Dataset:
         """Run the search and return its cube.
@@ -240,7 +241,7 @@ class LeastSquaresPlan:
         self,
         client: "Client | None" = None,
         *,
-        out: Any = None,
+        out: PathLike | None = None,
         n_jobs: int | None = None,
     ) -> tuple[xr.Dataset, tuple[Outcome, Any] | None]:
         """Run the search; return the cube and, if certified, its outcome.
@@ -610,7 +611,7 @@ class LeastSquaresSearch(Search):
             certified=certified,
         )
 
-    def _check_no_certificate_options(self, pool: Any) -> None:
+    def _check_no_certificate_options(self, pool: PoolLike) -> None:
         """Raise ValueError where an option needs `certificate="nested"`."""
         for name, value, is_default in (
             ("loss", self.loss, self.loss is None),
@@ -695,7 +696,7 @@ class LeastSquaresSearch(Search):
         return self
 
     def predict_interval(
-        self, X: Any, deploy: str | None = None
+        self, X: RowsLike, deploy: str | None = None
     ) -> NDArray[np.float64]:
         """Return the lower and upper end of the certified interval of each row.
 

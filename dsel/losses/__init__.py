@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-def recall(label: Any) -> Recall:
+def recall(label: object) -> Recall:
     """Return the loss that counts the missed rows of one class.
 
     Parameters
@@ -70,7 +70,7 @@ def recall(label: Any) -> Recall:
     return Recall((as_plain(label),))
 
 
-def precision(label: Any) -> Precision:
+def precision(label: object) -> Precision:
     """Return the loss that counts the wrong predictions of one class.
 
     Like :func:`recall`, but the certificate bounds the share of the predictions `label`
@@ -84,7 +84,7 @@ def precision(label: Any) -> Precision:
     return Precision((as_plain(label),))
 
 
-def balanced(classes: Sequence[Any] = ()) -> Balanced:
+def balanced(classes: Sequence[object] = ()) -> Balanced:
     """Return the loss that is the mean, over classes, of the share that is missed.
 
     Parameters
@@ -106,7 +106,7 @@ def balanced(classes: Sequence[Any] = ()) -> Balanced:
     return Balanced(as_labels("classes", classes))
 
 
-def cost(costs: Any, classes: Sequence[Any] | None = None) -> Cost:
+def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     """Return the loss that is the mean cost of predictions.
 
     Parameters

@@ -242,10 +242,10 @@ class Loss(Protocol):
     def criterion(self) -> str:
         """Name of the criterion that ranks candidates by it."""
 
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
         """Return the classes of `y` that it uses; empty for a loss of all rows."""
 
-    def of_table(self, classes: tuple[Any, ...], table: Any) -> "Loss":
+    def of_table(self, classes: tuple[object, ...], table: Any) -> "Loss":
         """Return the loss of these classes, with the table that a plan counts."""
 
     def score_errors(self, n_errors: int, n_rows: int) -> float | None:
@@ -301,11 +301,11 @@ class SingleLoss:
         """The loss itself."""
         return (cast(Loss, self),)
 
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
         """Return none."""
         return ()
 
-    def of_table(self, classes: tuple[Any, ...], table: Any) -> Loss:
+    def of_table(self, classes: tuple[object, ...], table: Any) -> Loss:
         """Return the loss."""
         return cast(Loss, self)
 

@@ -16,11 +16,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.by_class import (
-    added_false_answers,
-    added_misses,
-    counted_mean_limit,
-)
+from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.shares import fold_shares
@@ -109,7 +105,7 @@ class ClassTable:
         pairs = size * at[np.maximum(first, -1)] + at[np.maximum(second, -1)]
         return np.bincount(pairs, minlength=size**2).reshape(size, size)
 
-    def narrow(self, tables: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+    def narrow(self, tables: NDArray[Any], classes: Sequence[object]) -> NDArray[Any]:
         """Return tables of some classes, in this order; all others are joined."""
         n = len(classes)
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
@@ -144,7 +140,9 @@ def lower_miss_limits(
     return lower_rate_limits(wrong, wrong_rows(duplicates, place)[0], rows, delta)
 
 
-def few_rows_caveat(label: Any, n_rows: int, n_folds: int, delta: float) -> list[str]:
+def few_rows_caveat(
+    label: object, n_rows: int, n_folds: int, delta: float
+) -> list[str]:
     """Return a caveat with the best recall that can be certified, if it is small.
 
     At equal counts the first fold, whose share is the largest, has the best limit.
@@ -184,11 +182,11 @@ class TableLoss(SingleLoss):
         """The largest rate."""
         return 1.0
 
-    def named_classes(self, known: Sequence[Any]) -> tuple[Any, ...]:
+    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
         """Return the named classes; all if it names none."""
         return self.classes or tuple(known)
 
-    def of_table(self, classes: tuple[Any, ...], table: ClassTable) -> Loss:
+    def of_table(self, classes: tuple[object, ...], table: ClassTable) -> Loss:
         """Return the loss of these classes, with this table."""
         return replace(self, classes=classes, table=table)  # type: ignore[return-value]
 
@@ -239,7 +237,7 @@ class TableLoss(SingleLoss):
         """Return lower limits, one for each narrowed table."""
         raise NotImplementedError
 
-    def n_rows(self, y: Integers, label: Any) -> int:
+    def n_rows(self, y: Integers, label: object) -> int:
         """Return the number of rows of a class among class codes."""
         places = np.array(self.statistic.places)
         return int((places[y] == self.statistic.classes.index(label)).sum())

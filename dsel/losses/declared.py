@@ -19,6 +19,7 @@ from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
 from dsel.losses.regression import DEFAULT, ErrorQuantile
+from dsel.typing import AnyArray, ReportLike
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
 """Shares of predictions in the default report of a regressor."""
@@ -201,7 +202,7 @@ class JointBounds:
     """Comparisons of the model of one fold and then, if any, of that of all rows."""
 
 
-def declare_losses(loss: Any, report: Any, classes: NDArray[Any]) -> DeclaredLosses:
+def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> DeclaredLosses:
     """Return the losses that options declare, for labels of these classes.
 
     A regression has no classes. Raises TypeError or ValueError if a class is not in
@@ -264,7 +265,9 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
     )
 
 
-def check_classes(argument: str, labels: Sequence[Any], known: Sequence[Any]) -> None:
+def check_classes(
+    argument: str, labels: Sequence[object], known: Sequence[object]
+) -> None:
     """Raise ValueError if a label is no class of `y`, or there are too many classes."""
     for label in labels:
         if label not in known:

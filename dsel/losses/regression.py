@@ -8,10 +8,9 @@ may rank them, and squares use all rows.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats, Integers
@@ -54,7 +53,7 @@ LARGEST_SQUARE: Final = 1e300
 """Replaces the square of an infinite residual, so that a mean is a number."""
 
 
-def absolute_residuals(y: NDArray[Any], predictions: Predictions) -> Floats:
+def absolute_residuals(y: Floats, predictions: Predictions) -> Floats:
     """Return absolute residuals, (n_rows,); infinite if a prediction is not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         residuals = np.abs(
@@ -63,7 +62,7 @@ def absolute_residuals(y: NDArray[Any], predictions: Predictions) -> Floats:
     return np.where(np.isfinite(residuals), residuals, np.inf)
 
 
-def mean_squared_error(y: NDArray[Any], predictions: Predictions) -> float:
+def mean_squared_error(y: Floats, predictions: Predictions) -> float:
     """Return the mean of squared residuals; without rows the largest float."""
     residuals = absolute_residuals(y, predictions)
     with np.errstate(over="ignore"):

@@ -19,6 +19,7 @@ from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
 from dsel.mcpl.saddle_point import fit_contrast
+from dsel.typing import AnyArray, PoolLike
 
 
 class _GaussianClassifier(ClassifierMixin, BaseEstimator):
@@ -87,7 +88,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = code_labels(labels)
         return moments_of(rows, codes, len(self.classes_))
 
-    def _open_pool(self, pool: Any) -> Any:
+    def _open_pool(self, pool: PoolLike) -> Any:
         """Return a pool with the columns of the labeled rows, or None if empty."""
         if pool is None:
             return None
@@ -98,7 +99,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         opened = with_columns(opened, self.n_features_in_, names)
         return opened if opened.n_rows else None
 
-    def _encode(self, labels: NDArray[Any], name: str) -> Integers:
+    def _encode(self, labels: AnyArray, name: str) -> Integers:
         """Return the class code of each label; raise for other labels."""
         codes = codes_of(labels, self.classes_)
         if (codes < 0).any():

@@ -33,6 +33,7 @@ from dsel.results.certificate import full_list
 from dsel.results.cube import GridAxes, grid_axes, make_cube, with_estimates
 from dsel.results.fit_messages import FitProblem
 from dsel.results.rows import write_rows
+from dsel.typing import AnyArray, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -252,7 +253,7 @@ class NonconformityClassifier(
         return self.classes_[label]
 
     @takes_dask_arrays
-    def critical_epsilon(self, X: Any) -> Any:
+    def critical_epsilon(self, X: RowsLike) -> Any:
         """Return the smallest epsilon at which the region of a model has one label.
 
         It is the smallest over models of a row's second largest p-value, as the paper
@@ -262,7 +263,7 @@ class NonconformityClassifier(
         return self._choose_models(X).critical_count / self.n_validation_
 
     @takes_dask_arrays
-    def chosen_model(self, X: Any) -> Any:
+    def chosen_model(self, X: RowsLike) -> Any:
         """Return the index in `params_` of the model that predicts each row.
 
         `X` is as for `predict`.
@@ -326,7 +327,7 @@ class NonconformityClassifier(
         check_probability(epsilon, "epsilon")
         return self.p_values(X, model=model) >= epsilon
 
-    def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
+    def bound_threshold(self, X: RowsLike, *, delta: float = 0.05) -> Floats:
         """Bound the probability of errors with at least a row's margin, by its model.
 
         With k and m the model and margin of a row, it bounds the probability that model
@@ -420,7 +421,7 @@ class NonconformityClassifier(
         )
 
     def predict_pool(
-        self, pool: Any, path: Any, *, client: "Client | None" = None
+        self, pool: PoolLike, path: PathLike, *, client: "Client | None" = None
     ) -> None:
         """Predict every row of a pool, chunk by chunk, and write the result as zarr.
 
@@ -513,7 +514,7 @@ class NonconformityClassifier(
             )
         return scores
 
-    def _check_rows(self, X: Any) -> Any:
+    def _check_rows(self, X: RowsLike) -> Any:
         check_is_fitted(self)
         return merge_entries(validate_data(self, X, accept_sparse="csr", reset=False))
 
@@ -566,7 +567,7 @@ def _grid_cube(
     return with_estimates(cube, estimates)
 
 
-def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _two_best(values: AnyArray) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the largest and the second largest value of the last axis."""
     top = np.partition(values, values.shape[-1] - 2, axis=-1)
     return top[..., -1], top[..., -2]

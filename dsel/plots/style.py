@@ -1,6 +1,6 @@
 """Style of all figures: colors, labels of parameter values, new axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +10,7 @@ from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, fit_texts, keep_inside
 from dsel.results.certificate import params_text, short_names
 from dsel.results.values import read_coordinate, value_text
+from dsel.typing import Options
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +120,7 @@ def _lighten_ink(ax: "Axes") -> None:
                 artist.set_color(PAPER)
 
 
-def candidate_labels(params: Sequence[Mapping[str, Any]]) -> list[str]:
+def candidate_labels(params: Sequence[Options]) -> list[str]:
     """Return a label for each candidate: the parameters in which candidates differ.
 
     Examples

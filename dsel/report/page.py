@@ -325,7 +325,7 @@ def _about_root(squared: float) -> str:
     return amount_about(squared**0.5)
 
 
-def _svg(plot: Callable[..., Any], what: Any, *, height: float) -> str:
+def _svg(plot: Callable[..., Any], what: object, *, height: float) -> str:
     """Return a figure as an SVG element in the color of the text around it."""
     try:
         from matplotlib import rc_context

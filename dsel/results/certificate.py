@@ -38,6 +38,7 @@ from dsel.rounded_texts import (
     floor_percent,
     in_percent,
 )
+from dsel.typing import Options
 
 T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
@@ -514,7 +515,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         return list(zip(*columns, strict=True))
 
 
-def params_text(params: Mapping[str, Any]) -> str:
+def params_text(params: Options) -> str:
     """Return the parameters of a candidate as one line that Python can read.
 
     Examples
@@ -545,7 +546,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return {name: name.removeprefix(prefix) for name in names}
 
 
-def short_params_text(params: Mapping[str, Any]) -> str:
+def short_params_text(params: Options) -> str:
     """Return parameters as one line, without the pipeline step that all of them share.
 
     Examples

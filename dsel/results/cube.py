@@ -133,7 +133,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     return tuple(grids)
 
 
-def is_list(values: Any) -> bool:
+def is_list(values: object) -> bool:
     """Return whether this is a list of values of a parameter, and not one value."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1
@@ -146,7 +146,7 @@ def make_cube(
     values: Mapping[str, ArrayLike],
     *,
     assumptions: Iterable[Assumption] | None = None,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, object] | None = None,
 ) -> xr.Dataset:
     """Make a results cube from flat arrays.
 
@@ -197,7 +197,11 @@ def make_pair_cube(
 
 
 def with_criteria(
-    cube: xr.Dataset, terms: Mapping[str, Any], *, delta_shares: ArrayLike, delta: float
+    cube: xr.Dataset,
+    terms: Mapping[str, object],
+    *,
+    delta_shares: ArrayLike,
+    delta: float,
 ) -> xr.Dataset:
     """Return the cube with the numbers that criteria give every candidate.
 

@@ -31,6 +31,7 @@ from dsel.files import (
     sync_folders,
     write_file,
 )
+from dsel.typing import PathLike
 from dsel.zarr_stores import check_empty
 
 FORMAT: Final = 3
@@ -297,7 +298,7 @@ def _check_plan(
         )
 
 
-def _difference(key: str, there: Any, now: Any) -> str:
+def _difference(key: str, there: object, now: object) -> str:
     """Return a difference of two plans in words, without hashes.
 
     Examples
@@ -327,7 +328,7 @@ def check_has_results(place: Place) -> None:
 
 @contextmanager
 def replacing(
-    place: Any, storage_options: Mapping[str, object] | None, folder: str
+    place: PathLike, storage_options: Mapping[str, object] | None, folder: str
 ) -> Iterator[Place]:
     """Yield a results folder without a plan; old files go after new ones are there."""
     where = Place(place, storage_options=storage_options, name="place")

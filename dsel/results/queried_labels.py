@@ -65,7 +65,7 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def check_label_type(labels: Sequence[object], predicted: Sequence[Any]) -> None:
+def check_label_type(labels: Sequence[object], predicted: Sequence[object]) -> None:
     """Raise TypeError unless labels and predictions are both texts, or both not."""
     known = [label for label in labels if label is not None]
     if known and isinstance(known[0], str) != isinstance(predicted[0], str):

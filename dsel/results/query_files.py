@@ -165,7 +165,7 @@ def read_labeled_choice(place: Place) -> Choice | None:
 
 
 def _check_same_labels(
-    before: Sequence[Any] | None, now: Sequence[Any] | None, file: str
+    before: Sequence[object] | None, now: Sequence[object] | None, file: str
 ) -> None:
     """Raise ValueError if a stored result was made with other labels."""
     if before == now:
@@ -182,7 +182,7 @@ def _check_same_labels(
 def read_labels(
     path: str | os.PathLike[str],
     rows: Sequence[int],
-    known: tuple[Any, ...],
+    known: tuple[object, ...],
     *,
     target: str,
     separator: str | None = None,
@@ -274,7 +274,7 @@ def _row_number(text: str | None) -> int | None:
     return int(value) if value.is_integer() else None
 
 
-def as_label(text: str | None, known: tuple[Any, ...]) -> Any:
+def as_label(text: str | None, known: tuple[object, ...]) -> Any:
     """Return the known label that a text means; else what it says, which is no label.
 
     None if it means a missing label. Texts among classes that are numbers or truth

@@ -36,7 +36,7 @@ VERSION: Final = 3
 have no number, and are read."""
 
 
-def check_version(version: Any, known: int, what: str) -> None:
+def check_version(version: object, known: int, what: str) -> None:
     """Raise if `what` was written in a version that this dsel does not know."""
     if not isinstance(version, int) or isinstance(version, bool):
         raise TypeError(f"{what} has no version, got {show(version)}")

@@ -112,7 +112,7 @@ def write_rows(
             zarr.consolidate_metadata(store)
 
 
-def _holds_other(store: Store, attrs: Mapping[str, Any]) -> bool:
+def _holds_other(store: Store, attrs: Mapping[str, object]) -> bool:
     """Return whether a store has a group that is no unfinished one with `attrs`."""
     if not sync(store.exists(zarr_stores.HEAD)):
         zarr_stores.check_empty(zarr_stores.names_in(store), store, "path")

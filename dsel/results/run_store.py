@@ -454,7 +454,7 @@ class Store(AbstractContextManager["Store"]):
         file = f"{QUERIES}/{stamp()}.feather"
         self.place.write({file: seal(content.getvalue())})
 
-    def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+    def save_outcome(self, outcome: Mapping[str, object]) -> dict[str, Any]:
         """Make certificates and choice final; return the final ones.
 
         Save the cube and the models before: the outcome lists their files. If another

@@ -97,7 +97,7 @@ def read_label(label: str) -> Any:
 
 
 def coordinate_of(
-    values: Sequence[Any], *, is_axis: bool
+    values: Sequence[object], *, is_axis: bool
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """Return a parameter's values as a coordinate, and attributes that restore types.
 
@@ -164,7 +164,7 @@ def decode_params(params: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-def _labels(values: Sequence[Any], is_axis: bool) -> list[str]:
+def _labels(values: Sequence[object], is_axis: bool) -> list[str]:
     """Return a label for each value, "" for one that is not set."""
     keys: dict[str, dict[Hashable, int]] = {}
     labels = []

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import RandomState, check_rows, validate_data
+from dsel.arrays import Estimator, RandomState, check_rows, validate_data
 from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
@@ -21,6 +21,7 @@ from dsel.data.lazy import takes_dask_arrays
 from dsel.families.fit_arguments import check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.families.routing import RoutedFit
+from dsel.losses.base import Loss
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CertifiedReport
 from dsel.results.cube import is_list
@@ -29,6 +30,7 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome, rows_for_models
 from dsel.search.planning.plan_search import plan_search
+from dsel.typing import AnyArray, LabelsLike, Model, ReportLike, RowsLike, SplitsLike
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "
@@ -177,17 +179,17 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     @explain_unknown(OF_OTHER_SEARCHES)
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         param_grid: Any,
         *,
         certificate: str | None = None,
         deploy: str | None = None,
-        cv: Any = None,
+        cv: SplitsLike = None,
         delta: float = 0.05,
         prune: str | bool | None = True,
         max_pool_rows: int | None = None,
-        loss: Any = "error",
-        report: Any = False,
+        loss: Loss | str = "error",
+        report: ReportLike = False,
         report_by: str | int | None = None,
         prior: Any = None,
         n_queries: int = 0,
@@ -352,7 +354,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "choice_")
         return self._outcome.query_rows()
 
-    def certify_with_labels(self, labels: Any) -> Outcome:
+    def certify_with_labels(self, labels: LabelsLike) -> Outcome:
         """Return an outcome with labels, as `Outcome.certify_with_labels` does."""
         check_is_fitted(self, "choice_")
         return self._outcome.certify_with_labels(labels)
@@ -402,14 +404,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
         return float(measure(y, predicted, sample_weight=sample_weight))
 
-    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+    def predict_interval(self, X: RowsLike) -> NDArray[np.float64]:
         """Return an interval for each target, as `Outcome.predict_interval` does."""
         check_is_fitted(self, "choice_")
         return predict_interval(self.choice_, self.models_, self._rows(X))
 
     @available_if(_best_has("predict_proba"))
     @takes_dask_arrays
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: RowsLike) -> NDArray[np.float64]:
         """Predict probabilities of `classes_`; lazily for a Dask array."""
         rows = self._rows(X)
         values = self.best_estimator_.predict_proba(rows)
@@ -417,14 +419,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_best_has("predict_log_proba"))
     @takes_dask_arrays
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: RowsLike) -> NDArray[np.float64]:
         """Predict logarithms of the probabilities of `classes_`, -inf for 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_best_has("decision_function"))
     @takes_dask_arrays
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: RowsLike) -> NDArray[np.float64]:
         """Return scores of the chosen model; lazily for a Dask array.
 
         A class without training rows has the smallest possible score.
@@ -433,7 +435,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         values = self.best_estimator_.decision_function(rows)
         return by_class(values, self.best_estimator_, self.classes_, least)
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: RowsLike) -> Any:
         check_is_fitted(self, "best_estimator_")
         check_rows(X)
         if (column := getattr(self, "_groups_column", None)) is not None:
@@ -462,7 +464,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
 
 def by_class(
-    values: Any, model: Any, classes: NDArray[Any], lacking: float
+    values: ArrayLike, model: Model, classes: AnyArray, lacking: float
 ) -> NDArray[np.float64]:
     """Return one column for each class, also for those that the model does not know."""
     found, known = np.asarray(values), np.asarray(getattr(model, "classes_", classes))

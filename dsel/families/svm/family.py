@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from dsel.arrays import Features, Integers
+from dsel.arrays import Estimator, Features, Integers
 from dsel.data.frames import Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
@@ -38,7 +38,7 @@ class KernelSVMFamily(Family):
     name: ClassVar[str] = "kernel SVM"
     holds_interpreter: ClassVar[bool] = False
 
-    def refusal(self, estimator: Any) -> str | None:
+    def refusal(self, estimator: Estimator) -> str | None:
         """Return why an SVC cannot be fitted exactly here; "" for other estimators."""
         _, prefix, svc = split_svc(estimator)
         if type(svc) is not SVC:
@@ -60,7 +60,7 @@ class KernelSVMFamily(Family):
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
-    def rows_of(self, estimator: Any, X: Features) -> Any:
+    def rows_of(self, estimator: Estimator, X: Features) -> Any:
         """Return numbers, or a data frame for pipelines whose steps encode it."""
         if isinstance(X, Frame) and split_svc(estimator)[0]:
             names_columns = hasattr(first_step(estimator), "transformers")
@@ -68,7 +68,7 @@ class KernelSVMFamily(Family):
                 return X
         return numbers(X)
 
-    def check(self, candidates: Sequence[Candidate], X: Any) -> None:
+    def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise where a candidate cannot work; see `Family.check`."""
         kernels = set()
         for candidate in candidates:

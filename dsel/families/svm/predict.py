@@ -189,7 +189,7 @@ class PackedSVMs(FittedGroup):
     def _predict_block(
         self,
         plan: ScoringPlan,
-        transformed: Any,
+        transformed: Features,
         which: Sequence[Integers],
         rows: Integers,
         codes: Integers,

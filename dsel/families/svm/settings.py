@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
@@ -12,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from dsel.arrays import Features, Floats
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.kernels.functions import KERNELS, Kernel
+from dsel.typing import AnyArray
 
 OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
 """Kernels that scikit-learn's SVC knows by name. It is not the list of `KERNELS`: a
@@ -87,7 +87,7 @@ def resolve_kernel(svc: Any, X: Any) -> Kernel:
 
 
 def weights_of(
-    svc: Any, labels: NDArray[Any], sample_weight: Floats
+    svc: Any, labels: AnyArray, sample_weight: Floats
 ) -> tuple[Floats, Floats]:
     """Return the factor of C of each class of the labels, ascending, and of each row.
 

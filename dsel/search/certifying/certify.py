@@ -6,23 +6,38 @@ nor with adaptive choices. This is a nested search of a single candidate. A fitt
 is tested on rows that it was not trained on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from numpy.typing import ArrayLike
 
+from dsel.arrays import Estimator, RandomState
 from dsel.candidates import check_names_of_search
 from dsel.checks import explain_unknown, show
 from dsel.errors import warn
 from dsel.families.kinds import is_fitted
+from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect, collect_caveats
 from dsel.results.prefit import PrefitCertificate
+from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.procedures import as_estimator, returned_model
+from dsel.typing import (
+    BaselineLike,
+    GroupsLike,
+    LabelsLike,
+    Model,
+    Options,
+    PathLike,
+    PoolLike,
+    Procedure,
+    ReportLike,
+    RowsLike,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -33,71 +48,71 @@ PREFIT: Final = "prefit"
 
 @overload
 def certify(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: RowsLike,
+    y: LabelsLike,
     pool: None = None,
     *,
     cv: Literal["prefit"],
     delta: float = 0.05,
-    loss: Any = "error",
-    report: Any = False,
+    loss: Loss | str = "error",
+    report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: Any = None,
-    baseline: Any = None,
-    random_state: Any = None,
+    groups: GroupsLike = None,
+    baseline: BaselineLike = None,
+    random_state: RandomState = None,
 ) -> PrefitCertificate: ...
 @overload
 def certify(
-    model: Any,
-    X: Any,
-    y: Any,
-    pool: Any = None,
+    model: Estimator | Procedure,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike = None,
     *,
     cv: int = 5,
     deploy: str | None = None,
     delta: float = 0.05,
-    loss: Any = "error",
-    report: Any = False,
+    loss: Loss | str = "error",
+    report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: Any = None,
-    baseline: Any = None,
+    groups: GroupsLike = None,
+    baseline: BaselineLike = None,
     n_queries: int = 0,
     max_pool_rows: int | None = None,
-    random_state: Any = None,
-    fit_params: Mapping[str, Any] | None = None,
+    random_state: RandomState = None,
+    fit_params: Options | None = None,
     client: "Client | None" = None,
-    out: Any = None,
-    storage_options: Mapping[str, Any] | None = None,
+    out: PathLike | None = None,
+    storage_options: Options | None = None,
     on_failure: str = "record",
-    on_progress: Callable[[Any], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     verbose: bool | int | None = None,
     n_jobs: int | None = None,
 ) -> Outcome: ...
 @explain_unknown()
 def certify(
     model: Any,
-    X: Any,
-    y: Any,
-    pool: Any = None,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike = None,
     *,
     cv: int | str = 5,
     deploy: str | None = None,
     delta: float = 0.05,
-    loss: Any = "error",
-    report: Any = False,
+    loss: Loss | str = "error",
+    report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: Any = None,
-    baseline: Any = None,
+    groups: GroupsLike = None,
+    baseline: BaselineLike = None,
     n_queries: int = 0,
     max_pool_rows: int | None = None,
-    random_state: Any = None,
-    fit_params: Mapping[str, Any] | None = None,
+    random_state: RandomState = None,
+    fit_params: Options | None = None,
     client: "Client | None" = None,
-    out: Any = None,
-    storage_options: Mapping[str, Any] | None = None,
+    out: PathLike | None = None,
+    storage_options: Options | None = None,
     on_failure: str = "record",
-    on_progress: Callable[[Any], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     verbose: bool | int | None = None,
     n_jobs: int | None = None,
 ) -> Outcome | PrefitCertificate:
@@ -300,7 +315,7 @@ def certify(
     return replace(outcome, make_models=partial(_return_models, outcome))
 
 
-def _refitted(model: Any) -> str:
+def _refitted(model: object) -> str:
     """Return a note about a model that was fitted already, and is fitted anew."""
     return (
         f"{type(model).__name__} was fitted already, and the bounds are not about that "
@@ -310,7 +325,7 @@ def _refitted(model: Any) -> str:
 
 
 def certify_selection(
-    procedure: Any, X: ArrayLike, y: ArrayLike, pool: object = None, **options: Any
+    procedure: Any, X: ArrayLike, y: ArrayLike, pool: PoolLike = None, **options: Any
 ) -> Outcome:
     """Certify a model by its folds: the old name of `certify`.
 

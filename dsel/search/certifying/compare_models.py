@@ -9,27 +9,17 @@ from sklearn.base import BaseEstimator
 
 from dsel.arrays import Integers, RandomState
 from dsel.candidates import takes_nan
-from dsel.checks import (
-    as_array,
-    check_delta,
-    check_integer,
-    explain_unknown,
-    show,
-)
+from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
 from dsel.data.equal_rows import duplicate_finder
 from dsel.data.frames import concatenate_rows
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.query_rows import (
-    as_shown,
-    query_words,
-    read_pool_rows,
-    smallest_words,
-)
+from dsel.data.query_rows import as_shown, query_words, read_pool_rows, smallest_words
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.search.design.fitted_models import Predictor, fitted_model
+from dsel.typing import AnyArray
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -248,7 +238,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
     return tuple(np.unique(np.concatenate([old, new])).tolist())
 
 
-def _check_types(old: NDArray[Any], new: NDArray[Any]) -> None:
+def _check_types(old: AnyArray, new: AnyArray) -> None:
     """Raise TypeError if one model predicts texts and the other does not."""
     if not (len(old) and len(new)):
         return

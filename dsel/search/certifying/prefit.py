@@ -13,16 +13,11 @@ from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
 from dsel.data.groups import row_groups, take_groups
 from dsel.data.identity import row_hashes
-from dsel.data.labeled import (
-    check_labels,
-    check_numbers,
-    checked_features,
-    codes_of,
-)
+from dsel.data.labeled import check_labels, check_numbers, checked_features, codes_of
 from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
-from dsel.losses.base import FoldCounts, Rows
+from dsel.losses.base import FoldCounts, Loss, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
@@ -34,19 +29,27 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.baseline import add_model
 from dsel.search.design.fitted_models import fitted_model
 from dsel.search.running.procedures import returned_model
+from dsel.typing import (
+    BaselineLike,
+    GroupsLike,
+    LabelsLike,
+    Model,
+    ReportLike,
+    RowsLike,
+)
 
 
 def certify_prefit(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: RowsLike,
+    y: LabelsLike,
     *,
     delta: float = 0.05,
-    loss: Any = "error",
-    report: Any = False,
+    loss: Loss | str = "error",
+    report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: Any = None,
-    baseline: Any = None,
+    groups: GroupsLike = None,
+    baseline: BaselineLike = None,
     random_state: RandomState = 0,
 ) -> PrefitCertificate:
     """Bound the loss of a fitted model, from rows that it was not trained on.

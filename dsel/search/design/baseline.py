@@ -7,10 +7,9 @@ cannot predict them is refused at once, and no task needs the model.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listed, show
@@ -26,6 +25,7 @@ from dsel.search.design.fitted_models import (
     Predictor,
     fitted_model,
 )
+from dsel.typing import AnyArray, BaselineLike, Model
 
 LARGEST_CLASS: Final = "largest class"
 
@@ -44,7 +44,7 @@ class Baseline:
 
 def add_baseline(
     losses: DeclaredLosses,
-    baseline: Any,
+    baseline: BaselineLike,
     method: CertificateMethod,
     X: Features,
     labeled: LabeledRows,
@@ -83,7 +83,7 @@ def add_baseline(
 
 
 def add_model(
-    losses: DeclaredLosses, baseline: Any, X: Features, classes: NDArray[Any]
+    losses: DeclaredLosses, baseline: BaselineLike, X: Features, classes: AnyArray
 ) -> tuple[DeclaredLosses, Integers | None]:
     """Return losses that compare one model with a fitted one, and its predictions.
 
@@ -104,7 +104,7 @@ def add_model(
 
 
 def _given_model(
-    baseline: Any, X: Features, classes: NDArray[Any], n_folds: int
+    baseline: BaselineLike, X: Features, classes: AnyArray, n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""
     if isinstance(baseline, str) and not os.path.exists(baseline):
@@ -118,7 +118,9 @@ def _given_model(
 
 
 def check_baseline(
-    baseline: Any, losses: DeclaredLosses, method: CertificateMethod | None = None
+    baseline: BaselineLike,
+    losses: DeclaredLosses,
+    method: CertificateMethod | None = None,
 ) -> None:
     """Raise ValueError if a plan's models cannot be compared with a baseline.
 
@@ -163,7 +165,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     return Baseline(codes, difference, LARGEST_CLASS)
 
 
-def predict_baseline(model: Any, X: Features, classes: NDArray[Any]) -> Integers:
+def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
     """Return the class codes that a fitted model predicts for labeled rows.
 
     Raises TypeError or ValueError if the model was fitted to other columns, or predicts
@@ -200,7 +202,7 @@ def predict_baseline(model: Any, X: Features, classes: NDArray[Any]) -> Integers
 
 
 def check_classes(
-    labels: NDArray[Any], classes: NDArray[Any], verb: str = "knows the classes"
+    labels: AnyArray, classes: AnyArray, verb: str = "knows the classes"
 ) -> None:
     """Raise if labels of a baseline have another type than those of `y`."""
     if not len(labels):
@@ -220,7 +222,7 @@ def check_classes(
         )
 
 
-def describe(model: Any) -> str:
+def describe(model: Model) -> str:
     """Return the class name of a model, or of the last step of a pipeline."""
     steps = getattr(model, "steps", None)
     if isinstance(steps, list) and steps and hasattr(model, "named_steps"):

@@ -14,6 +14,7 @@ from dsel.data.frames import Frame
 from dsel.families.answers import predict_rows
 from dsel.results.models import open_model
 from dsel.rounded_texts import count_of
+from dsel.typing import Model
 
 
 class PredictedShapeError(ValueError):
@@ -55,7 +56,7 @@ class Predictor:
         return X
 
     @classmethod
-    def of_rows(cls, model: Any, name: str, X: Features) -> "Predictor":
+    def of_rows(cls, model: Model, name: str, X: Features) -> "Predictor":
         """Return the predictor for labeled rows; ValueError if a column is missing."""
         named, columns = getattr(model, "feature_names_in_", None), None
         if named is not None and isinstance(X, Frame):

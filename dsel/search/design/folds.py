@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Real
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from dask.base import tokenize
@@ -30,6 +30,7 @@ from dsel.data.splits import (
     leave_one_out_split,
     random_folds,
 )
+from dsel.typing import SplitsLike
 
 ALL_PAIRS: Final = 6
 """Most folds of which every pair is left out; with more, each fold is paired with its
@@ -150,7 +151,7 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
 
 
 def scheme_of_folds(
-    cv: Any,
+    cv: SplitsLike,
     X: Features,
     labels: NDArray[np.generic],
     seed: int,
@@ -257,7 +258,7 @@ def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
     return replace(scheme, splits=(*scheme.splits, added))
 
 
-def number_of_folds(cv: Any, n_rows: int) -> int | None:
+def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
     """Return the number of folds of a number or ``KFold(shuffle=True)``, else None.
 
     Raises TypeError or ValueError if it is neither that nor a splitter or a list.

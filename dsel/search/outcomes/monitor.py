@@ -23,6 +23,7 @@ from dsel.search.outcomes.new_row_counts import MonitorContext, MonitorJob, Tall
 from dsel.search.outcomes.predict_table import Report, open_table
 from dsel.search.outcomes.promise_tests import read_report
 from dsel.search.outcomes.promises import Promises
+from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -33,7 +34,7 @@ LEVEL: Final = 0.01
 
 def monitor_table(
     promises: Promises,
-    source: Any,
+    source: PoolLike,
     labels: NewLabels,
     *,
     level: float = LEVEL,

@@ -39,6 +39,7 @@ from dsel.search.outcomes.predict_table import (
     read_table_part,
 )
 from dsel.search.outcomes.promises import Promises
+from dsel.typing import AnyArray, LabelsLike
 
 NO_LABEL: Final = -1
 """Code of a row without a label."""
@@ -211,7 +212,7 @@ class MonitorContext:
         """Return predictions as class codes, or numbers as they are."""
         return predicted if self.of_numbers else codes_of(predicted, self.classes)
 
-    def _count(self, place: int, rows: Rows, predicted: NDArray[Any]) -> Integers:
+    def _count(self, place: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
         if not self.tolerances:
             return np.asarray(self.statistic.count(rows, predicted), np.int64)
@@ -241,7 +242,7 @@ class MonitorContext:
                 f"points, and the empty cell for a gap."
             ) from error
 
-    def _labels(self, values: Any) -> Integers:
+    def _labels(self, values: LabelsLike) -> Integers:
         """Return class codes, `NO_LABEL` for a missing label.
 
         A label that is no class has a code below it, and every model errs there.

@@ -1,7 +1,7 @@
 """Opens the outcome of a run that has ended, from its folder; nothing is fitted."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat, read_input_format
+from dsel.typing import Options
 
 
 @explain_unknown()
@@ -20,7 +21,7 @@ def open_outcome(
     place: str | os.PathLike[str],
     *,
     trusted: Sequence[str] = (),
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Options | None = None,
 ) -> Outcome:
     """Open the stored outcome of a run: counts, choice, certificates, models.
 
@@ -102,7 +103,7 @@ def _open_models(
     place: str | os.PathLike[str],
     names: Sequence[str],
     trusted: Sequence[str],
-    storage_options: Mapping[str, Any] | None,
+    storage_options: Options | None,
 ) -> dict[str, Any]:
     return {
         name: open_model(

@@ -41,13 +41,14 @@ from dsel.search.outcomes.predict_table import (
     predict_table,
 )
 from dsel.search.outcomes.promises import Promises, disagreement_limit
+from dsel.typing import RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
 def rows_for_models(
-    estimator: BaseEstimator, X: Any, schema: FrameSchema | None
+    estimator: BaseEstimator, X: RowsLike, schema: FrameSchema | None
 ) -> Any:
     """Return rows converted for the models; ValueError if columns differ.
 

@@ -64,6 +64,7 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Job, Output, Task
 from dsel.search.outcomes.intervals import Tolerance
+from dsel.typing import Model, Options, PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -181,7 +182,7 @@ def open_deployed(
     *,
     deploy: str | None = None,
     trusted: Sequence[str] = (),
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Options | None = None,
 ) -> Deployed:
     """Open a stored model, with its certificate and the format of its rows.
 
@@ -439,7 +440,7 @@ def _one_each(predicted: Any, n_rows: int) -> NDArray[Any]:
     return values
 
 
-def _classes_of(model: Any) -> NDArray[Any] | None:
+def _classes_of(model: Model) -> NDArray[Any] | None:
     """Return the classes of a classifier; None for other models."""
     classes = getattr(model, "classes_", None)
     return None if classes is None or not is_classifier(model) else np.asarray(classes)
@@ -539,8 +540,8 @@ class PoolTable:
     def __init__(
         self,
         input_format: InputFormat,
-        model: Any,
-        source: Any,
+        model: Model,
+        source: PoolLike,
         ids: tuple[str, ...] | None,
         option: str = "id",
     ) -> None:

@@ -28,6 +28,7 @@ from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
 from dsel.rounded_texts import wrap_line
+from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import single_threaded
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
@@ -40,6 +41,7 @@ from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_identity import splits_text
 from dsel.search.planning.plan_text import plan_facts
 from dsel.search.running.execute import execute
+from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -196,10 +198,10 @@ class Plan:
         self,
         client: "Client | None" = None,
         *,
-        out: Any = None,
-        storage_options: Mapping[str, Any] | None = None,
+        out: PathLike | None = None,
+        storage_options: Options | None = None,
         on_failure: str = "record",
-        on_progress: Callable[[Any], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         verbose: bool | int | None = None,
         n_jobs: int | None = None,
     ) -> Outcome:

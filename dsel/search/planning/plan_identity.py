@@ -1,7 +1,7 @@
 """The identity of a plan, by which a store recognizes it: all except the rows."""
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn import get_config
 
@@ -63,6 +63,6 @@ def splits_text(scheme: CVScheme) -> str:
     return f"{scheme.n_folds}, {scheme.token}"
 
 
-def short_hash(value: Any) -> str:
+def short_hash(value: object) -> str:
     """Return a hash of a value's text."""
     return blake2b(str(value).encode(), digest_size=12).hexdigest()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.arrays import Floats, fill_masked
+from dsel.arrays import Estimator, Floats, fill_masked
 from dsel.bounds.shares import normalized_weights
 from dsel.candidates import (
     Grid,
@@ -45,6 +45,7 @@ from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.jobs import CandidateGroup
+from dsel.typing import GroupsLike, LabelsLike, Options, PoolLike, RowsLike
 
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 
@@ -110,13 +111,13 @@ class PoolParts:
 
 
 def read_inputs(
-    estimator: Any,
+    estimator: Estimator,
     param_grid: Grid,
-    X: Any,
-    y: Any,
+    X: RowsLike,
+    y: LabelsLike,
     *,
-    groups: Any,
-    fit_params: Mapping[str, Any] | None,
+    groups: GroupsLike,
+    fit_params: Options | None,
     report_by: str | int | None,
     seed: int,
 ) -> SearchInputs:
@@ -178,7 +179,7 @@ def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> boo
     )
 
 
-def read_pool(pool: Any, inputs: SearchInputs, max_rows: int | None) -> PoolParts:
+def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> PoolParts:
     """Open a pool with the labeled rows' columns, and divide it.
 
     At most about `max_rows` rows are counted.
@@ -214,7 +215,7 @@ def group_candidates(
     texts: Mapping[int, str],
     labeled: LabeledRows,
     seed: int,
-    fit_params: Mapping[str, Any],
+    fit_params: Options,
     of_rows: RowGroups | None,
 ) -> tuple[tuple[CandidateGroup, ...], list[str]]:
     """Return the candidates in groups that share work, and notes about their fits.
@@ -263,7 +264,7 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
 
 
 def read_prior(
-    prior: Any, method: CertificateMethod, candidates: Sequence[Mapping[str, Any]]
+    prior: Any, method: CertificateMethod, candidates: Sequence[Options]
 ) -> Floats | None:
     """Return the parts of delta by a prior, shape (n_candidates,); None without one."""
     if prior is None:

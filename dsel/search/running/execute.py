@@ -3,7 +3,7 @@
 A stored certificate is final: another run of the same plan in the same folder reads it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from dsel.search.running.exhaustive import remake_chosen, search_all
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.running.nested import remake_nested, search_nested
 from dsel.search.running.run import Run
+from dsel.typing import Options, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def execute(
     plan: "Plan",
     client: "Client | None",
     *,
-    out: Any,
-    storage_options: Mapping[str, Any] | None,
+    out: PathLike | None,
+    storage_options: Options | None,
     on_failure: str,
     on_progress: Callable[[Progress], None] | None,
     verbose: bool | int | None,

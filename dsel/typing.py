@@ -1,0 +1,80 @@
+"""Types of what users pass and of what dsel passes on: rows, labels, models, options.
+
+They are for annotations: a value is checked where it enters, and the message names the
+argument. `dsel.arrays` has arrays by the type of their items.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.arrays import Estimator, Features
+
+if TYPE_CHECKING:
+    from dsel.data.pool import Pool
+
+AnyArray: TypeAlias = NDArray[np.generic]
+"""An array of one type that is not known: labels, classes, predictions, keys."""
+RowsLike: TypeAlias = ArrayLike | Features
+"""Rows of features: an array, a list of rows, a sparse matrix, a data frame of any
+library, an xarray or Dask collection, shape (n_rows, n_columns)."""
+PoolLike: TypeAlias = "RowsLike | Pool | str | os.PathLike[str] | None"
+"""What `dsel.open_pool` takes: rows, a pool, or the place of one; None for no pool."""
+LabelsLike: TypeAlias = ArrayLike
+"""A label for each row, shape (n_rows,): an array, a list, a column of a data frame."""
+GroupsLike: TypeAlias = ArrayLike | None
+"""The key of each row's group, shape (n_rows,), or the name of the column of `X` that
+has them; None where rows are independent draws."""
+PathLike: TypeAlias = str | os.PathLike[str]
+"""A path, or the URL of an object store."""
+Options: TypeAlias = Mapping[str, object]
+"""Options by name that are passed on as they are: of fsspec, of `fit`, of a grid."""
+Procedure: TypeAlias = Callable[..., object]
+"""A function of `X` and `y` that returns a fitted model."""
+
+
+class Model(Protocol):
+    """A fitted classifier or regressor."""
+
+    def predict(self, X: Features, /) -> AnyArray:
+        """Return a class or a number for each row, shape (n_rows,)."""
+        ...
+
+
+class Splitter(Protocol):
+    """A cross-validation splitter of scikit-learn."""
+
+    def split(
+        self, X: RowsLike, y: ArrayLike | None = ..., groups: ArrayLike | None = ...
+    ) -> Iterator[tuple[AnyArray, AnyArray]]:
+        """Yield the row numbers of training and test rows."""
+        ...
+
+
+SplitsLike: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+"""A number of folds, a splitter, or pairs of training and test rows; None for five."""
+ReportLike: TypeAlias = bool | Sequence[object] | None
+"""Whether classes or shares are reported, or which."""
+BaselineLike: TypeAlias = Model | ArrayLike | Callable[..., ArrayLike] | None
+"""A model to compare with, or its predictions for the labeled rows; None for none."""
+
+__all__ = [
+    "AnyArray",
+    "BaselineLike",
+    "Estimator",
+    "Features",
+    "GroupsLike",
+    "LabelsLike",
+    "Model",
+    "Options",
+    "PathLike",
+    "PoolLike",
+    "Procedure",
+    "ReportLike",
+    "RowsLike",
+    "SplitsLike",
+    "Splitter",
+]
