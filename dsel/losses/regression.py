@@ -156,6 +156,11 @@ class RegressionLoss(SingleLoss):
     of_numbers: bool = True
     criterion: str = "mean_squared_error"
 
+    def of_constant(self, y: Floats) -> float:
+        """Return the loss of always predicting the median of `y`; NaN if not known."""
+        del y
+        return np.nan
+
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the mean squared error."""
         assert rows.y is not None
@@ -186,6 +191,11 @@ class ErrorQuantile(RegressionLoss):
 
     def __repr__(self) -> str:
         return f"error_quantile({self.share!r})"
+
+    def of_constant(self, y: Floats) -> float:
+        """Return the distance to their median that this share of targets keeps."""
+        off = np.abs(y - np.median(y))
+        return float(np.quantile(off, self.share, method="inverted_cdf"))
 
     @property
     def level(self) -> float:
@@ -355,6 +365,10 @@ class Beyond(RegressionLoss):
 
     def __repr__(self) -> str:
         return f"beyond({self.tolerance!r})"
+
+    def of_constant(self, y: Floats) -> float:
+        """Return the share of targets that are farther from their median."""
+        return float(np.mean(np.abs(y - np.median(y)) > self.tolerance))
 
     @property
     def label(self) -> str:

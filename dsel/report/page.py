@@ -49,7 +49,13 @@ MOST_DRAWN: Final = 20
 """Classes, or values of a column, up to which a report is a figure, too."""
 MOST_CLASSES: Final = 50
 """Classes of a table."""
-SHOWN_ELSEWHERE: Final = (names.ASSUMPTIONS, names.CAVEATS, "choice", "class_rows")
+SHOWN_ELSEWHERE: Final = (
+    names.ASSUMPTIONS,
+    names.CAVEATS,
+    names.CONSTANT,
+    "choice",
+    "class_rows",
+)
 """Attributes that are left out of the provenance: other sections show them."""
 
 

@@ -174,6 +174,10 @@ class Choice(Renderable):
     """The class with the most labeled rows; empty if the target has no classes."""
     largest_class_error: float = nan
     """Error of always predicting that class, on the labeled rows."""
+    median: float = nan
+    """Median of the labeled targets of a regression; NaN for classes."""
+    median_loss: float = nan
+    """Loss of always predicting the median, on the labeled rows."""
 
     @property
     def _main(self) -> DeployedModel:
@@ -430,6 +434,15 @@ class Choice(Renderable):
             lines.append(
                 f"For comparison: always predicting the largest class, "
                 f"{self.largest_class}, errs on {wrong} of the labeled rows"
+            )
+        if not isnan(self.median_loss):
+            of_median = f"{bound.what} about {bound.about(self.median_loss)}"
+            if bound.is_tolerance:
+                of_median = f"{bound.says} {bound.about(self.median_loss)}"
+            of_median = of_median[:1].lower() + of_median[1:]
+            lines.append(
+                f"For comparison: always predicting the median, {self.median:.6g}: "
+                f"{of_median} on the labeled rows"
             )
         return lines
 

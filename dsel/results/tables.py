@@ -39,6 +39,15 @@ def largest_class(cube: xr.Dataset) -> dict[str, Any]:
     return {"largest_class": name, "largest_class_error": wrong}
 
 
+def constant_prediction(cube: xr.Dataset) -> dict[str, Any]:
+    """Return the median of the labeled targets and its loss, for `Choice`.
+
+    Empty if the target has classes, or if an older version made the cube.
+    """
+    stored = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
+    return dict(zip(("median", "median_loss"), stored, strict=False))
+
+
 def parameters(cube: xr.Dataset) -> pd.DataFrame:
     """Return the parameters of each candidate, one column each, in the grid's types.
 

@@ -1,5 +1,6 @@
 """Regressors: how far off predictions can be, from `fit` to an interval of each row."""
 
+import json
 import re
 
 import dask.array as da
@@ -551,3 +552,19 @@ def test_assumptions__speak_of_a_pool_only_where_there_is_one():
     plan = dsel.plan_search(Ridge(), GRID, X, Y, random_state=0)
     a1 = plan.run().certificate.assumptions[0]
     assert a1.statement.startswith("labeled rows and the rows that the model will meet")
+
+
+@pytest.mark.parametrize("loss", ["error", dsel.losses.beyond(1.0)])
+def test_choice__of_numbers_names_what_always_the_median_gives(loss):
+    plan = dsel.plan_search(Ridge(), GRID, X[:200], Y[:200], loss=loss, random_state=0)
+    choice = plan.run(n_jobs=1).choice
+    off = np.abs(Y[:200] - np.median(Y[:200]))
+    expected = np.mean(off > 1.0) if loss != "error" else np.sort(off)[179]
+    assert choice.median == np.median(Y[:200])
+    assert choice.median_loss == pytest.approx(expected)
+    assert str(choice).count("always predicting the median") == 1
+    record = json.loads(choice.to_json())
+    del record["median"], record["median_loss"]  # as older versions wrote it
+    older = type(choice).from_json(json.dumps(record))
+    assert "median" not in str(older)
+    assert older.certificates == choice.certificates

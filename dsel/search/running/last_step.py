@@ -40,7 +40,7 @@ from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
-from dsel.results.tables import largest_class
+from dsel.results.tables import constant_prediction, largest_class
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.pruning import Choices
 from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
@@ -171,6 +171,7 @@ def choose_models(
         ),
         make_queries(plan, last, read) if ALL_ROWS in deployed else None,
         **baseline,
+        **constant_prediction(cube),
     )
     models = {name: fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}

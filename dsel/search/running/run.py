@@ -16,6 +16,7 @@ from dsel.criteria.base import CandidateCounts
 from dsel.data.query_rows import read_pool_rows
 from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.losses.regression import RegressionLoss
 from dsel.results import Choice
 from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
@@ -284,6 +285,7 @@ class Run:
                 "seed": str(plan.seed),
                 "classes": [str(label) for label in plan.classes.tolist()],
                 **class_rows(plan),
+                **constant_prediction(plan),
                 "estimators": [plan.context.candidate_groups[0].family.name],
                 names.FOLD_ERROR_KIND: (
                     "models without this fold and one other"
@@ -331,6 +333,16 @@ def class_rows(plan: "Plan") -> dict[str, list[int]]:
         return {}
     counts = np.bincount(plan.labeled.y, minlength=len(plan.classes))
     return {"class_rows": counts.tolist()}
+
+
+def constant_prediction(plan: "Plan") -> dict[str, list[float]]:
+    """Return the median of the labeled targets and its loss; empty for classes."""
+    loss = plan.context.losses.main
+    if not isinstance(loss, RegressionLoss):
+        return {}
+    y = np.asarray(plan.labeled.y, dtype=float)
+    constant = [float(np.median(y)), loss.of_constant(y)]
+    return {names.CONSTANT: constant} if np.isfinite(constant).all() else {}
 
 
 class Remade(NamedTuple):
