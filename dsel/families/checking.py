@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Estimator
+from dsel.checks import show
 from dsel.data.cache import process_cache
 from dsel.data.splits import fold_splits, random_folds
 from dsel.families.family import Candidate, Family, FittedGroup
+from dsel.results.fit_messages import FitMessage
 
 
 def check_family(
@@ -67,6 +69,12 @@ def check_family(
         shape = len(group), len(splits)
         if together.counts.test_errors.shape != shape:
             raise ValueError(f"{name}.fit must count candidates x splits, {shape}.")
+        for message in together.counts.messages.values():
+            if not isinstance(message, FitMessage):
+                raise TypeError(
+                    f"{name}.fit must write a FitMessage, which says what its text is "
+                    f"about, to `counts.messages`, got {show(message)}."
+                )
         for row, candidate in enumerate(group):
             for column, split in enumerate(splits):
                 alone = fit([candidate], [split])

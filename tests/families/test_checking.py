@@ -51,12 +51,23 @@ class DependsOnCompany(ScikitLearnFamily):
         return [tuple(candidates)]
 
 
+class WritesTexts(ScikitLearnFamily):
+    def fit(self, group, X, y, splits, **options):
+        made = super().fit(group, X, y, splits, **options)
+        made.counts.messages[group[0].number, splits[0].number] = "it stopped"
+        return made
+
+
 @pytest.mark.parametrize(
-    ("make", "words"),
-    [(DependsOnRows, "other rows"), (DependsOnCompany, "alone and together")],
+    ("make", "error", "words"),
+    [
+        (DependsOnRows, ValueError, "other rows"),
+        (DependsOnCompany, ValueError, "alone and together"),
+        (WritesTexts, TypeError, "a FitMessage, .* got 'it stopped'"),
+    ],
 )
-def test_check_family__refuses(make, words, rows):
-    with pytest.raises(ValueError, match=words):
+def test_check_family__refuses(make, error, words, rows):
+    with pytest.raises(error, match=words):
         check_family(make(np.unique(rows[1]), seed=0), TREES, *rows)
 
 
