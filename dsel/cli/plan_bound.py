@@ -41,14 +41,14 @@ ASSUMED_ERROR: Final = 0.1
 @click.option(
     "--disagreement",
     type=float,
-    help="Expected share of rows on which the model trained on all labels and that "
+    help="Expected part of the rows on which the model trained on all labels and that "
     "trained on 80% differ; by default a third of --error.",
 )
 @click.option(
     "--class-share",
     type=float,
-    help="Bound the misses of a class that has this share of the rows; --error is then "
-    "the expected share of its rows that are missed.",
+    help="Bound the misses of a class that makes up this part of the rows; --error is "
+    "then the expected part of its rows that is missed.",
 )
 @click.option(
     "--folds",

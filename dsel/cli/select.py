@@ -130,7 +130,7 @@ REPORT: Final = "report"
     multiple=True,
     help=f"What is ranked and bounded: {FORMS}. --loss report adds recall and "
     "precision of every class, or how far off 50, 80, 90 and 95% of predictions are; "
-    "report:yes,no and report=0.5,0.9 name classes, or shares.",
+    "report:yes,no names classes, report=0.5,0.9 parts of the predictions.",
 )
 @click.option(
     "--report-by",

@@ -394,7 +394,9 @@ class TextPart:
             except pa.ArrowInvalid as error:
                 raise UnreadableRowsError(self.path, str(error)) from error
             if rows.num_rows != self.n_rows:
-                raise UnreadableRowsError(self.path, "its lines cannot be told apart")
+                raise UnreadableRowsError(
+                    self.path, "its lines cannot be distinguished"
+                )
             rows = rows.combine_chunks().to_batches()[0]
         arrays = [trim(values) for values in rows.columns]
         return pa.RecordBatch.from_arrays(arrays, names=list(self.form.names))

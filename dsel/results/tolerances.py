@@ -106,5 +106,7 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
             head = f"No guarantee, since {self.remarks[0]}: {self.model}"
         below = [f"No guarantee: {why}" for why in self.remarks[1:]]
         if not all(map(isfinite, self.off_by_at_most)):
-            below.insert(0, "inf: too few labeled rows for so large a share")
+            below.insert(
+                0, "inf: too few labeled rows for this part of the predictions"
+            )
         return [("", head), self.heads, *self.cells(), *(("", line) for line in below)]
