@@ -104,9 +104,9 @@ def _unknown_values(
     """Return the number of rows with an unknown value, and the first such values."""
     if isinstance(column.dtype, pd.StringDtype):
         # Several times as fast as pandas where many values differ.
-        texts = pa.array(column, pa.string(), from_pandas=True)
+        texts = pa.array(column, from_pandas=True)  # in its own type: no copy
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-        is_known = pc.is_in(texts, value_set=pa.array(known, pa.string()))
+        is_known = pc.is_in(texts, value_set=pa.array(list(known), texts.type))
         new = texts.filter(pc.invert(is_known)).drop_null()
         return len(new), tuple(new.unique().slice(0, MOST_SHOWN).to_pylist())
     new = [each for each in column.dropna().unique() if str(each) not in known]

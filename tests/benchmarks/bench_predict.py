@@ -3,19 +3,23 @@
     python -m tests.benchmarks.bench_predict [ROWS] [REPETITIONS]
 
 For each model that `dsel select` has a name for, on a table of numbers, texts and gaps:
-seconds of `predict` on all rows in memory, divided among threads, and of
-`predict_table` from a Parquet and a CSV file to a Parquet file. Medians.
+seconds of `predict` on all rows in memory, divided among threads, and ratios to it, of
+elapsed seconds and of processor seconds: of `predict_table` from a Parquet and a CSV
+file to a Parquet file, and of the same by hand with pyarrow: read the file, predict on
+all rows in memory, write the labels. Medians.
 """
 
-import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv, parquet
 from sklearn.utils import gen_even_slices
 
 import dsel
@@ -37,9 +41,10 @@ def make_table(n_rows):
 
 
 def seconds(function):
-    began = time.perf_counter()
+    """Return elapsed seconds and processor seconds of a call."""
+    began, used = time.perf_counter(), time.process_time()
     function()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - used
 
 
 def predict_on_threads(model, X):
@@ -49,41 +54,47 @@ def predict_on_threads(model, X):
 
     parts = list(gen_even_slices(len(X), count_threads()))
     with ThreadPoolExecutor(len(parts)) as threads:
-        list(threads.map(predict, parts))
+        return np.concatenate(list(threads.map(predict, parts)))
+
+
+def predict_by_hand(model, source, out):
+    read = csv.read_csv if source.suffix == ".csv" else parquet.read_table
+    labels = predict_on_threads(model, read(source).to_pandas())
+    parquet.write_table(pa.table({"label": labels}), out)
 
 
 def measure(folder, n_rows, n_repetitions):
     frame, labels = make_table(max(n_rows, N_LABELED))
-    frame[:n_rows].to_parquet(folder / "new.parquet", row_group_size=2**16)
-    frame[:n_rows].to_csv(folder / "new.csv", index=False)
     X, y = frame[:N_LABELED], labels[:N_LABELED]
-    print(f"{n_rows:,} rows, {count_threads()} threads: seconds, and ratios")
+    frame = frame[:n_rows]
+    frame.to_parquet(folder / "new.parquet", row_group_size=2**16)
+    frame.to_parquet(folder / "one_group.parquet")
+    frame.to_csv(folder / "new.csv", index=False)
+    print(f"{n_rows:,} rows, {count_threads()} threads: ratios elapsed (processor)")
     for name in MODELS:
         estimator, grid, _ = build(name, (), X)
         estimator.set_params(**{key: values[0] for key, values in grid.items()})
         plan = dsel.plan_search(None, [estimator], X, y, cv=3, random_state=0)
         outcome = plan.run()
-        times = {"own": [], "parquet": [], "csv": []}
+        out = folder / "predictions.parquet"
+        sides = {"predict": partial(predict_on_threads, outcome.model, frame)}
+        for file in ("new.parquet", "one_group.parquet", "new.csv"):
+            source = folder / file
+            sides[file] = partial(outcome.predict_table, source, out=out, verbose=False)
+            if file != "one_group.parquet":
+                by_hand = partial(predict_by_hand, outcome.model, source, out)
+                sides[f"{file} by hand"] = by_hand
+        times = {side: [] for side in sides}
         for _ in range(n_repetitions):
-            own = seconds(lambda model=outcome.model: predict_on_threads(model, frame))
-            times["own"].append(own)
-            for ending in ("parquet", "csv"):
-                out = folder / "predictions.parquet"
-                source = folder / f"new.{ending}"
-                times[ending].append(
-                    seconds(
-                        lambda outcome=outcome, source=source, out=out: (
-                            outcome.predict_table(source, out=out, verbose=False)
-                        )
-                    )
-                )
-                out.unlink()
-        own, parquet, csv = map(statistics.median, times.values())
-        print(
-            f"{name:10} predict {own:7.1f}   from Parquet {parquet / own:5.2f}   "
-            f"from CSV {csv / own:5.2f}",
-            flush=True,
-        )
+            for side, run in sides.items():
+                times[side].append(seconds(run))
+                out.unlink(missing_ok=True)
+        medians = {side: np.median(pairs, axis=0) for side, pairs in times.items()}
+        own = medians.pop("predict")
+        print(f"{name}: predict {own[0]:.2f} s ({own[1]:.2f} s)")
+        for side, found in medians.items():
+            elapsed, used = found / own
+            print(f"    {side:22} {elapsed:5.2f} ({used:.2f})", flush=True)
 
 
 if __name__ == "__main__":

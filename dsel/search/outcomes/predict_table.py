@@ -41,10 +41,16 @@ from dsel.data.kinds import Kind
 from dsel.data.labeled import LabeledRows, by_position, codes_of, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
-from dsel.data.pool import Block, Pool, read_blocks, send_values
+from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.data.text import PLAIN_DIALECT, Dialect
-from dsel.data.text_tables import TextRows, decimal_marks, is_text, text_source
+from dsel.data.text_tables import (
+    TextRows,
+    decimal_marks,
+    is_text,
+    read_ahead,
+    text_source,
+)
 from dsel.data.unknown_values import (
     KnownValues,
     UnknownValues,
@@ -60,7 +66,7 @@ from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.predictions import ROW, check_new_file, predictions_file
 from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import load_schema
-from dsel.runtime.clients import resolve_client
+from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Job, Output, Task
 from dsel.search.outcomes.intervals import Tolerance
@@ -313,11 +319,13 @@ class ModelRows:
 
         Raises ValueError if a number is infinite, or missing and the models refuse it.
         """
-        names = self.input_format.columns
+        names, checked = self.input_format.columns, X
         if isinstance(X, Frame):
-            X = X.given if names is None else X.given[list(names)]
+            checked = X if names is None else _select(X, names)
+            X = checked.given
         X = self._rows_of_model(X)
-        checked = frame_of(X) if hasattr(X, "columns") else X
+        if isinstance(X, np.ndarray) and isinstance(checked, Frame):
+            checked = X  # as the model gets it, with truth values as numbers
         check_finite(checked, self.where, rows, names, self.allow_nan)
         return read_only_rows(X)
 
@@ -341,6 +349,17 @@ class ModelRows:
             return X
         frame = nw.from_native(X.reset_index(drop=True), eager_only=True)
         return frame.to_polars() if library == "polars" else frame.to_arrow()
+
+
+def _select(X: Frame, names: Sequence[str]) -> Frame:
+    """Return a block with these columns, in this order."""
+    given = X.given
+    if list(given.columns) != list(names):
+        given = given[list(names)]
+    # The types are known, and finding them again would read all texts.
+    kinds = {column.name: column for column in X.schema.columns}
+    columns = tuple(kinds[name] for name in names)
+    return Frame(given, replace(X.schema, columns=columns))
 
 
 @dataclass(frozen=True)
@@ -581,12 +600,36 @@ class PoolTable:
 
     def run(self, context: Any, job: Job, client: Any) -> Iterator[Any]:
         """Run a job on each part of the pool, and yield the results in order."""
-        pool = self._pool
-        tasks = (
-            Task(f"predict-{part.start}", job, partial(pool.sources, part))
-            for part in pool.slices(_block_rows(pool.n_columns))
-        )
+        pool, n_rows = self._pool, _block_rows(self._pool.n_columns)
+        parts = pool.slices(n_rows)
+        # A Parquet file of a million rows often has one row group, for one task.
+        are_few = client is None and len(parts) < 2 * count_threads()
+        if are_few and any(part.stop - part.start > 2 * n_rows for part in parts):
+            tasks = self._tasks_of_blocks(job, parts, n_rows)
+        else:
+            tasks = (
+                Task(f"predict-{part.start}", job, partial(pool.sources, part))
+                for part in parts
+            )
         yield from results_in_order(context, tasks, client)
+
+    def _tasks_of_blocks(
+        self, job: Job, parts: Sequence[PoolSlice], n_rows: int
+    ) -> Iterator[Task]:
+        """Read large parts here, and yield a task for each of their blocks."""
+        blocks = (
+            block
+            for part in parts
+            for block in read_blocks(self._pool.sources(part), n_rows, allow_nan=True)
+        )
+        for block in read_ahead(blocks):
+            sources = partial(_same_source, block)
+            yield Task(f"predict-{block.rows[0]}", job, sources)
+
+
+def _same_source(block: Block, client: Any) -> list[Any]:
+    """Return the argument of `read_table_part` for a block in memory."""
+    return [block]
 
 
 def _text_sources(rows: TextRows, client: Any) -> list[Any]:
@@ -617,6 +660,9 @@ def _as_frames(pool: Pool) -> Pool:
 def read_table_part(inputs: Inputs) -> Iterator[Block]:
     """Yield the rows of one of the tasks of a table, block by block."""
     source = inputs.sources[0]
+    if isinstance(source, Block):
+        yield source
+        return
     if not isinstance(source, TextRows):
         n_rows = _block_rows(source.n_columns)
         yield from read_blocks(inputs.sources, n_rows, allow_nan=True)

@@ -1,10 +1,14 @@
 """`Outcome.predict_table`: files of predictions of what lies in memory and in files."""
 
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -13,6 +17,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.errors import GuaranteeWarning
+from dsel.runtime.clients import count_threads
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({
@@ -167,3 +172,28 @@ def test_predict_table__names_the_line_of_a_long_text_file(tmp_path, line, messa
     with pytest.raises(ValueError, match=message):
         search(FEATURES).predict_table(tmp_path / "new.csv", out=tmp_path / "p.csv")
     assert not (tmp_path / "p.csv").exists()
+
+
+TWO = threading.Barrier(2)
+
+
+class WaitsForAnother(DummyClassifier):
+    """A model that predicts once a second thread predicts, too."""
+
+    def predict(self, X):
+        if len(X) > 1000 and not TWO.broken:
+            with suppress(threading.BrokenBarrierError):
+                TWO.wait(20)
+        return np.where(X["x"] > 0.5, "yes", "no")
+
+
+@pytest.mark.skipif(count_threads() < 2, reason="there is only one processor")
+def test_predict_table__of_one_row_group_takes_all_threads(tmp_path):
+    new = pd.DataFrame({"x": RNG.random(4 * 2**16), "town": "Ulm"})
+    new.to_parquet(tmp_path / "new.parquet")
+    outcome = search(FEATURES, WaitsForAnother())
+    made = outcome.predict_table(tmp_path / "new.parquet", out=tmp_path / "p.parquet")
+    assert not TWO.broken
+    found = pd.read_parquet(made.path)
+    assert (found["row"] == np.arange(len(new))).all()
+    assert (found["label"] == np.where(new["x"] > 0.5, "yes", "no")).all()
