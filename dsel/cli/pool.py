@@ -63,7 +63,8 @@ def build(
     SOURCE is a text table such as CSV, or a folder of them, a Parquet, Feather, JSON
     lines, npz or npy file, or a zarr array; PATH may be a URL. If the command is
     interrupted, run it again: it starts from the beginning. A text file with columns of
-    text needs a PATH that ends in .parquet. Text files are read twice, by this process;
+    text needs a PATH that ends in .parquet, to which Feather and JSON lines may go with
+    their types. Text files are read twice, by this process;
     other files are converted by tasks, on local threads unless --scheduler or --workers
     is given.
     """

@@ -437,7 +437,8 @@ def _labeled_rows(
         )
     n_missing = int(missing.sum())
     use = "are left out, since --pool names others" if has_pool else "are the pool"
-    note = f"{n_missing:,} of {len(y):,} rows have no label in {target!r}: they {use}"
+    where = target or "y"
+    note = f"{n_missing:,} of {len(y):,} rows have no label in {where!r}: they {use}"
     known, others = np.flatnonzero(~missing), np.flatnonzero(missing)
     labels = np.array(y[known].tolist())
     return (

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import did_you_mean, listed, show
+from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema
 from dsel.data.targets import CLASSIFICATION
 
@@ -157,7 +158,9 @@ def check_distinct_names(names: Sequence[str], path: str) -> None:
 
 
 def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
-    """Return caveats about a column of whole numbers: row numbers, and dates.
+    """Return caveats about a column of whole numbers.
+
+    They may be row numbers or dates, or too large for the floats that models get.
 
     `values` are its numbers; a missing one is NaN.
     """
@@ -166,6 +169,12 @@ def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
     if len(known) < 2:
         return []
     n, low, high = len(numbers), known.min(), known.max()
+    if max(-low, high) > LARGEST_EXACT:
+        return [
+            f"column {name!r} holds whole numbers that are too large to be held "
+            f"exactly and are rounded, such as {int(max(-low, high))}; write them as "
+            f"text, or leave them out by --drop {shlex.quote(name)}"
+        ]
     if len(known) == n == high - low + 1:
         # In a table of a few rows numbers of any order may be all of 1 to n by chance.
         is_running = bool((np.diff(numbers) == 1).all())

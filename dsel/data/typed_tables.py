@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
@@ -19,7 +20,13 @@ from dsel.checks import listed, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import Kind
 from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
-from dsel.data.table_files import PARQUET, files_in, listed_formats, name_file
+from dsel.data.table_files import (
+    FEATHER,
+    PARQUET,
+    files_in,
+    listed_formats,
+    name_file,
+)
 from dsel.data.table_request import (
     Table,
     TableRequest,
@@ -71,6 +78,31 @@ def read_feather(location: str, request: TableRequest) -> Table:
 
 def read_json_lines(location: str, request: TableRequest) -> Table:
     """Read a file with one JSON object in each line."""
+    return _of_frame(_frame_of_json(location), request, location)
+
+
+def read_typed_rows(location: str) -> pa.Table:
+    """Read a Feather file or JSON lines with the types that they have.
+
+    Raises ValueError where the file cannot be read, has a column name twice, or a
+    column has values of several types.
+    """
+    with name_file(location):
+        if location.lower().endswith(FEATHER):
+            rows = feather.read_table(location)
+        else:
+            frame = _frame_of_json(location)
+            try:
+                rows = pa.Table.from_pandas(frame, preserve_index=False)
+            except pa.ArrowException as error:
+                raise ValueError(
+                    f"a column has values of several types: {error}"
+                ) from error
+    check_distinct_names(rows.column_names, location)
+    return rows
+
+
+def _frame_of_json(location: str) -> pd.DataFrame:
     with name_file(location):
         # Line by line: pandas' reader converts texts to dates in columns with certain
         # names.
@@ -85,8 +117,7 @@ def read_json_lines(location: str, request: TableRequest) -> Table:
                     raise ValueError(f"line {number}: {error}") from error
         if not records or not all(isinstance(record, dict) for record in records):
             raise ValueError("it must have an object with names in every line")
-        frame = pd.DataFrame(records)
-    return _of_frame(frame, request, location)
+        return pd.DataFrame(records)
 
 
 def _distinct_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -210,6 +241,12 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
             f"`target` {values.name!r} must hold a label for each row, got "
             f"{show(some[0])}; name a column of texts, whole numbers or truth values."
         )
+    if kind == "O" and len({isinstance(v, str) for v in values[~missing]}) > 1:
+        other = next(v for v in values[~missing] if type(v) is not type(some[0]))
+        raise ValueError(
+            f"`target` {values.name!r} must hold labels of one type, got "
+            f"{show(some[0])} and {show(other)}; make texts of them."
+        )
     if kind == "f" or (some and isinstance(some[0], Decimal)):
         known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
     else:
@@ -267,6 +304,8 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
                 f"belong into the pool, and labels as they are need no classes."
             )
         y = np.asarray(classes[codes])
+    elif y is not None and y.ndim == 1 and y.dtype.kind == "f":
+        y = _typed_labels(pd.Series(y, name=name))
     names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
     columns = None if names is None else tuple(map(str, np.asarray(names)))
     return Table(np.asarray(arrays["X"]), y, columns)

@@ -36,7 +36,14 @@ from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import few_valued
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
-from dsel.data.table_files import NPZ, PARQUET, SINGLE_FILES, check_source
+from dsel.data.table_files import (
+    FEATHER,
+    JSON_LINES,
+    NPZ,
+    PARQUET,
+    SINGLE_FILES,
+    check_source,
+)
 from dsel.data.table_request import feature_columns
 from dsel.data.tables import read_table
 from dsel.data.text_tables import (
@@ -46,6 +53,7 @@ from dsel.data.text_tables import (
     scan_columns,
     text_source,
 )
+from dsel.data.typed_tables import read_typed_rows
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
 from dsel.errors import writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
@@ -79,6 +87,9 @@ MAX_CHUNK_NBYTES: Final = 2**31 - 2**12
 _CHUNKS_AT_ONCE: Final = 16
 """Chunks between two calls of `on_progress`."""
 
+_ROWS_OF_GROUP: Final = 2**20
+"""Rows that are read at once from a Parquet pool of a file with types."""
+
 Progress = Callable[[int, int | None], None]
 
 
@@ -106,7 +117,8 @@ def write_pool(
         Path or URL of the pool to write. A text file with columns of text goes to a
         path that ends in ``.parquet``; there a column is of numbers or dates only
         where every value comes back as it was written, and else text, which
-        `dsel select` converts by the labeled table.
+        `dsel select` converts by the labeled table. A Feather file or JSON lines may
+        go there too, and keep their types.
     target
         Column of labels of a table, which is left out.
     dtype
@@ -172,13 +184,8 @@ def write_pool(
         source = text_source(file)
     is_csv = isinstance(source, TextSource)
     if path.lower().endswith(PARQUET):
-        if not is_csv or "://" in path or dtype is not None or chunk_rows is not None:
-            raise ValueError(
-                f"`path` may end in .parquet where `source` is a text file such as "
-                f"CSV, the path is no URL, and `dtype` and `chunk_rows` are left out, "
-                f"got {show(path)}; leave out the ending to write a zarr pool."
-            )
-        _write_parquet(source, target, path, report)
+        has_options = dtype is not None or chunk_rows is not None
+        _write_parquet(source, file, target, path, report, has_options=has_options)
         return open_pool(path)
     if is_csv:
         columns: Any = source.features(target)
@@ -451,15 +458,56 @@ def _as_floats(typed: pa.Array, column: ColumnSchema) -> NDArray[np.float64]:
 
 
 def _write_parquet(
-    source: TextSource, target: str | None, path: str, report: Progress
+    source: Any,
+    file: str,
+    target: str | None,
+    path: str,
+    report: Progress,
+    *,
+    has_options: bool,
 ) -> None:
     """Write a table as one Parquet file, renamed into place when it is complete."""
+    of_text = isinstance(source, TextSource)
+    is_typed = file.lower().endswith((*FEATHER, *JSON_LINES)) and "://" not in file
+    if not (of_text or is_typed) or "://" in path or has_options:
+        raise ValueError(
+            f"`path` may end in .parquet where `source` is a text file such as CSV, a "
+            f"Feather file or JSON lines, the path is no URL, and `dtype` and "
+            f"`chunk_rows` are left out, got {show(path)}; leave out the ending to "
+            f"write a zarr pool."
+        )
     check_no_link(path, "path")
     if os.path.exists(path):
         raise FileExistsError(
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
+    if of_text:
+        _write_texts(source, target, path, report)
+    else:
+        _write_typed_rows(file, target, path, report)
+
+
+def _write_typed_rows(
+    file: str, target: str | None, path: str, report: Progress
+) -> None:
+    """Write a Feather file or JSON lines as a Parquet file, with their types."""
+    rows = read_typed_rows(file)
+    rows = rows.select(feature_columns(rows.column_names, target, repr(file)))
+    if not rows.num_rows or not rows.num_columns:
+        raise ValueError(
+            f"`source` must have rows and columns, got {rows.num_rows} rows of "
+            f"{rows.num_columns} columns; there is nothing to write."
+        )
+    with whole_file(path, "path") as out:
+        parquet.write_table(rows, out, row_group_size=_ROWS_OF_GROUP)
+    report(rows.num_rows, rows.num_rows)
+
+
+def _write_texts(
+    source: TextSource, target: str | None, path: str, report: Progress
+) -> None:
+    """Write a text table as a Parquet file; see `write_pool`."""
     features, is_exact = source.features(target), source.like is None
     scanned = _scan_text(source, features, report, is_exact=is_exact)
     fields = [

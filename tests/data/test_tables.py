@@ -635,3 +635,50 @@ def test_text_file__gives_tasks_the_same_rows_as_other_readers(
     found = pa.Table.from_batches([part.texts() for part in parts])
     expected = pa.Table.from_batches(list(file.batches(["town", "x"])))
     assert found.combine_chunks().equals(expected.combine_chunks())
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.jsonl"])
+def test_write_pool__writes_files_with_types_as_parquet(name, tmp_path):
+    frame = pd.DataFrame({
+        "n": [2**60, 2**60 + 1, 3], "code": ["007", "", None], "label": list("aba"),
+    })  # fmt: skip
+    if name.endswith("feather"):
+        frame.to_feather(tmp_path / name)
+    else:
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    pool = write_pool(tmp_path / name, tmp_path / "p.parquet", target="label")
+    assert pool.columns == ("n", "code")
+    found = parquet.read_table(tmp_path / "p.parquet").to_pydict()
+    assert found == {"n": [2**60, 2**60 + 1, 3], "code": ["007", "", None]}
+    with pytest.raises(FileExistsError, match="`path` must be free"):
+        write_pool(tmp_path / name, tmp_path / "p.parquet")
+
+
+def test_write_pool__refuses_json_lines_of_several_types(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
+    with pytest.raises(ValueError, match=r"values of several types.*column a"):
+        write_pool(tmp_path / "t.jsonl", tmp_path / "p.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+def test_read_table__names_whole_numbers_that_floats_round(name, tmp_path):
+    frame = pd.DataFrame({"n": [2**60 + 1, 5], "x": [0.5, 0.7], "label": ["a", "b"]})
+    if name.endswith("parquet"):
+        frame.to_parquet(tmp_path / name)
+    else:
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    (line,) = read_table(tmp_path / name, target="label").caveats
+    assert line.startswith("column 'n' holds whole numbers that are too large")
+    assert line.endswith("--drop n")
+
+
+def test_read_table__refuses_labels_of_two_types(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"a": 1, "y": 1}\n{"a": 2, "y": "x"}\n')
+    with pytest.raises(ValueError, match=r"`target` 'y' .* one type, got 1 and 'x'"):
+        read_table(tmp_path / "t.jsonl", target="y")
+
+
+def test_read_table__takes_whole_floats_of_npz_for_whole_numbers(tmp_path):
+    np.savez(tmp_path / "t.npz", X=X, y=[0.0, 1.0, np.nan, 1.0])
+    assert read_table(tmp_path / "t.npz").y.tolist() == [0, 1, None, 1]
