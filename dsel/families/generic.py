@@ -4,11 +4,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from dsel.families.family import (
     join_order,
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
-from dsel.families.linear import stack_linear
+from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.prefixes import (
     fit_prefix,
     has_prefix,
@@ -45,6 +45,8 @@ from dsel.families.routing import groups_arguments
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import AnyArray
 
+BY_ROW: Final = frozenset(("sklearn.ensemble._forest", "sklearn.tree._classes"))
+"""Modules of scikit-learn whose models predict each row by itself."""
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
 _STOPPED: dict[int, list[str]] = {}  # convergence warnings of each thread that fits
@@ -87,6 +89,23 @@ def _notice(
         stopped.append(f"ConvergenceWarning: {message}".splitlines()[0])
     else:
         show(message, category, *where)
+
+
+def predicts_by_row(model: Any) -> bool:
+    """Return whether a model is known to predict each row by itself.
+
+    Known are scikit-learn's own linear models and trees; a subclass may predict
+    otherwise.
+    """
+    kind = type(model)
+    return kind in LINEAR or kind.__module__ in BY_ROW
+
+
+def _are_matrices(parts: Sequence[Any]) -> bool:
+    """Return whether all parts are arrays of one type, with rows."""
+    return all(type(part) is np.ndarray and len(part) for part in parts) and (
+        len({part.dtype for part in parts}) == 1
+    )
 
 
 @dataclass(frozen=True)
@@ -149,18 +168,15 @@ class ScikitLearnFamily(Family):
                             FitProblem.STOPPED, stopped[0]
                         )
                     errors = [len(rows) for rows in split.tests]
-                    for part, rows in enumerate(split.tests):
-                        try:
-                            if isinstance(tests[part], Exception):
-                                raise tests[part]
-                            if len(rows):
-                                predicted = predict_codes_or_numbers(
-                                    last, tests[part], self.classes
-                                )
-                                tested[*key, part] = predicted
-                                errors[part] = self._count_errors(predicted, y[rows])
-                        except Exception as error:
-                            counts.record_error(*key, error, FitProblem.UNPREDICTED)
+                    parts = zip(
+                        split.tests, self._predict_parts(last, tests), strict=True
+                    )
+                    for part, (rows, predicted) in enumerate(parts):
+                        if isinstance(predicted, Exception):
+                            counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
+                        elif predicted is not None:
+                            tested[*key, part] = predicted
+                            errors[part] = self._count_errors(predicted, y[rows])
                     counts.record((i, j), *errors)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
@@ -190,6 +206,33 @@ class ScikitLearnFamily(Family):
             numbers, splits, counts, models, self.classes, is_dense
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
+
+    def _predict_parts(
+        self, model: Any, parts: Sequence[Any]
+    ) -> list[NDArray[Any] | Exception | None]:
+        """Predict each part of the test rows; None for one without rows.
+
+        An exception is a result, that of a part from the steps before, too.
+        """
+        if len(parts) > 1 and predicts_by_row(model) and _are_matrices(parts):
+            # In one call, which takes as long as the predictions of a few hundred rows.
+            # Code that could look at the other part gets each part by itself.
+            with suppress(Exception):  # then the parts show which of them raises
+                together = predict_codes_or_numbers(
+                    model, np.concatenate(parts), self.classes
+                )
+                return [*np.split(together, np.cumsum([len(p) for p in parts])[:-1])]
+        return [self._predict_part(model, part) for part in parts]
+
+    def _predict_part(self, model: Any, part: Any) -> NDArray[Any] | Exception | None:
+        if part is None or isinstance(part, Exception):
+            return part
+        if not part.shape[0]:
+            return None
+        try:
+            return predict_codes_or_numbers(model, part, self.classes)
+        except Exception as error:
+            return error
 
     def _count_errors(self, predicted: NDArray[Any], y: NDArray[Any]) -> int:
         """Count wrong predictions; for a regressor, those that are not finite."""

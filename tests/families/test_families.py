@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -156,3 +159,30 @@ def test_kernels__that_svc_has_no_name_for_equal_a_function(
     for name in ("fold_errors", "disagreements"):
         np.testing.assert_array_equal(found[name], expected[name])
     assert (ours.model(1).predict(X) == theirs.model(1).predict(X)).all()
+
+
+class ByRank(LogisticRegression):
+    """Predicts by ranks among the rows that come together, a common mistake."""
+
+    def predict(self, X):
+        scores = self.decision_function(X)
+        return self.classes_[(scores > np.median(scores)).astype(int)]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), RandomForestClassifier(10, random_state=0), ByRank(),
+     make_pipeline(StandardScaler(), LogisticRegression()),
+     make_pipeline(StandardScaler(), ByRank())],
+    ids=["logistic", "forest", "ranks", "scaled logistic", "scaled ranks"],
+)  # fmt: skip
+def test_fit__counts_either_fold_of_a_pair_as_if_it_were_the_only_one(estimator, rng):
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    fold = np.arange(60) % 3
+    X[fold == 0] += 2.0
+    errors, _ = counts_of(estimator, X, y)
+    model = clone(estimator).fit(X[fold == 2], y[fold == 2])
+    expected = [
+        int((model.predict(X[fold == k]) != y[fold == k]).sum()) for k in (0, 1)
+    ]
+    assert errors == expected

@@ -44,8 +44,8 @@ SAMPLE_ROWS: Final = 500
 """Sampled pool rows, which are compared with as many labeled ones."""
 FEWEST_ROWS: Final = 40
 """Fewest rows of either kind for a test."""
-N_TREES: Final = 25
-LEAF_ROWS: Final = 10
+N_TREES: Final = 15
+LEAF_ROWS: Final = 15
 MOST_COLUMNS: Final = 100
 """Columns that are tried at each split of a tree; drawn ones of wider tables."""
 N_PERMUTATIONS: Final = 999
@@ -233,7 +233,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
         is_scored[rows[: len(rows) // 2]] = True
     # Nearly all the time is overhead of scikit-learn for each tree. Random thresholds
     # in all columns see shifts of one column, of a scale or a correlation better than
-    # twice as many trees of a random forest, which tries a few columns at each split.
+    # three times as many trees of a random forest, which tries few columns at a split.
     n_columns = X.shape[1]
     forest = ExtraTreesClassifier(
         n_estimators=N_TREES,
