@@ -8,6 +8,7 @@ import inspect
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Number, Real
@@ -242,6 +243,20 @@ def did_you_mean(
         near = get_close_matches(str(value).casefold(), by_case, 1)
         near = [by_case[text] for text in near]
     return f"; did you mean {known[near[0]]!r}?" if near else "."
+
+
+def letters_of(label: object) -> str:
+    """Return what is left of a label without blanks, case and Unicode forms.
+
+    People mean one class by labels of the same letters.
+
+    Examples
+    --------
+    >>> letters_of(" Not  sure"), letters_of("not sure"), letters_of(1)
+    ('notsure', 'notsure', '1')
+    """
+    text = unicodedata.normalize("NFKC", str(label))
+    return "".join(text.split()).casefold()
 
 
 def explain_unknown(

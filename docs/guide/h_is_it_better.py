@@ -47,8 +47,8 @@ rows.iloc[:4, :6]
 # The answer
 # ----------
 # Labels come as a Series by pool row number, or as an array in the order of the rows. A
-# row without a label counts against whatever is proved, so skipping hard rows is
-# allowed and costs.
+# row without a label counts against whatever is proved: skipping hard rows costs, and
+# is accepted with ``partial=True`` only, since the answer is final.
 
 answer = question.certify_with_labels(truth[rows.index])
 print(answer)

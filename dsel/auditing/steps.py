@@ -155,8 +155,11 @@ def _claims_of_labels(
     claims, queries = draw.claims(outcome), outcome.choice.queries
     if queries is None or not queries.rows:
         return claims
-    labels = draw.pool_y[outcome.query_rows().index].tolist()
-    return claims + draw.claims(outcome.certify_with_labels(change(labels)))
+    labels = change(draw.pool_y[outcome.query_rows().index].tolist())
+    if not set(queries.classes).intersection(labels):
+        return claims  # nothing usable is refused, and the bounds are those before
+    labeled = outcome.certify_with_labels(labels, partial=True, allow_unknown=True)
+    return claims + draw.claims(labeled)
 
 
 def compare_with_baseline(draw: Draw, delta: float) -> Claims:
@@ -208,8 +211,11 @@ def _claims_of_comparison(
     )  # fmt: skip
     comparisons = [question]
     if question.rows:
-        labels = draw.pool_y[question.query_rows().index].tolist()
-        comparisons.append(question.certify_with_labels(change(labels)))
+        labels = change(draw.pool_y[question.query_rows().index].tolist())
+        if set(question.known_labels).intersection(labels):
+            comparisons.append(
+                question.certify_with_labels(labels, partial=True, allow_unknown=True)
+            )
     truth = population.error(new) - population.error(old)
     claims = [(question.disagreement, population.disagreement(old, new))]
     for comparison in comparisons:

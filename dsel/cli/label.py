@@ -1,5 +1,7 @@
 """``dsel label``: compute bounds from the labels of queried rows."""
 
+from dataclasses import replace
+
 import click
 
 from dsel.cli.running import (
@@ -11,11 +13,12 @@ from dsel.cli.running import (
     text_options,
 )
 from dsel.results.certificate import NO_QUERIES
+from dsel.results.queried_labels import LabelTerms
+from dsel.results.queries import EFFECT
 from dsel.results.query_files import (
     is_comparison,
     keep_answer,
     keep_choice,
-    known_labels,
     read_choice,
     read_comparison,
     read_labels,
@@ -29,12 +32,24 @@ from dsel.results.query_files import (
     "--target",
     help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
 )
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Accept rows without a label: each counts against what is to be proved.",
+)
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="Accept labels that are no class: each counts against what is to be proved.",
+)
 @text_options
 @output_options
 def command(
     place: str,
     labels: str,
     target: str | None,
+    partial: bool,
+    allow_unknown: bool,
     text: TextOptions,
     output: OutputOptions,
 ) -> None:
@@ -43,19 +58,24 @@ def command(
     PLACE is the --out of `dsel select --queries`: then the labels make the bound of the
     model trained on all labels smaller. Or it is the --out of `dsel compare`: then they
     show which of two models is better. LABELS is its file of rows with labels, or a
-    copy of it in any order. Rows are found by their `pool_row`. Rows that are missing,
-    or have no label, count against what is to be proved. The result is stored, and is
-    final.
+    copy of it in any order. Rows are found by their `pool_row`. The result is stored,
+    and is final: therefore a file in which labels are missing or are no class is
+    refused, unless --partial or --allow-unknown say that it is finished.
     """
     if is_comparison(place):
         question, column = read_comparison(place)
         if not question.rows:
             question.query_rows()  # raises with the reason
-        known = known_labels(question)
+        column = target or column
         row_labels = read_labels(
-            labels, question.rows, known, target=target or column, **text.arguments
+            labels,
+            question.rows,
+            question.known_labels,
+            target=column,
+            **text.arguments,
         )
-        answer = keep_answer(place, question.certify_with_labels(row_labels))
+        terms = _terms(labels, column, partial, allow_unknown)
+        answer = keep_answer(place, question.with_labels(row_labels, terms))
         if output.as_json:
             print_json("label", comparison=answer)
             return
@@ -66,16 +86,29 @@ def command(
         raise ValueError(NO_QUERIES)
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
+    column = target or column
     row_labels = read_labels(
         labels,
         choice.queries.rows,
         choice.queries.classes,
-        target=target or column,
+        target=column,
         **text.arguments,
     )
-    labeled = keep_choice(place, choice.certify_with_labels(row_labels))
+    terms = replace(_terms(labels, column, partial, allow_unknown), effect=EFFECT)
+    labeled = keep_choice(place, choice.with_labels(row_labels, terms))
     if output.as_json:
         print_json("label", **choice_content(labeled))
         return
     certificate = labeled.certificates["all_rows"]
     click.echo(certificate.headline() if output.quiet else str(labeled))
+
+
+def _terms(file: str, column: str, partial: bool, allow_unknown: bool) -> LabelTerms:
+    """Return which labels are usable, with the names that the shell has for them."""
+    return LabelTerms(
+        partial,
+        allow_unknown,
+        labels=f"column {column!r} of {file!r}",
+        partial_option="--partial",
+        unknown_option="--allow-unknown",
+    )

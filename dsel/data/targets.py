@@ -1,6 +1,5 @@
 """Decides whether a column of labels holds classes or numbers, and reads numbers."""
 
-import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -10,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dsel.checks import show
+from dsel.checks import letters_of, show
 from dsel.data.kinds import ROWS_FROM_0, ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
 
@@ -51,8 +50,7 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     by_letters: dict[str, list[str]] = {}
     by_number: dict[float, list[str]] = {}
     for text in sorted(texts):
-        letters = _letters(unicodedata.normalize("NFKC", text))
-        by_letters.setdefault(letters, []).append(text)
+        by_letters.setdefault(letters_of(text), []).append(text)
         with suppress(ValueError):
             by_number.setdefault(float(text), []).append(text)
 
@@ -62,7 +60,8 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     notes = []
     for group in by_letters.values():
         if len(group) > 1:
-            is_plain = len({*map(_letters, group)}) == 1
+            plain = {"".join(text.split()).casefold() for text in group}
+            is_plain = len(plain) == 1
             how = "blanks or case" if is_plain else "Unicode forms, blanks or case"
             notes.append(
                 f"labels {shown(group)} differ by {how} only, and are {len(group)} "
@@ -74,10 +73,6 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
         if len(group) > 1
     ]
     return notes
-
-
-def _letters(text: str) -> str:
-    return "".join(text.split()).casefold()
 
 
 def numbers_of_texts(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self
 from numpy.typing import ArrayLike
 
 from dsel.cards import Fact
-from dsel.checks import check_choice
+from dsel.checks import check_choice, check_truth
 from dsel.errors import warn_of_old_name
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
@@ -29,7 +29,8 @@ from dsel.results.certificate import (
     CertifiedReport,
     short_params_text,
 )
-from dsel.results.queries import Queries
+from dsel.results.queried_labels import LabelTerms
+from dsel.results.queries import EFFECT, Queries
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
@@ -316,14 +317,29 @@ class Choice(Renderable):
             check_choice(deploy or self.deploy, "deploy", known)
         ]
 
-    def certify_with_labels(self, labels: ArrayLike) -> Self:
+    def certify_with_labels(
+        self,
+        labels: ArrayLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+    ) -> Self:
         """Return the choice with labels of the queried rows.
 
         See `Outcome.certify_with_labels`.
         """
+        terms = LabelTerms(
+            check_truth(partial, "partial"),
+            check_truth(allow_unknown, "allow_unknown"),
+            effect=EFFECT,
+        )
+        return self.with_labels(labels, terms)
+
+    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> Self:
+        """Return the choice with labels that are usable on these terms."""
         if self.queries is None:
             raise ValueError(NO_QUERIES)
-        queries = self.queries.with_labels(labels)
+        queries = self.queries.with_labels(labels, terms)
         certificate = self.certificates[ALL_ROWS]
         # Delta was divided between both before the run, so they hold at once, and the
         # smaller one may be taken.

@@ -21,8 +21,14 @@ from dsel.bounds import (
 )
 from dsel.bounds.queries import POOL_SHARE
 from dsel.cards import Fact
+from dsel.checks import check_truth
 from dsel.results.certificate import Assumption
-from dsel.results.queried_labels import check_label_type, labels_by_row
+from dsel.results.queried_labels import (
+    FINAL,
+    LabelTerms,
+    check_usable,
+    labels_by_row,
+)
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     confidence,
@@ -157,17 +163,28 @@ class ModelComparison(Renderable):
             raise ValueError(f"there are no rows to be labeled: {why}.")
         return self.pool_rows
 
-    def certify_with_labels(self, labels: ArrayLike) -> "ModelComparison":
-        """Return the comparison with the labels of the queried rows.
+    def certify_with_labels(
+        self,
+        labels: ArrayLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+    ) -> "ModelComparison":
+        """Return the comparison with the labels of the queried rows; it is final.
 
         Every queried row counts: one without a label, or with a label that is no class,
-        counts against the verdict, at both ends of the interval.
+        counts against the verdict, at both ends of the interval. Both are refused
+        unless you allow them.
 
         Parameters
         ----------
         labels
             A Series by pool row number, in any order, in which rows may be missing; or
             an array in the order of `query_rows`, None or NaN for a missing label.
+        partial
+            Whether rows may have no label.
+        allow_unknown
+            Whether labels may be no class.
 
         Returns
         -------
@@ -177,17 +194,31 @@ class ModelComparison(Renderable):
         Raises
         ------
         ValueError
-            If a row was not queried or has two labels, the length differs, or no row
-            was queried.
+            If a row was not queried or has two labels, the length differs, no row was
+            queried, no label is a class, or labels are missing or unknown that were not
+            allowed.
         TypeError
             If labels are of another type than the predictions.
         """
+        terms = LabelTerms(
+            check_truth(partial, "partial"), check_truth(allow_unknown, "allow_unknown")
+        )
+        return self.with_labels(labels, terms)
+
+    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> "ModelComparison":
+        """Return the comparison with labels that are usable on these terms."""
         if not self.rows:
             self.query_rows()  # raises with the reason
         row_labels = labels_by_row(labels, self.rows)
-        predicted = self.classes or (*self.old_predictions, *self.new_predictions)
-        check_label_type(row_labels, predicted)
+        is_complete = self.classes is not None
+        check_usable(row_labels, self.known_labels, terms, is_complete=is_complete)
         return replace(self, labels=row_labels)
+
+    @property
+    def known_labels(self) -> tuple[Any, ...]:
+        """The declared classes, else the labels that a model predicts."""
+        predicted = (*self.old_predictions, *self.new_predictions)
+        return self.classes or tuple(dict.fromkeys(predicted))
 
     @cached_property
     def unusable_labels(self) -> int:
@@ -294,6 +325,8 @@ class ModelComparison(Renderable):
                 f"one that is no class: each counts against whatever is proved"
             )
             facts.append(("Note", text))
+        if self.labels is not None:
+            facts.append(("Note", FINAL))
         if self.n_queries > len(self.rows) and self.rows:
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:

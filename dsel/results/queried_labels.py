@@ -1,13 +1,43 @@
-"""Labels of queried pool rows, passed by row number or in the order of the rows."""
+"""Labels of queried pool rows, passed by row number or in the order of the rows.
 
+Labels cost money and a result is final, so nothing is counted as a missing label before
+somebody has said so: `check_usable` refuses labels that are likely not finished, or
+written in another way than the classes.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_scalar
 
-from dsel.checks import as_array, show
+from dsel.checks import as_array, letters_of, listed, show
+from dsel.rounded_texts import count_of
+
+FINAL: Final = (
+    "this result is final: with other labels for the same rows it would not hold"
+)
+MOST_SHOWN: Final = 3
+"""Most labels that a message lists."""
+
+
+@dataclass(frozen=True)
+class LabelTerms:
+    """How much of the labels may be unusable, and the names of this for messages."""
+
+    partial: bool = False
+    """Whether rows may have no label."""
+    allow_unknown: bool = False
+    """Whether labels may be no class."""
+    labels: str = "`labels`"
+    """The labels, as the caller knows them."""
+    partial_option: str = "partial=True"
+    unknown_option: str = "allow_unknown=True"
+    effect: str = "counts against whatever is proved"
+    """What happens with a row without a usable label."""
 
 
 def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
@@ -65,13 +95,60 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def check_label_type(labels: Sequence[object], predicted: Sequence[object]) -> None:
-    """Raise TypeError unless labels and predictions are both texts, or both not."""
+def check_usable(
+    labels: Sequence[Any],
+    classes: Sequence[Any],
+    terms: LabelTerms,
+    *,
+    is_complete: bool = True,
+) -> None:
+    """Raise unless these are the labels that somebody wanted to give.
+
+    `classes` are all classes if `is_complete`, else those that models predict.
+    """
     known = [label for label in labels if label is not None]
-    if known and isinstance(known[0], str) != isinstance(predicted[0], str):
+    unknown = Counter(label for label in known if label not in classes)
+    n_rows, shown = len(labels), listed([*map(repr, classes)], MOST_SHOWN)
+    if not known:
+        raise ValueError(
+            f"{terms.labels} must have labels of the queried rows, but all "
+            f"{count_of(n_rows, 'label')} are missing; fill them in with {shown} "
+            f"(nothing was counted or stored)."
+        )
+    is_text = {isinstance(label, str) for label in classes}
+    if {isinstance(label, str) for label in known}.isdisjoint(is_text):
         raise TypeError(
-            f"`labels` must be of the type that the models predict, such as "
-            f"{predicted[0]!r}, got {known[0]!r}; convert one of them."
+            f"{terms.labels} must be of the type that the models predict, such as "
+            f"{classes[0]!r}, got {known[0]!r}; convert one of them."
+        )
+    by_letters = {letters_of(label): label for label in classes}
+    for label in unknown:
+        meant = by_letters.get(letters_of(label))
+        if meant is not None:
+            raise ValueError(
+                f"{terms.labels} must be written as the classes are: {label!r} is no "
+                f"class; did you mean {meant!r}? (nothing was counted or stored)"
+            )
+    if unknown.total() == len(known) and (is_complete or not terms.allow_unknown):
+        end = "" if is_complete else f", or pass {terms.unknown_option}"
+        raise ValueError(
+            f"{terms.labels} must be classes, such as {shown}, but none of "
+            f"{count_of(len(known), 'label')} is one, such as {known[0]!r}; correct "
+            f"them{end} (nothing was counted or stored)."
+        )
+    if unknown and is_complete and not terms.allow_unknown:
+        rows = [f"{label!r} in {count_of(n, 'row')}" for label, n in unknown.items()]
+        raise ValueError(
+            f"{terms.labels} must be classes, such as {shown}, got "
+            f"{listed(rows, MOST_SHOWN)}; correct them, or pass "
+            f"{terms.unknown_option}: then each {terms.effect}, and that is final."
+        )
+    n_missing = n_rows - len(known)
+    if n_missing and not terms.partial:
+        raise ValueError(
+            f"{terms.labels} must have a label for each queried row, but {n_missing} "
+            f"of {n_rows} rows have none; fill them in, or pass "
+            f"{terms.partial_option}: then each {terms.effect}, and that is final."
         )
 
 

@@ -13,11 +13,18 @@ from numpy.typing import ArrayLike
 
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
-from dsel.results.queried_labels import check_label_type, labels_by_row
+from dsel.results.queried_labels import (
+    FINAL,
+    LabelTerms,
+    check_usable,
+    labels_by_row,
+)
 from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
 """Code of a row whose label is missing or no class."""
+EFFECT: Final = "counts as an error of the model trained on all labels"
+"""What a row without a usable label does to the bound."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ class Queries:
             n_duplicates_differ=self.n_duplicates_differ,
         )
 
-    def with_labels(self, labels: ArrayLike) -> "Queries":
+    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> "Queries":
         """Return the record with labels; see `Outcome.certify_with_labels`."""
         if not self.rows:
             raise ValueError(self.why_no_rows)
@@ -124,7 +131,7 @@ class Queries:
                 "`certify_with_labels` of the search's own outcome."
             )
         row_labels = labels_by_row(labels, self.rows)
-        check_label_type(row_labels, self.classes)
+        check_usable(row_labels, self.classes, terms)
         codes = {label: code for code, label in enumerate(self.classes)}
         return replace(
             self,
@@ -180,10 +187,10 @@ class Queries:
         if self.n_unusable:
             text = (
                 f"{count_of(self.n_unusable, 'queried row', 'has', 'have')} no label, "
-                f"or one that is no class: each counts as an error of the model "
-                f"trained on all labels"
+                f"or one that is no class: each {EFFECT}"
             )
             lines.append(("Note", text))
+        lines.append(("Note", FINAL))
         return lines
 
 

@@ -243,12 +243,6 @@ def read_labels(
     return pd.Series(labels, index=numbers, dtype=object)
 
 
-def known_labels(comparison: ModelComparison) -> tuple[Any, ...]:
-    """Return the declared classes of a comparison, else the predicted labels."""
-    predicted = (*comparison.old_predictions, *comparison.new_predictions)
-    return comparison.classes or tuple(dict.fromkeys(predicted))
-
-
 def keep_answer(
     folder: str | os.PathLike[str], answer: ModelComparison
 ) -> ModelComparison:
@@ -277,8 +271,7 @@ def _row_number(text: str | None) -> int | None:
 def as_label(text: str | None, known: tuple[object, ...]) -> Any:
     """Return the known label that a text means; else what it says, which is no label.
 
-    None if it means a missing label. Texts among classes that are numbers or truth
-    values are no labels either: None for these, too.
+    None if it means a missing label.
     """
     if text is None or text in known:
         return text
@@ -287,7 +280,8 @@ def as_label(text: str | None, known: tuple[object, ...]) -> Any:
         words = {"1": True, "0": False, "1.0": True, "0.0": False}
         for true, false in TRUTH_PAIRS:
             words |= {true: True, false: False}
-        return words.get(text.lower())
+        if text.lower() in words:
+            return words[text.lower()]
     if number is not None:
         # A spreadsheet writes 12.0 for the class 12, and 1,5 for 1.5.
         same = [
@@ -299,8 +293,7 @@ def as_label(text: str | None, known: tuple[object, ...]) -> Any:
             return same[0]
         if not isinstance(known[0], str):
             return number
-    is_missing = text in GAP_WORDS or not isinstance(known[0], str)
-    return None if is_missing else text
+    return None if text in GAP_WORDS else text
 
 
 def _number(text: str) -> float | None:

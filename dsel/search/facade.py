@@ -354,10 +354,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "choice_")
         return self._outcome.query_rows()
 
-    def certify_with_labels(self, labels: LabelsLike) -> Outcome:
+    def certify_with_labels(
+        self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
+    ) -> Outcome:
         """Return an outcome with labels, as `Outcome.certify_with_labels` does."""
         check_is_fitted(self, "choice_")
-        return self._outcome.certify_with_labels(labels)
+        return self._outcome.certify_with_labels(
+            labels, partial=partial, allow_unknown=allow_unknown
+        )
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate again, as `Plan.model` does.

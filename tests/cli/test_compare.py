@@ -153,7 +153,19 @@ def test_label__rows_without_a_label_count_against_what_is_proved(place, tmp_pat
     rows.loc[:4, "label"] = None
     rows.loc[5, "label"] = "maybe"
     rows[:50].to_csv(tmp_path / "some.csv", index=False)
-    done = run("label", folder, tmp_path / "some.csv")
+    for options, words in (
+        ((), "got 'maybe' in 1 row; correct them, or pass --allow-unknown"),
+        (
+            ["--allow-unknown"],
+            "15 of 60 rows have none; fill them in, or pass --partial",
+        ),
+    ):
+        done = run("label", folder, tmp_path / "some.csv", *options)
+        assert done.exit_code == 1
+        assert words in done.output
+        assert "column 'label' of" in done.output
+        assert not (folder / "answer.json").exists()
+    done = run("label", folder, tmp_path / "some.csv", "--partial", "--allow-unknown")
     assert "16 rows have no label, or one that is no class" in " ".join(
         done.output.split()
     )

@@ -109,6 +109,34 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     assert "a result is final" in other.output
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows.assign(answer=None), "all 40 labels are missing; fill them"),
+        (lambda rows: rows.assign(answer=rows.answer.str.upper()), "did you mean"),
+        (lambda rows: rows.assign(answer="oui"), "none of 40 labels is one"),
+        (
+            lambda rows: rows[:30],
+            "10 of 40 rows have none; fill them in, or pass --part",
+        ),
+    ],
+)
+def test_label__stores_no_labels_that_are_not_finished(place, change, words):
+    folder, _ = place
+    back = filled(folder)
+    before = sorted(folder.rglob("*"))
+    change(pd.read_csv(back)).to_csv(folder.parent / "bad.csv", index=False)
+    done = run("label", folder, folder.parent / "bad.csv")
+    assert done.exit_code == 1
+    assert done.output.count("\n") == 1
+    assert words in done.output
+    assert f"column 'answer' of '{folder.parent}/bad.csv'" in done.output
+    assert sorted(folder.rglob("*")) == before
+    done = run("label", folder, back)  # labels that were paid for are not lost
+    assert done.exit_code == 0, done.output
+    assert "this result is final" in done.output
+
+
 def test_report__has_what_labels_have_proved(place):
     folder, _ = place
     labeled = run("label", folder, filled(folder)).output

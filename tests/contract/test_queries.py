@@ -35,9 +35,9 @@ LABELS = np.concatenate([TRUTH[300:], Y[:N_COPIES]])
 TREE, GRID = DecisionTreeClassifier(random_state=0), {"max_depth": [2, 4, 8]}
 
 
-def plan(pool=POOL, estimator=TREE, grid=GRID, **options):
+def plan(pool=POOL, estimator=TREE, grid=GRID, y=Y, **options):
     options = {"n_queries": 50, "random_state": 7, **options}
-    return dsel.plan_search(estimator, grid, X, Y, pool, **options)
+    return dsel.plan_search(estimator, grid, X, y, pool, **options)
 
 
 @pytest.fixture(scope="module")
@@ -143,23 +143,27 @@ def test_bounds__hold_for_the_truth(labeled):
 
 
 def test_labels_that_say_nothing__leave_the_bound_of_the_pool(outcome):
-    answer = outcome.certify_with_labels([None] * 50)
+    predicted = outcome.models["one_fold"].predict(outcome.query_rows().to_numpy())
+    labels = [*predicted[:1], *[None] * 49]
+    answer = outcome.certify_with_labels(labels, partial=True)
     certificate = answer.certificates["all_rows"]
     assert certificate == outcome.certificates["all_rows"]
     assert answer.choice.queries.queried >= answer.choice.queries.pool_only
-    assert answer.choice.queries.n_unusable == 50
+    assert answer.choice.queries.n_unusable == 49
 
 
 def test_rows_without_a_usable_label__count_and_are_named(outcome, labeled):
     labels = pd.Series(LABELS, dtype=object)[outcome.query_rows().index]
     labels.iloc[:3], labels.iloc[3:5] = None, 17
-    answer = outcome.certify_with_labels(labels)
+    allowed = {"partial": True, "allow_unknown": True}
+    answer = outcome.certify_with_labels(labels, **allowed)
     assert answer.choice.queries.n_unusable == 5
     assert answer.certificates["all_rows"].bound >= (
         labeled.certificates["all_rows"].bound
     )
     assert "5 queried rows have no label, or one that is no class" in str(answer)
-    without = outcome.certify_with_labels(labels.iloc[3:])  # rows may be missing
+    assert "this result is final" in str(answer)
+    without = outcome.certify_with_labels(labels.iloc[3:], **allowed)
     assert without.choice == answer.choice
 
 
@@ -361,6 +365,59 @@ def test_plan__refuses(options, words):
 def test_plan__refuses_what_is_no_number():
     with pytest.raises(TypeError, match="`n_queries`"):
         plan(n_queries="many")
+
+
+WORDS = np.array(["no", "yes", "not sure"])
+
+
+@pytest.fixture(scope="module")
+def of_words():
+    return plan(y=WORDS[Y]).run()
+
+
+def changed(rows, changes, partial=False):
+    """Return the true words, some of them changed; without them if `partial`."""
+    labels = pd.Series(WORDS[LABELS[rows.index]], rows.index, dtype=object)
+    labels.iloc[list(changes)] = list(changes.values())
+    return labels.iloc[list(changes)] if partial else labels
+
+
+UNFINISHED = {
+    "nothing": (lambda rows: [None] * 50, {}, "`labels` .* all 50 labels are missing"),
+    "nothing, partial": (
+        lambda rows: pd.Series([], dtype=object), {"partial": True}, "all 50 labels"),
+    "upper case": (
+        lambda rows: changed(rows, {3: "YES"}), {"allow_unknown": True},
+        "`labels` .*'YES' is no class; did you mean 'yes'"),
+    "blanks": (
+        lambda rows: changed(rows, {3: " notsure"}), {},
+        "' notsure' is no class; did you mean 'not sure'"),
+    "none is a class": (
+        lambda rows: ["oui"] * 50, {"allow_unknown": True, "partial": True},
+        "none of 50 labels is one, such as 'oui'"),
+    "some are no class": (
+        lambda rows: changed(rows, {3: "oui", 4: "oui", 5: "x"}), {"partial": True},
+        "got 'oui' in 2 rows, 'x' in 1 row; .*allow_unknown=True: then each counts"),
+    "some are missing": (
+        lambda rows: changed(rows, {3: None, 4: None}), {"allow_unknown": True},
+        "2 of 50 rows have none; fill them in, or pass partial=True: .* final"),
+    "some rows are missing": (
+        lambda rows: changed(rows, {3: "yes"}, partial=True), {},
+        "49 of 50 rows have none"),
+    "no truth value": (
+        lambda rows: changed(rows, {}), {"partial": "a"}, "`partial` must be True"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "words"), UNFINISHED.values(), ids=UNFINISHED
+)
+def test_certify_with_labels__refuses_labels_that_are_not_finished(
+    of_words, make, options, words
+):
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
+        of_words.certify_with_labels(make(of_words.query_rows()), **options)
+    assert "\n" not in str(caught.value)
 
 
 REFUSED_LABELS = {

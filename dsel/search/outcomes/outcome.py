@@ -198,19 +198,29 @@ class Outcome:
             raise ValueError(self.choice.queries.why_no_rows)
         return self.pool_rows
 
-    def certify_with_labels(self, labels: ArrayLike) -> "Outcome":
-        """Return the outcome with the labels of the queried rows.
+    def certify_with_labels(
+        self,
+        labels: ArrayLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+    ) -> "Outcome":
+        """Return the outcome with the labels of the queried rows; it is final.
 
         The bound of the model of all rows becomes the smaller one of two, from the pool
         alone and from these labels: both hold at once. Every queried row counts: one
         without a label, or with a label that is no class of the search, counts as an
-        error of the model of all rows.
+        error of the model of all rows. Both are refused unless you allow them.
 
         Parameters
         ----------
         labels
             A Series by pool row number, in any order, in which rows may be missing; or
             an array in the order of `query_rows`, None or NaN for a missing label.
+        partial
+            Whether rows may have no label.
+        allow_unknown
+            Whether labels may be no class of the search.
 
         Returns
         -------
@@ -222,7 +232,8 @@ class Outcome:
         ------
         ValueError
             If no row was queried, rows were not queried or have two labels, the length
-            differs, or labels are known already.
+            differs, labels are known already, no label is a class, or labels are
+            missing or unknown that were not allowed.
         TypeError
             If labels are of another type than those of the search.
 
@@ -244,7 +255,9 @@ class Outcome:
         >>> before > after
         True
         """
-        choice = self.choice.certify_with_labels(labels)
+        choice = self.choice.certify_with_labels(
+            labels, partial=partial, allow_unknown=allow_unknown
+        )
         results = self.results.assign_attrs({CHOICE: choice.to_json()})
         return replace(self, results=results, choice=choice)
 
