@@ -224,6 +224,10 @@ def choice_content(choice: Choice) -> dict[str, Any]:
             "certified": each.certified,
             "delta": each.delta,
             "reasons": each.reasons,
+            "caveats": [
+                {"effect": caveat.effect.name, "text": caveat.text}
+                for caveat in each.all_caveats
+            ],
             "line": each.headline(),
         }
         for name, each in choice.certificates.items()

@@ -234,7 +234,28 @@ class Certificate(Renderable):
             reasons.append(LOST)
         violated = [a for a in self.assumptions if a.is_violated]
         reasons += [f"{a.name} is violated: {a.reason}" for a in violated]
-        return collect_caveats(self.caveats, make_caveats(Effect.VOIDS, reasons))
+        caveats = (*self.caveats, *make_caveats(Effect.VOIDS, reasons))
+        if not texts_of(caveats, Effect.VOIDS):
+            notes = [self.note_on_estimate] if self.is_below_estimate else []
+            caveats += tuple(make_caveats(Effect.INFO, notes))
+        return collect_caveats(caveats)
+
+    @property
+    def is_below_estimate(self) -> bool:
+        """Whether the estimate from all folds is above the bound."""
+        # Of a NaN, where there is no estimate, this is False.
+        return not self.is_estimate and self.estimate > self.bound
+
+    @property
+    def note_on_estimate(self) -> str:
+        """Explanation why an estimate may be above the bound, and what to plan with."""
+        estimate = self.about(self.estimate)
+        return (
+            f"the estimate from all folds ({estimate}) is above the bound "
+            f"({self.amount(self.bound)}) of the {self.model}: the bound has its "
+            f"{confidence(self.delta)}% confidence whatever the estimate is, but the "
+            f"rows of the fold that gave it were likely lucky; plan with {estimate}"
+        )
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:

@@ -123,6 +123,42 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
     assert not made.bound > 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"estimate": 0.1128}, None),
+        ({"estimate": nan}, None),
+        ({"estimate": 0.1621}, "folds (16.2%) is above the bound (15.1%) of the model"),
+        ({"estimate": 0.1621, "loss": "recall:7", "says": "Recall"}, "plan with 16.2%"),
+        (
+            {"estimate": 0.4, "loss": "cost", "says": "Cost", "largest": 2.0},
+            "folds (0.400) is above the bound (0.151)",
+        ),
+        (
+            {
+                "estimate": 3.5,
+                "bound": 3.12,
+                "largest": inf,
+                "says": "90% off by at most",
+            },
+            "is above the bound (3.12)",
+        ),
+        ({"estimate": 0.1621, "caveats": (ESTIMATE,)}, None),
+    ],
+)
+def test_bound_below_the_estimate__has_a_note(fields, words):
+    made = certificate(**fields)
+    choice = make_choice(deployed={"one_fold": deployed(made)})
+    assert ("above the bound" in str(made)) == (words is not None)
+    for text in (str(made), str(choice), choice._repr_html_()):
+        text = " ".join(text.split())
+        assert words is None or words in text
+    if words is not None:
+        assert "has its 95% confidence whatever the estimate is" in str(
+            " ".join(str(made).split())
+        )
+
+
 def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
     choice = make_choice()
     record = json.loads(choice.to_json())
