@@ -96,7 +96,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_modules(), "__version__"})
+    hidden = {name for name in globals() if name[:2] == name[-2:] == "__"}
+    return sorted({*hidden, *__all__, *_modules(), "__version__"})
 
 
 def _modules() -> set[str]:

@@ -3,9 +3,8 @@
 Imports are inside methods: those of searches take a second, and figures need an extra.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
 
 import pandas as pd
 import xarray as xr
@@ -127,8 +126,8 @@ class ResultsAccessor:
 class ResultsPlots:
     """The figures of a cube: methods that draw on ``ax=`` or on new axes.
 
-    Each draws one panel, returns its axes, and takes the arguments of the function of
-    `dsel.plots` that has its name, such as `dsel.plots.plot_surface`.
+    Each draws one panel, and returns its axes. A call draws the surface. Needs the
+    extra ``plots``.
     """
 
     def __init__(
@@ -142,33 +141,93 @@ class ResultsPlots:
         """Return the figures of a search that has counts of inner searches, too."""
         return ResultsPlots(self._results, pair_results)
 
-    def __call__(self, *args: Any, **options: Any) -> "Axes":
+    def __call__(
+        self,
+        criterion: str | None = None,
+        *,
+        ax: "Axes | None" = None,
+        x: str | None = None,
+        y: str | None = None,
+    ) -> "Axes":
         """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
 
-        For a least-squares search it draws the curves of the estimates.
+        For a least-squares search it draws the curves of the estimates, and for
+        `dsel.certify`, which has no grid, the bounds.
+
+        Parameters
+        ----------
+        criterion
+            The criterion to draw; by default that of the search.
+        ax
+            Axes to draw on, which are returned; None makes a new figure.
+        x, y
+            Dimensions for columns and rows; by default the last two that vary.
         """
-        from dsel.plots import plot_loss_curves, plot_surface
+        from dsel.plots import plot_certificates, plot_loss_curves, plot_surface
+        from dsel.plots.surface import procedure_without_grid
 
-        is_classified = "regularization" not in self._results.dims
-        plot = plot_surface if is_classified else plot_loss_curves
-        return plot(self._results, *args, **options)
+        if "regularization" in self._results.dims:
+            return plot_loss_curves(self._results, criterion=criterion, ax=ax)
+        has_options = not (criterion is x is y is None)
+        if not has_options and procedure_without_grid(self._results):
+            return plot_certificates(self._results, ax=ax)
+        return plot_surface(self._results, criterion, ax=ax, x=x, y=y)
 
-    def __getattr__(self, name: str) -> Callable[..., "Axes"]:
-        if name.startswith("_"):  # copy and notebooks look these up, without the extra
-            raise AttributeError(name)
-        from dsel.plots import FIGURES
+    def surface(
+        self,
+        criterion: str | None = None,
+        *,
+        ax: "Axes | None" = None,
+        x: str | None = None,
+        y: str | None = None,
+    ) -> "Axes":
+        """Draw a criterion over the grid; see `dsel.plots.plot_surface`."""
+        from dsel.plots import plot_surface
 
-        if name not in FIGURES:
-            raise AttributeError(
-                f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}"
-                f"{did_you_mean(name, FIGURES)}"
-            )
-        is_of_pairs = name == "timing" and self._pair_results is not None
-        return partial(
-            FIGURES[name], self._pair_results if is_of_pairs else self._results
+        return plot_surface(self._results, criterion, ax=ax, x=x, y=y)
+
+    def certificates(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the bounds of the models; see `dsel.plots.plot_certificates`."""
+        from dsel.plots import plot_certificates
+
+        return plot_certificates(self._results, ax=ax)
+
+    def folds(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the folds of the best candidates; see `dsel.plots.plot_folds`."""
+        from dsel.plots import plot_folds
+
+        return plot_folds(self._results, ax=ax)
+
+    def terms(
+        self,
+        criterion: str | None = None,
+        *,
+        n_best: int = 8,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw the parts of the smallest bounds; see `dsel.plots.plot_terms`.
+
+        A nested search has no bound for every candidate: the parts of the bounds of its
+        models are drawn, as by `certificates`.
+        """
+        from dsel.plots import plot_certificates, plot_terms
+        from dsel.plots.bars import has_terms
+
+        if criterion is None and not has_terms(self._results):
+            return plot_certificates(self._results, ax=ax)
+        return plot_terms(self._results, criterion, n_best=n_best, ax=ax)
+
+    def timing(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the seconds of each kind of task; see `Outcome.plot`."""
+        from dsel.plots.bars import plot_timing
+
+        pairs = self._pair_results
+        return plot_timing(self._results if pairs is None else pairs, ax=ax)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        figures = [each for each in vars(ResultsPlots) if not each.startswith("_")]
+        figures.remove("with_pairs")
+        raise AttributeError(
+            f"`plot` has no figure {name!r}; it has {', '.join(figures)}"
+            f"{did_you_mean(name, figures)}"
         )
-
-    def __dir__(self) -> list[str]:
-        from dsel.plots import FIGURES
-
-        return [*super().__dir__(), *FIGURES]

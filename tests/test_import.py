@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import dsel
+
 
 def _printed(expression, first="import dsel"):
     """Return what a new process says of an expression, after some lines."""
@@ -47,7 +49,9 @@ def test_modules__are_there_without_an_import_of_their_own():
     found, listed, version = _printed(f"[{found}, dir(dsel), dsel.__version__]")
     assert "criteria" in found
     assert all(found[name] == f"dsel.{name}" for name in found)
-    assert {*found, "__version__"} <= set(listed)
+    public = {*found, *dsel.__all__, "__version__"}
+    assert {name for name in listed if name[:2] != "__"} == public - {"__version__"}
+    assert "__version__" in listed
     assert version == importlib.metadata.version("dsel")
 
 

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dsel import losses
 from dsel.arrays import Estimator, Features
-from dsel.checks import did_you_mean
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
     DEFAULTS,
@@ -50,6 +48,7 @@ from dsel.data.targets import CLASSIFICATION, REGRESSION, TASKS
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import AllFitsFailedError
 from dsel.families.kinds import is_classifier, is_regressor
+from dsel.losses.texts import FORMS, class_of_text, loss_of_name
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
@@ -60,12 +59,6 @@ from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
 from dsel.typing import AnyArray
 
-FORMS: Final = (
-    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
-    "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
-    "(how many are off by more)"
-)
-OF_NUMBERS: Final = ("error_quantile", "beyond")
 REPORT: Final = "report"
 
 
@@ -479,54 +472,28 @@ def parse_loss(
 ) -> Any:
     """Return the loss that ``--loss`` requests for labels `y`, without the report."""
     named = [text for text in texts if not _is_report(text)] or ["error"]
-    kind, equals, rest = named[0].partition("=")
-    if len(named) == 1 and equals and kind in OF_NUMBERS:
-        try:
-            return getattr(losses, kind)(float(rest))
-        except (TypeError, ValueError) as error:
-            raise click.UsageError(
-                f"--loss {kind}= needs a number, got {rest!r}: {error}"
-            ) from error
-    if is_regression and named != ["error"]:
-        raise click.UsageError(
-            f"--loss {' and '.join(named)} is for classes; of numbers there are "
-            f"error_quantile=0.9 and beyond=2.0."
-        )
-    kind, _, rest = named[0].partition(":")
-    if len(named) == 1 and not rest and kind in ("error", "balanced"):
-        return losses.balanced() if kind == "balanced" else "error"
-    if len(named) == 1 and rest and kind in ("recall", "precision"):
-        return getattr(losses, kind)(_label(rest, y))
-    if len(named) > 1 or not rest or kind != "cost":
+    if len(named) > 1:
         raise click.UsageError(
             f"--loss must be {FORMS}, optionally with another --loss report, got "
             f"{' and '.join(map(repr, named))}."
         )
-    costs = {}
-    for part in rest.split(","):
-        pair, equals, value = part.rpartition("=")
-        true, arrow, answer = pair.partition(">")
-        try:
-            cost = float(value)
-        except ValueError:
-            cost = np.nan
-        if not (equals and arrow and np.isfinite(cost)):
-            raise click.UsageError(
-                f"--loss cost: needs parts such as fraud>ok=50 (true class, "
-                f"answer, cost), got {part!r}."
-            )
-        costs[_label(true, y), _label(answer, y)] = cost
-    return losses.cost(costs)
+    if named == ["error"]:
+        return "error"
+    try:
+        return loss_of_name(named[0], _classes(y, is_regression), name="--loss")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _label(text: str, y: AnyArray) -> Any:
     """Return the class whose text is `text`."""
-    classes = np.unique(check_labels(y)).tolist()
-    for label in classes:
-        if str(label) == text:
-            return label
-    shown = ", ".join(map(str, classes[:5])) + ", ..." * (len(classes) > 5)
-    raise click.UsageError(
-        f"--loss names {text!r}, which is not a class ({shown})"
-        f"{did_you_mean(text, classes)}"
-    )
+    try:
+        return class_of_text(text, _classes(y), name="--loss")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _classes(y: AnyArray, is_regression: bool = False) -> list[Any]:
+    """Return the classes of labels; none of numbers."""
+    classes: list[Any] = [] if is_regression else np.unique(check_labels(y)).tolist()
+    return classes

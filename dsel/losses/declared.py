@@ -19,6 +19,7 @@ from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
 from dsel.losses.regression import DEFAULT, ErrorQuantile
+from dsel.losses.texts import loss_of_name
 from dsel.typing import AnyArray, ReportLike
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
@@ -211,10 +212,13 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     known, named = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
         named = loss
-    elif loss is not None and not (isinstance(loss, str) and loss == "error"):
+    elif isinstance(loss, str) and loss != "error":
+        named = loss_of_name(loss, known)
+    elif loss is not None and not isinstance(loss, str):
         raise TypeError(
-            f"`loss` must be 'error' or made by dsel.losses, such as "
-            f'dsel.losses.recall("fraud"), .cost(...) or .error_quantile(0.9), got '
+            f"`loss` must be a name, such as 'recall:fraud', 'balanced' or "
+            f"'error_quantile=0.9', or made by dsel.losses, such as "
+            f'dsel.losses.recall("fraud") or .cost(...), got '
             f"{show(loss)}."
         )
     if named.of_numbers != (not known):

@@ -5,12 +5,10 @@ computes a bound: numbers come from the cube and `dsel.select`.
 
 Conventions: a darker cell is a larger error; the chosen candidate is orange; a title
 calls only a guarantee a bound. `INK` is the color of all text; pages replace it with
-their own color. To add a figure, write a function in the file of its kind, and a line
-in `FIGURES` if it draws the cube of a search. Needs the extra ``plots``.
+their own color. To add a figure, write a function in the file of its kind, and a method
+of `dsel.accessor.ResultsPlots` if it draws the cube of a search. Needs the extra
+``plots``.
 """
-
-from collections.abc import Callable
-from typing import Any, Final
 
 from dsel.plots.bars import (
     plot_certificates,
@@ -18,23 +16,12 @@ from dsel.plots.bars import (
     plot_comparison,
     plot_report_by_value,
     plot_terms,
-    plot_timing,
 )
 from dsel.plots.curves import plot_audit_failures, plot_bound_plan, plot_loss_curves
 from dsel.plots.spread import plot_bound_by_labels, plot_folds
 from dsel.plots.surface import plot_surface
 
-FIGURES: Final[dict[str, Callable[..., Any]]] = {
-    "surface": plot_surface,
-    "certificates": plot_certificates,
-    "terms": plot_terms,
-    "timing": plot_timing,
-    "folds": plot_folds,
-}
-"""Figures of a cube by their name in ``results.dsel.plot``."""
-
 __all__ = [
-    "FIGURES",
     "plot_audit_failures",
     "plot_bound_by_labels",
     "plot_bound_plan",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.checks import check_integer, check_kind
+from dsel.criteria.base import Criterion, Terms
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -239,6 +240,21 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     return ax
 
 
+def has_terms(results: xr.Dataset) -> bool:
+    """Return whether candidates have a number of two terms, for `plot_terms`."""
+    check_cube(results)
+    _, terms = _terms_of(results, None)
+    return bool(np.isfinite(terms.label_term + terms.disagreement_term).any())
+
+
+def _terms_of(results: xr.Dataset, criterion: str | None) -> tuple[Criterion, Terms]:
+    declared = method_of(results)
+    if criterion is None and declared is not None and declared.needs_pool:
+        criterion = declared.name  # it has a term from the pool, too
+    evaluation = evaluate(results, criterion)
+    return evaluation.rule, evaluation.terms
+
+
 def plot_terms(
     results: xr.Dataset,
     criterion: str | None = None,
@@ -279,11 +295,7 @@ def plot_terms(
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
-    declared = method_of(results)
-    if criterion is None and declared is not None and declared.needs_pool:
-        criterion = declared.name  # it has a term from the pool, too
-    evaluation = evaluate(results, criterion)
-    rule, terms = evaluation.rule, evaluation.terms
+    rule, terms = _terms_of(results, criterion)
     first, second = terms.label_term, terms.disagreement_term
     order = np.argsort(terms.estimate, kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]

@@ -153,15 +153,19 @@ def plot_surface(
     return ax
 
 
+def procedure_without_grid(results: xr.Dataset) -> str:
+    """Return the only candidate of a cube, if it is one procedure; else ""."""
+    if names.STATUS not in results or results[names.STATUS].size > 1:
+        return ""
+    try:
+        return select(results).procedure
+    except ValueError:  # no choice: the figure says so
+        return ""
+
+
 def _check_grid(results: xr.Dataset) -> None:
     """Raise ValueError for a cube without a grid, which has one procedure."""
-    if results[names.STATUS].size > 1:
-        return
-    try:
-        procedure = select(results).procedure
-    except ValueError:  # no choice: the figure says so
-        return
-    if procedure:
+    if procedure := procedure_without_grid(results):
         raise ValueError(
             f"`results` have no grid to draw: {procedure} is the only candidate; "
             f"plot.folds() and plot.certificates() show its errors and bounds."

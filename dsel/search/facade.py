@@ -90,9 +90,10 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         About how many pool rows to count at most: a random part, fixed in advance.
     loss
         ``"error"``, or another loss that ranks candidates and is certified, such as
-        ``dsel.losses.recall("fraud")``. For regressors ``"error"`` means
-        ``dsel.losses.error_quantile(0.9)``, the distance to the target that 90% of the
-        predictions keep; see `plan_search`.
+        ``dsel.losses.recall("fraud")``, or its name as in the shell:
+        ``"recall:fraud"``, ``"balanced"``, ``"cost:fraud>ok=50,ok>fraud=1"``. For
+        regressors ``"error"`` means ``dsel.losses.error_quantile(0.9)``, the distance
+        to the target that 90% of the predictions keep; see `plan_search`.
     report
         True, or a list of classes: certifies recall and precision of each class, too.
         For regressors the distances that 50, 80, 90 and 95% of the predictions keep, or
@@ -307,7 +308,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.certificate_ = self.choice_.certificate
         self.models_ = dict(outcome.models)
         # A function that fits models again would keep the labeled rows alive.
-        self._outcome = replace(outcome, make_models=partial(dict, self.models_))
+        self.outcome_ = replace(outcome, make_models=partial(dict, self.models_))
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
@@ -347,19 +348,19 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def plot(self) -> Any:
         """Figures of the search, as `Outcome.plot` has them."""
         check_is_fitted(self, "choice_")
-        return self._outcome.plot
+        return self.outcome_.plot
 
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to label, as `Outcome.query_rows` does."""
         check_is_fitted(self, "choice_")
-        return self._outcome.query_rows()
+        return self.outcome_.query_rows()
 
     def certify_with_labels(
         self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> Outcome:
         """Return an outcome with labels, as `Outcome.certify_with_labels` does."""
         check_is_fitted(self, "choice_")
-        return self._outcome.certify_with_labels(
+        return self.outcome_.certify_with_labels(
             labels, partial=partial, allow_unknown=allow_unknown
         )
 

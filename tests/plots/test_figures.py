@@ -1,5 +1,6 @@
 """Figures show the cube's numbers, and say what is a bound and what is not."""
 
+import inspect
 import itertools
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,6 @@ from sklearn.svm import SVC
 import dsel
 from dsel.least_squares import LeastSquaresSearch
 from dsel.plots import (
-    FIGURES,
     plot_audit_failures,
     plot_bound_by_labels,
     plot_bound_plan,
@@ -306,10 +306,20 @@ def test_plot_audit_failures__shows_the_shares():
 
 
 def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(bounded):
-    assert {*FIGURES} <= {*dir(bounded.dsel.plot)}
+    figures = {
+        "surface": plot_surface,
+        "certificates": plot_certificates,
+        "terms": plot_terms,
+        "timing": plot_timing,
+        "folds": plot_folds,
+    }
     whole = Figure(figsize=(20, 12))
-    parts = whole.subfigures(1, len(FIGURES))
-    for part, (name, plot) in zip(parts, FIGURES.items(), strict=True):
+    parts = whole.subfigures(1, len(figures))
+    for part, (name, plot) in zip(parts, figures.items(), strict=True):
+        method = getattr(bounded.dsel.plot, name)
+        taken = [*inspect.signature(plot).parameters][1:]
+        assert [*inspect.signature(method).parameters] == taken
+        assert method.__doc__
         own = part.add_subplot()
         assert getattr(bounded.dsel.plot, name)(ax=own) is own
         new = plot(bounded)
@@ -327,11 +337,11 @@ def test_plot__of_an_outcome_draws_each_figure_that_its_search_has():
     outcome = search.fit(X, y).plan_.run()
     for plots in (outcome.plot, search.plot):
         assert "n_neighbors" in plots().get_xlabel()
-        for name in ("certificates", "folds", "timing"):
+        for name in ("certificates", "folds", "timing", "terms"):
             assert getattr(plots, name)().get_title("left") != ""
-        # What it has not says what it has.
+        # A criterion that has no parts says which figures there are.
         with pytest.raises(ValueError, match=r"plot.certificates\(\).* plot.folds\(\)"):
-            plots.terms()
+            plots.terms("cv_error")
         with pytest.raises(AttributeError, match=r"did you mean 'timing'\?"):
             plots.timings()
 
@@ -438,8 +448,11 @@ def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
     assert "estimator=" not in shown
     (text,) = dsel.certify(KNeighborsClassifier(3), X, y).plot.folds().texts
     assert text.get_text() == "KNeighborsClassifier"
+    for figure in (outcome.plot, outcome.plot.terms):  # there is no grid to draw
+        bounds = plot_certificates(outcome.results)
+        assert figure().get_title("left") == bounds.get_title("left") != ""
     for figure, words in (
-        (outcome.plot, "no grid"),
+        (outcome.plot.surface, "no grid"),
         (outcome.plot.timing, "not timed"),
     ):
         with pytest.raises(ValueError, match=rf"{words}.*plot.folds\(\)"):

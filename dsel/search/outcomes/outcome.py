@@ -46,6 +46,8 @@ from dsel.typing import RowsLike
 if TYPE_CHECKING:
     from distributed import Client
 
+    from dsel.accessor import ResultsPlots
+
 
 def rows_for_models(
     estimator: BaseEstimator, X: RowsLike, schema: FrameSchema | None
@@ -156,7 +158,7 @@ class Outcome:
         return self.models[self.choice.deploy]
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> "ResultsPlots":
         """Figures of the search, as ``results.dsel.plot`` has them.
 
         Called, it draws the error over the grid; ``plot.certificates()`` the bounds,
@@ -173,7 +175,8 @@ class Outcome:
         >>> outcome.plot.certificates().get_xlabel()
         'Error, %'
         """
-        return self.results.dsel.plot.with_pairs(self.pair_results)
+        plots: ResultsPlots = self.results.dsel.plot
+        return plots.with_pairs(self.pair_results)
 
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to label, without any prediction.

@@ -115,7 +115,8 @@ def plan_search(
         read. A splitter such as ``GroupKFold`` gets them, and gives estimates.
     loss
         ``"error"``, or another loss by which a nested search ranks candidates and which
-        it certifies: one of `dsel.losses`, such as ``dsel.losses.recall("fraud")``.
+        it certifies: one of `dsel.losses`, such as ``dsel.losses.recall("fraud")``, or
+        its name as in the shell, such as ``"recall:fraud"`` or ``"balanced"``.
     report
         True, or a list of classes: a nested search certifies recall and precision of
         each class and the error, all at once; see `Outcome.certified_report`.

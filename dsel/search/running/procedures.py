@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator
 from dsel.checks import show
+from dsel.losses.texts import OF_NUMBERS
 from dsel.results import Choice
 
 
@@ -86,7 +87,9 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
     for regressors, or if targets have fractions, which labels do not have.
     """
     is_of_numbers = getattr(loss, "of_numbers", False)
-    if loss is None or isinstance(loss, str):
+    if isinstance(loss, str) and loss.partition("=")[0] in OF_NUMBERS:
+        is_of_numbers = True
+    elif loss is None or isinstance(loss, str):
         with suppress(TypeError, ValueError):
             values = np.asarray(y)
             if values.dtype.kind == "f":
