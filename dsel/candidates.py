@@ -24,6 +24,7 @@ from dsel.arrays import Estimator
 from dsel.checks import did_you_mean, show
 from dsel.data.frames import NOTHING, Frame, numbers
 from dsel.data.identity import exact_text
+from dsel.errors import naming
 from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.families.prefixes import first_step
@@ -145,8 +146,9 @@ def make_candidates(
     _check_learner(estimator, "estimator", takes_regressors)
     if not all(product_grids(grid)):
         raise ValueError(
-            f"`param_grid` must set at least one parameter, got {show(grid)}; for one "
-            f"candidate as it is pass estimator=None and [estimator]."
+            f"`param_grid` must set at least one parameter, such as {{'C': [1, 10]}}, "
+            f"got {show(grid)}; to certify the estimator as it is, write "
+            f"dsel.certify(estimator, X, y, pool)."
         )
     table = ParameterGrid(grid)
     if len(table) > MOST_CANDIDATES:
@@ -210,7 +212,7 @@ def _with_params(
             has = owner.get_params(deep=True)
             # CatBoost's clones lose a parameter that is None: no other name would help.
             if last not in has and not isinstance(error, KeyError):
-                raise _lacking(owner, name, last) from error
+                raise _lacking(estimator, owner, name, last) from error
         raise _refused(estimator, params, error) from error
     for name in unlisted:
         if name not in listed:
@@ -223,12 +225,17 @@ def _with_params(
     return model
 
 
-def _lacking(owner: Any, name: str, last: str) -> ValueError:
-    """Return the error for a parameter that an estimator lacks."""
+def _lacking(estimator: Estimator, owner: Any, name: str, last: str) -> ValueError:
+    """Return the error for a parameter that a part of an estimator lacks."""
     own = sorted(each for each in owner.get_params(deep=True) if "__" not in each)
+    known = estimator.get_params(deep=True)
+    of_parts = sorted(each for each in known if each.endswith(f"__{last}"))
+    end = did_you_mean(last, own)
+    if of_parts:  # the parameter of a step without the name of the step
+        end = f"; did you mean {' or '.join(map(repr, of_parts))}?"
     return ValueError(
         f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
-        f"{', '.join(own) or 'no parameters'}{did_you_mean(last, own)}"
+        f"{', '.join(own) or 'no parameters'}{end}"
     )
 
 
@@ -242,7 +249,8 @@ def check_names_of_search(search: object) -> None:
     grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return
-    for grid in [grids] if isinstance(grids, Mapping) else grids or ():
+    # Other iterables than lists may be read once only, by the search.
+    for grid in grids if isinstance(grids, list | tuple) else [grids]:
         if not isinstance(grid, Mapping):
             return
         known = estimator.get_params(deep=True)
@@ -253,7 +261,7 @@ def check_names_of_search(search: object) -> None:
                 continue
             owner, last = _owner(estimator, name, {})
             if last not in owner.get_params(deep=True):
-                raise _lacking(owner, name, last)
+                raise _lacking(estimator, owner, name, last)
 
 
 def _refused(
@@ -429,6 +437,9 @@ def _check_parts(estimator: Estimator, name: str) -> None:
                 f"`{name}` holds {type(part).__name__}(refit=False), which cannot "
                 f"predict; leave `refit` out."
             )
+        grid = f"the grid of the {type(part).__name__} of `{name}`"
+        with naming({"`param_grid`": grid}):
+            check_names_of_search(part)
         cv = getattr(part, "cv", None) if hasattr(part, "fit") else None
         cv = getattr(cv, "cv", cv)  # scikit-learn's wrapper of a list
         is_list = isinstance(cv, Iterable) and not isinstance(cv, str)

@@ -245,6 +245,23 @@ def did_you_mean(
     return f"; did you mean {known[near[0]]!r}?" if near else "."
 
 
+def nearest_file(location: str) -> str:
+    """Return the end of a message about a missing file: a similar name beside it.
+
+    Examples
+    --------
+    >>> nearest_file("/nowhere/labeled.csv")
+    '.'
+    """
+    folder, name = os.path.split(location.rstrip("/"))
+    try:
+        there = sorted(os.listdir(folder or "."))
+    except OSError:
+        return "."
+    near = get_close_matches(name, there, 1)
+    return f"; did you mean {os.path.join(folder, near[0])!r}?" if near else "."
+
+
 def letters_of(label: object) -> str:
     """Return what is left of a label without blanks, case and Unicode forms.
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, TypeVar
@@ -107,6 +107,24 @@ def reaching(place: object) -> Iterator[None]:
         # A cause would show the URL's query, which may be a key, in the traceback.
         cause = error if text == str(error) else None
         raise ConnectionError(f"{place} cannot be reached: {text}") from cause
+
+
+@contextmanager
+def naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Change words of TypeErrors and ValueErrors to those that the caller knows.
+
+    A function that fills in arguments of another one has other names for them, and a
+    message must name what the user wrote.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if len(error.args) == 1 and isinstance(error.args[0], str):
+            text = error.args[0]
+            for name, known in names.items():
+                text = text.replace(name, known)
+            error.args = (text,)
+        raise
 
 
 def reach_and_read(place: object, read: Callable[[], T]) -> T:

@@ -13,7 +13,13 @@ from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
-from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
+from dsel.errors import (
+    ClusterLostError,
+    DselWarning,
+    UserCodeError,
+    naming,
+    reaching,
+)
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -38,6 +44,15 @@ FORESEEN: Final = (
     TypeError,
     ValueError,
 )
+NAMES: Final = {
+    "`param_grid[0]`": "--model",
+    "`param_grid`": "--grid",
+    "`estimator`": "--model",
+    "`path`": "the table",
+    "'model__regressor__": "'",
+    "'model__": "'",
+}
+"""Names of arguments that commands fill in, and what their users wrote."""
 TRACEBACK: Final = "--traceback"
 SHOWS: Final = "Print the full traceback of an error before its message."
 
@@ -91,7 +106,7 @@ class LazyGroup(click.Group):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                with reaching("an object store"):
+                with reaching("an object store"), naming(NAMES):
                     code = super().main(*args, **options)
             except click.exceptions.NoArgsIsHelpError as error:
                 click.echo(error.format_message(), err=True)  # the help alone

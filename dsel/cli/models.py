@@ -103,8 +103,8 @@ def build(
         return (estimator, values, []) if values else (None, [estimator], [])
     if name not in models:
         raise click.BadParameter(
-            f"{name!r} is none of {', '.join(models)}, and no MODULE:OBJECT that can "
-            f"be imported{did_you_mean(name, models)}",
+            f"{name!r} is none of {', '.join(models)}; models of other packages are "
+            f"MODULE:OBJECT, such as xgboost:XGBClassifier{did_you_mean(name, models)}",
             param_hint="--model",
         )
     if name == "boosting" and sparse.issparse(X):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from dsel.checks import did_you_mean
+from dsel.checks import did_you_mean, nearest_file
 from dsel.cli.printing import say
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
@@ -49,6 +49,21 @@ class NameOf(click.Choice[str]):
         """Raise the error of click with the name that was probably meant."""
         value = message.partition("' is not one of")[0].removeprefix("'")
         end = did_you_mean(value, self.choices)
+        super().fail(message.removesuffix(".") + end, param, ctx)
+
+
+class ExistingFile(click.Path):
+    """A path that exists; a misspelled one gets the name of a file beside it."""
+
+    def fail(
+        self,
+        message: str,
+        param: click.Parameter | None = None,
+        ctx: click.Context | None = None,
+    ) -> NoReturn:
+        """Raise the error of click with the file that was probably meant."""
+        value = message.partition("' does not exist")[0].rpartition("'")[2]
+        end = nearest_file(value)
         super().fail(message.removesuffix(".") + end, param, ctx)
 
 

@@ -25,6 +25,7 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.running import (
+    ExistingFile,
     NameOf,
     TextOptions,
     names_in,
@@ -63,7 +64,7 @@ REPORT: Final = "report"
 
 
 @click.command
-@click.argument("labeled", type=click.Path(exists=True))
+@click.argument("labeled", type=ExistingFile(exists=True))
 @click.option(
     "--target",
     help="Column of the labels, such as label; npz and zarr have theirs in y.",

@@ -442,10 +442,14 @@ def check_finite(
     else:
         row, column = np.argwhere(bad)[0]
     which = column if names is None else repr(names[column])
+    value = X[row, column]
+    is_gap = bool(np.isnan(value))
+    way = "correct the value"
+    if is_gap:
+        way = "put an imputer, such as SimpleImputer(), in front of the estimator"
     raise ValueError(
         f"{where} must hold finite numbers, but row {rows[row]}, column {which} is "
-        f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
-        f"in front of the estimator if values are missing."
+        f"{'NaN, a missing value' if is_gap else value}; drop the row, or {way}."
     )
 
 

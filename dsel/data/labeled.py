@@ -224,6 +224,12 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         )
+        shape = getattr(X, "shape", None)
+        if isinstance(shape, tuple) and len(shape) == 1:
+            why = (
+                f"a table, rows by columns, got one dimension, shape {shape}; pass "
+                f"X.reshape(-1, 1) for one column, or X.reshape(1, -1) for one row."
+            )
         if isinstance(X, pd.DataFrame) and "fill value" in str(error):
             why = (
                 "a data frame whose sparse columns are filled with 0, which "
@@ -257,9 +263,15 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
     try:
         labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
     except (TypeError, ValueError) as error:
+        shape = getattr(given, "shape", ())
+        why = f"{type(y).__name__}: {shorten(str(error), 120)}"
+        if isinstance(shape, tuple) and len(shape) > 1:
+            why = (
+                f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
+                f"as y[:, 0], or y.ravel() if it has one"
+            )
         raise ValueError(
-            f"`y` must be one column, a label for each row of `X`, got "
-            f"{type(y).__name__}: {shorten(str(error), 120)}"
+            f"`y` must be one column, a label for each row of `X`, got {why}."
         ) from error
     some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
     if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
@@ -294,8 +306,8 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
     except ValueError as error:
         raise ValueError(
             f"`y` must hold classes, not measurements such as {labels.tolist()[0]}; "
-            "search regressors, or cut them into classes. "
-            f"{error}"
+            f"pass a regressor, such as Ridge(), or cut them into classes "
+            f"({str(error).partition('. ')[0]})."
         ) from error
     _check_marks(labels, y)
     return labels
@@ -511,7 +523,7 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
         )
     if pool.n_columns != n_columns:
         raise ValueError(
-            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "
-            "pool written for this table."
+            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; pass rows "
+            f"with the same {n_columns} columns, in the order of `X`."
         )
     return pool

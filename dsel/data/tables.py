@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dsel.checks import did_you_mean, show
+from dsel.checks import did_you_mean, nearest_file, show
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import (
     FEATHER,
@@ -105,7 +105,8 @@ def read_table(
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
-            f"`path` must be a table that exists, but there is nothing at {location!r}."
+            f"`path` must be a table that exists, but there is nothing at {location!r}"
+            f"{nearest_file(location)}"
         )
     request = TableRequest(
         target, like, tuple(drop), tuple(ids), separator, encoding, groups, task
@@ -118,6 +119,10 @@ def read_table(
         return table
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
+
+
+NO_TABLES: Final = (".py", ".ipynb", ".r", ".sh", ".md", ".pdf", ".json", ".yaml")
+"""Endings of files that are no tables, so that no similar ending was meant."""
 
 
 def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
@@ -137,6 +142,8 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         way = "; save the sheet as CSV UTF-8 in the spreadsheet program"
     elif lower.endswith((".rds", ".rdata", ".sas7bdat", ".dta")):
         way = "; write it as CSV or Parquet there"
+    elif lower.endswith(NO_TABLES):
+        way = "; this is no table"
     raise ValueError(
         f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
         f"Parquet or text files or a zarr group, got {show(location)}{way}"

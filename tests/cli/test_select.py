@@ -303,6 +303,8 @@ COLUMNS = ("age", "visits", "city", "kind", "member", "since")
 REFUSED = [
     (["--model", "magic"], {}, 2, "'magic' is none of svm, logistic, forest, boosting"),
     (["--model", "forrest"], {}, 2, "did you mean 'forest'?"),
+    (["--model", "xgboost"], {}, 2, "MODULE:OBJECT, such as xgboost:XGBClassifier"),
+    (["--model", "svm", "--grid", "gama=1,2"], {}, 1, "--grid sets 'gama', which SVC"),
     (["--certificate", "nestd"], {}, 2, "did you mean 'nested'?"),
     (["--drop", "vists"], {}, 1, "did you mean 'visits'?"),
     (["--groups", "Citty"], {}, 1, "did you mean 'city'?"),
@@ -352,6 +354,23 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
     assert message in found.output
     if code == 1:
         assert found.output.count("\n") == 1
+
+
+def test_select__names_a_file_beside_a_missing_one(folder):
+    path = folder / "labeled.csv"
+    for command in (
+        ["select", folder / "labled.csv", "--target", "label"],
+        ["predict", folder, folder / "labled.csv"],
+    ):
+        found = run(*command)
+        assert found.exit_code in (1, 2)
+        assert "labled.csv" in found.output
+    found = run("select", folder / "labled.csv", "--target", "label")
+    assert f"did you mean '{path}'?" in " ".join(found.output.split())
+    (folder / "gen.py").write_text("print(1)")
+    found = run("select", folder / "gen.py", "--target", "label")
+    assert "gen.py'; this is no table." in " ".join(found.output.split())
+    assert "the table must end in one of" in " ".join(found.output.split())
 
 
 def test_select__never_suggests_a_name_that_is_used_already(tmp_path, rng):

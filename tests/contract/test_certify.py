@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -87,6 +87,26 @@ def test_certify__says_that_a_fitted_model_is_fitted_anew(tmp_path):
     for model in (SVC(), lambda X, y: SVC().fit(X, y)):
         outcome = dsel.certify(model, X, Y, cv=3, random_state=0)
         assert "fitted already" not in str(outcome)
+
+
+def test_certify__says_what_is_bounded_where_a_search_ranks_by_something_else():
+    X, y = make_classification(100, 5, random_state=0)
+    for scoring, loss, is_named in (
+        ("f1", None, True), ("accuracy", None, False), ("f1", "recall:1", False),
+    ):  # fmt: skip
+        search = GridSearchCV(SVC(), {"C": [1]}, scoring=scoring)
+        outcome = dsel.certify(search, X, y, loss=loss or "error", random_state=0)
+        text = " ".join(str(outcome.choice).split())
+        words = "GridSearchCV ranks by scoring='f1', and the bound is about the error"
+        assert (words in text) is is_named
+        assert ("loss='balanced'" in text) is is_named
+
+
+def test_certify__names_labels_that_differ_by_case_only():
+    X, y = make_classification(100, 5, random_state=0)
+    words = np.array(["no", "yes", "Yes"])[y + (np.arange(100) % 9 == 0) * y]
+    text = str(dsel.certify(SVC(), X, words, random_state=0).choice)
+    assert "labels 'Yes' and 'yes' differ by blanks or case only" in text
 
 
 def test_certify__shows_all_options_and_explains_unknown_ones():

@@ -18,6 +18,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     PredefinedSplit,
+    RandomizedSearchCV,
     StratifiedKFold,
 )
 from sklearn.neighbors import KNeighborsClassifier
@@ -35,10 +36,12 @@ X, Y, POOL = runs.digits(60)
 POOL = POOL[:100]
 GRID = {"C": [1.0, 8.0]}
 FIFTH = np.arange(64) == 5
+THIRD = np.arange(64) == 2
 FOLDS = list(StratifiedKFold(2).split(X, Y))
 SPREAD = {"C": loguniform(0.1, 9)}
 COLOURS = pd.DataFrame({"size": X[:, 2], "colour": "red"})
 SEARCH = dsel.SemiSupervisedSearchCV
+PIPELINE = make_pipeline(StandardScaler(), SVC())
 
 
 class Forgetful(ClassifierMixin, BaseEstimator):
@@ -384,7 +387,34 @@ OTHERS = [
     (lambda _: certify_grid(cv=iter(FOLDS)), ValueError, "GridSearchCV `cv` number"),
     (lambda _: certify_grid(cv=PredefinedSplit(np.arange(60) % 3)), ValueError,
      "GridSearchCV PredefinedSplit `cv` number StratifiedKFold(5)"),
-    (lambda _: certify_grid(refit=False), ValueError, "GridSearchCV(refit=False)"),
+    (lambda _: certify_grid(refit=False), ValueError,
+     "`model` GridSearchCV(refit=False)"),
+    (lambda _: dsel.certify(GridSearchCV(SVC(), {"CC": [1]}), X, Y), ValueError,
+     "GridSearchCV `model` 'CC' SVC did you mean 'C'?"),
+    (lambda _: dsel.certify(
+        RandomizedSearchCV(PIPELINE, {"C": loguniform(0.1, 9)}), X, Y), ValueError,
+     "RandomizedSearchCV `model` 'C' Pipeline did you mean 'svc__C'?"),
+    (lambda _: dsel.certify(
+        make_pipeline(StandardScaler(), GridSearchCV(SVC(), {"gama": [1]})), X, Y),
+     ValueError, "GridSearchCV `model` 'gama' SVC did you mean 'gamma'?"),
+    (lambda _: dsel.plan_search(PIPELINE, {"C": [1]}, X, Y), ValueError,
+     "`param_grid` 'C' Pipeline did you mean 'svc__C'?"),
+    (lambda _: dsel.certify(lambda X: SVC(), X, Y), TypeError,
+     "`model` f(X, y) <lambda>(X) too many"),
+    (lambda _: dsel.certify(SVC(), X[:, 0], Y), ValueError,
+     "`X` shape (60,) X.reshape(-1, 1)"),
+    (lambda _: dsel.certify(SVC(), X, np.c_[Y, Y]), ValueError,
+     "`y` (60, 2) y[:, 0] y.ravel()"),
+    (lambda _: dsel.certify(SVC(), X, Y, POOL[:, :5]), ValueError,
+     "`pool` 5 `X` 64 pass rows same 64 columns order"),
+    (lambda _: dsel.certify(SVC(), np.where(THIRD, np.nan, X), Y), ValueError,
+     "`X` row 0, column NaN, missing SimpleImputer()"),
+    (lambda _: dsel.certify(SVC(), np.where(THIRD, np.inf, X), Y), ValueError,
+     "`X` row 0, column inf; correct the value"),
+    (lambda _: dsel.certify(SVC(), X[:8], [0, 1] * 4), ValueError,
+     "`cv` 4 8 rows; at least 20 rows, cv=2"),
+    (lambda _: dsel.plan_search(SVC(), {}, X, Y), ValueError,
+     "`param_grid` {'C': [1, 10]} dsel.certify(estimator, X, y, pool)"),
     (lambda _: dsel.certify(lambda X, y: SVC, X, Y), ValueError, "fitted SVC class"),
     (lambda _: dsel.certify(Scores(), X, Y), ValueError,
      "`predict` Scores label 0.25 none classes"),

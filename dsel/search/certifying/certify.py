@@ -6,6 +6,7 @@ nor with adaptive choices. This is a nested search of a single candidate. A fitt
 is tested on rows that it was not trained on.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from numpy.typing import ArrayLike
 
 from dsel.arrays import Estimator, RandomState
-from dsel.candidates import check_names_of_search
 from dsel.checks import explain_unknown, show
-from dsel.errors import warn
+from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect, collect_caveats
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 
 PREFIT: Final = "prefit"
+NAMES: Final = {"`param_grid[0]`": "`model`", "`estimator`": "`model`"}
+"""Names of arguments of the search, and those of `certify`."""
 
 
 @overload
@@ -277,8 +279,9 @@ def certify(
             f"gets features and labels only; pass an estimator, or put them into "
             f"columns of `X`."
         )
-    check_names_of_search(model)
-    plan = plan_search(
+    if not is_estimator:
+        _check_takes_two(model)
+    plan = naming(NAMES)(plan_search)(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,
@@ -313,6 +316,22 @@ def certify(
     if is_estimator:
         return outcome
     return replace(outcome, make_models=partial(_return_models, outcome))
+
+
+def _check_takes_two(procedure: Any) -> None:
+    """Raise TypeError if a function cannot be called with features and labels."""
+    try:
+        signature = inspect.signature(procedure)
+    except ValueError:  # of what has no signature
+        return
+    try:
+        signature.bind("X", "y")
+    except TypeError as error:
+        name = getattr(procedure, "__name__", type(procedure).__name__)
+        raise TypeError(
+            f"`model` must be a function of features and labels, f(X, y), that returns "
+            f"a fitted model, got {name}{signature}: {error}."
+        ) from error
 
 
 def _refitted(model: object) -> str:

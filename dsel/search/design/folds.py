@@ -30,6 +30,7 @@ from dsel.data.splits import (
     leave_one_out_split,
     random_folds,
 )
+from dsel.rounded_texts import count_of
 from dsel.typing import SplitsLike
 
 ALL_PAIRS: Final = 6
@@ -205,8 +206,9 @@ def scheme_of_pairs(
     if groups is None and n_rows < FEWEST_ROWS * n_folds:
         raise ValueError(
             f"`cv` must leave at least {FEWEST_ROWS} labeled rows to every fold of a "
-            f"nested search, got cv={n_folds} for {n_rows} rows; use fewer folds, or "
-            f"label more rows."
+            f"nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; label at "
+            f"least {FEWEST_ROWS * n_folds} rows"
+            f"{f', or use cv={n_rows // FEWEST_ROWS}' * (n_rows >= 2 * FEWEST_ROWS)}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, groups)
     folds = fold_splits(fold_of, None if groups is None else groups.draw_rows(seed))

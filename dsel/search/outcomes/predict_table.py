@@ -482,7 +482,8 @@ def open_table(
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
         raise FileNotFoundError(
-            f"`source` must be a table that exists, but nothing is at {str(source)!r}."
+            f"`source` must be a table that exists, but nothing is at {str(source)!r}"
+            f"{nearest_file(str(source))}"
         )
     if is_file and is_text(os.fspath(source)):
         return TextTable(input_format, os.fspath(source), ids, separator, encoding)

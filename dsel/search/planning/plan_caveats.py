@@ -5,9 +5,12 @@ from typing import Final
 
 from dsel.arrays import Floats
 from dsel.candidates import remarks_on_parameters
+from dsel.checks import show
 from dsel.data.groups import RowGroups
 from dsel.data.pool import Pool
+from dsel.data.targets import notes_on_similar_labels
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
@@ -39,6 +42,29 @@ OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "
     "the labeled rows"
 )
+
+
+def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
+    """Return a note about a search that ranks by something else than is bounded."""
+    if losses.main != ERROR:
+        return []
+    parts = [
+        part
+        for candidate in inputs.candidates[:1]
+        for part in (candidate.estimator, *candidate.estimator.get_params().values())
+        if hasattr(part, "fit") and not isinstance(part, type)
+    ]
+    scorings = {
+        type(part).__name__: part.scoring
+        for part in parts
+        if getattr(part, "scoring", None) not in (None, "accuracy")
+    }
+    return [
+        f"{kind} ranks by scoring={show(scoring)}, and the bound is about the error, "
+        f"the share of wrong predictions; for another bound pass loss='balanced', "
+        f"'recall:CLASS' or 'precision:CLASS'"
+        for kind, scoring in scorings.items()
+    ]
 
 
 def plan_caveats(
@@ -76,7 +102,16 @@ def plan_caveats(
         ),
         caveats_of_rows(labeled, scheme),
         make_caveats(Effect.PLAN, [*inputs.notes, *parts.notes]),
-        make_caveats(Effect.INFO, inputs.notes_of_choice),
+        make_caveats(
+            Effect.INFO,
+            [
+                *inputs.notes_of_choice,
+                *notes_on_scoring(inputs, losses),
+                *notes_on_similar_labels(
+                    each for each in labeled.classes.tolist() if isinstance(each, str)
+                ),
+            ],
+        ),
         make_caveats(Effect.PLAN, _of_prior(prior)),
         caveats_of_sizes(
             scheme,
