@@ -111,14 +111,14 @@ def reaching(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming(names: Mapping[str, str]) -> Iterator[None]:
-    """Change words of TypeErrors and ValueErrors to those that the caller knows.
+    """Change words of errors about arguments to those that the caller knows.
 
     A function that fills in arguments of another one has other names for them, and a
     message must name what the user wrote.
     """
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         if len(error.args) == 1 and isinstance(error.args[0], str):
             text = error.args[0]
             for name, known in names.items():

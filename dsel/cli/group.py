@@ -49,6 +49,7 @@ NAMES: Final = {
     "`param_grid`": "--grid",
     "`estimator`": "--model",
     "`path`": "the table",
+    "`source`": "the table",
     "'model__regressor__": "'",
     "'model__": "'",
 }

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.candidates import takes_nan
-from dsel.checks import did_you_mean, listed
+from dsel.checks import did_you_mean, listed, nearest_file
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
