@@ -178,7 +178,7 @@ draw_options = join_options(
         "--delta",
         default=0.05,
         show_default=True,
-        help="Probability that the result is wrong: 0.05 is 95% confidence.",
+        help="Probability that the bound fails: 0.05 is 95% confidence.",
     ),
 )
 """Adds the seed of random draws and the delta of bounds."""

@@ -134,8 +134,10 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         """Sentence with the confidence of bounds and comparison together."""
         both = confidence(min(1.0, 2 * self.delta))
         return (
-            f"the comparison with the baseline has a delta of its own; bounds and "
-            f"comparison hold together with {both}% confidence"
+            f"the comparison fails with a probability of at most "
+            f"{100 * self.delta:g}%, and so do the bounds: all of them hold together "
+            f"with {both}% confidence; for {confidence(self.delta)}% pass "
+            f"delta={self.delta / 2:g}"
         )
 
     def facts(self) -> list[Fact]:

@@ -418,7 +418,7 @@ class Certificate(Renderable):
         """Parts of the number, in words; "" if they are not known."""
         errors = "residuals" if self.is_tolerance else "errors"
         if isfinite(self.label_term) and isfinite(self.disagreement_term):
-            pool = "the pool"
+            pool = "pool rows on which the models differ"
             if self.n_queried:
                 pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
             of_labels, of_pool = self._parts()
@@ -441,7 +441,7 @@ class Certificate(Renderable):
         elif self.equal_rows:
             origin.append(
                 f"{self.equal_rows:,} of {count_of(self.n_unlabeled, 'pool row')} "
-                f"{equal} labeled rows, which the bound allows for"
+                f"{equal} labeled rows, and the bound holds nevertheless"
             )
         return "; ".join(origin)
 

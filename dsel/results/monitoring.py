@@ -15,7 +15,8 @@ KEPT: Final = "kept"
 REFUTED: Final = "refuted"
 UNTESTED: Final = "cannot be tested"
 MEANS: Final = (
-    "Each test refutes a statement that is true with a probability of at most {level}. "
+    "Each test refutes a statement that is true with a probability of at most "
+    "{level}{together}. "
     "What is kept is not proved: few rows refute little."
 )
 """Line below the tests."""
@@ -128,6 +129,14 @@ class MonitorReport(Renderable):
     def _level(self) -> str:
         return f"{100 * self.level:g}%"
 
+    def _means(self, n_tested: int) -> str:
+        """Return what the level of the tests means, of each and of all together."""
+        if n_tested == 1:
+            return MEANS.format(level=self._level, together="")
+        together = f"{100 * min(1.0, n_tested * self.level):g}%"
+        words = f", at least one of {n_tested} with at most {together}"
+        return MEANS.format(level=self._level, together=words)
+
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""
         lines = [self.headline(), *(test.line for test in self.tests)]
@@ -140,6 +149,6 @@ class MonitorReport(Renderable):
             )
             facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
-        if any(test.result != UNTESTED for test in self.tests):
-            facts.append(("", MEANS.format(level=self._level)))
+        if n_tested := sum(test.result != UNTESTED for test in self.tests):
+            facts.append(("", self._means(n_tested)))
         return facts

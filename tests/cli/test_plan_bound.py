@@ -25,7 +25,7 @@ def test_plan_bound__fits_80_columns():
 
 def test_plan_bound__says_in_one_line_why_a_bound_cannot_be_had():
     text = " ".join(run(500, 10_000, "--wanted", 0.08).output.split())
-    assert "No certificate gives 0.08: the model is assumed to err on 0.1" in text
+    assert "A bound of 0.08 cannot be expected of a model that errs on 0.1 of" in text
     assert "never" not in text
     assert "labeled rows needed" not in text
     assert "No number" not in text

@@ -250,7 +250,10 @@ def test_choice__says_the_verdict_and_what_it_rests_on(outcome):
     assert outcome.choice.baselines["all_rows"].headline() in lines
     text = "\n".join(lines)
     assert "Baseline of 60 rows that neither has seen, only the model is right" in text
-    assert "bounds and comparison hold together with 90% confidence" in text
+    assert (
+        "all of them hold together with 90% confidence; for 95% pass delta=0.025"
+        in text
+    )
     assert "Assumes  the baseline was trained on none of these labels" in text
     assert "baseline       whether the models err less than" in str(plan(OLD))
 

@@ -102,7 +102,8 @@ READ = [
     ({"label_term": 0.1411, "disagreement_term": 0.00921, "equal_rows": 1_200,
       "n_unlabeled": 100_000}, True,
      # The parts add up to the bound as they are printed.
-     ["By       nested; 14.2% from errors on labeled rows, 0.9% from the pool",
+     ["By       nested; 14.2% from errors on labeled rows, 0.9% from pool rows "
+      "on which the models differ",
       "1,200 of 100,000 pool rows equal labeled rows", "\nAssumes  A4, "]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,)},
      False, ["No guarantee, since it is an estimate: about 15.1%",

@@ -146,8 +146,8 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     """Return the class with the most training rows, fold by fold.
 
     It is a function of the rows outside of the fold, as the fold's model is: no label
-    by which both are compared decides it. The largest class of all labeled rows would
-    depend on these labels: it is more likely to be large in the fold, too.
+    on which both are compared has a part in it. The largest class of all labeled rows
+    would depend on these labels: it is more likely to be large in the fold, too.
     """
     n_classes = len(labeled.classes)
     codes = np.full(labeled.n_rows, -1, np.int64)

@@ -264,8 +264,9 @@ def _remarks_on_wanted(case: Case, folds: Sequence[int], limit: float) -> list[s
     least = min(case.disagreement(k) for k in folds)
     if limit <= case.error:
         return [
-            f"No certificate gives {limit:g}: the model is assumed to err on "
-            f"{case.error:g} of the rows, and no bound lies below the error."
+            f"A bound of {limit:g} cannot be expected of a model that errs on "
+            f"{case.error:g} of the rows, as assumed, with any number of rows: a bound "
+            f"is larger than the error; assume a smaller error, or want a larger bound."
         ]
     if limit <= case.error + least:
         return [

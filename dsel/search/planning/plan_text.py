@@ -82,9 +82,9 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
     least, most = plan.fits_range()
     if plan.is_halved:
         return folds, (
-            f"{least:,} to {most:,}: each search keeps its best third after a "
-            f"first round, so it may choose another candidate than the exhaustive "
-            f"one"
+            f"{least:,} to {most:,}: each search goes on with the best third of the "
+            f"candidates after a first round, so it may not choose the one that is "
+            f"best on all folds; prune='exact' does"
         )
     at_most = " at most: candidates that cannot win are dropped"
     unit = plan.fit_unit.removeprefix("fits")
@@ -139,7 +139,7 @@ def _certificate(plan: "Plan") -> str:
         n = plan.n_queries
         text += (
             f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
-            f"be queried, which get {QUERY_SHARES.queries:.0%} of delta"
+            f"be queried; {QUERY_SHARES.queries:.0%} of delta is for them"
         )
     return text
 
