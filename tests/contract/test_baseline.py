@@ -154,7 +154,7 @@ def test_largest_class__is_that_of_the_rows_outside_of_the_fold():
     found = made.run(n_jobs=1).baseline
     assert found.largest_class in ("'no'", "'yes'")
     assert f"always predicting {found.largest_class}" in found.headline()
-    assert "the largest class is that of the labels that a model" in str(found)
+    assert "the largest class is that of the rows that a model" in str(found)
     assert not found.is_better  # the labels are a coin's
 
 

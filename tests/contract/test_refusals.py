@@ -131,7 +131,7 @@ PLANS = [
     ({"cv": GroupKFold(3), "certificate": "nested"}, ValueError, "`cv` GroupKFold"),
     ({"cv": 30, "groups": Y}, ValueError, "`groups` 30 cv=30 10 fewer"),
     ({"X": np.where(FIFTH, 1e160, X)}, ValueError, "squared lengths rbf scale"),
-    ({"X": np.where(FIFTH, np.nan, X)}, ValueError, "`X` finite row column nan"),
+    ({"X": np.where(FIFTH, np.nan, X)}, ValueError, "`X` finite row column NaN"),
     ({"X": X[0]}, ValueError, "`X` table"),
     ({"X": X[:0], "y": Y[:0]}, ValueError, "`X` row"),
     ({"X": None}, TypeError, "`X` None array frame"),
@@ -249,10 +249,10 @@ PLANS = [
       frame(X, "a").assign(when=[1.0] * 59 + ["x"])}, TypeError, "`X` 'when' mixed"),
     ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X": frame(X, "a").assign(
         a0=pd.array([None] + [True] * 59, dtype="boolean"))}, ValueError,
-     "`X` finite row 0 'a0' nan"),
+     "`X` finite row 0 'a0' NaN"),
     ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X":
       frame(X, "a").assign(a0=np.array([pd.NA] + [1.0] * 59, dtype=object))},
-     ValueError, "`X` finite row 0 'a0' nan"),
+     ValueError, "`X` finite row 0 'a0' NaN"),
     ({"X": frame(X, "a").astype(pd.SparseDtype(float, np.nan))}, ValueError,
      "`X` sparse X.sparse.to_dense()"),
 ]  # fmt: skip
@@ -412,7 +412,7 @@ OTHERS = [
     (lambda _: dsel.certify(SVC(), np.where(THIRD, np.inf, X), Y), ValueError,
      "`X` row 0, column inf; correct the value"),
     (lambda _: dsel.certify(SVC(), X[:8], [0, 1] * 4), ValueError,
-     "`cv` 4 8 rows; at least 20 rows, cv=2"),
+     "`cv` 4 8 rows; at least 20 rows, fewer folds, cv=2"),
     (lambda _: dsel.plan_search(SVC(), {}, X, Y), ValueError,
      "`param_grid` {'C': [1, 10]} dsel.certify(estimator, X, y, pool)"),
     (lambda _: dsel.certify(lambda X, y: SVC, X, Y), ValueError, "fitted SVC class"),

@@ -203,12 +203,13 @@ def scheme_of_pairs(
     If rows come in groups, folds and halves consist of whole groups. Inner searches use
     all rows; in the last step one row of each group is counted.
     """
-    if groups is None and n_rows < FEWEST_ROWS * n_folds:
+    most = n_rows // FEWEST_ROWS
+    if groups is None and n_folds > most:
         raise ValueError(
             f"`cv` must leave at least {FEWEST_ROWS} labeled rows to every fold of a "
             f"nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; label at "
             f"least {FEWEST_ROWS * n_folds} rows"
-            f"{f', or use cv={n_rows // FEWEST_ROWS}' * (n_rows >= 2 * FEWEST_ROWS)}."
+            f"{f', or use fewer folds, cv={most}' * (most > 1)}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, groups)
     folds = fold_splits(fold_of, None if groups is None else groups.draw_rows(seed))
