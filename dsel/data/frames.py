@@ -444,12 +444,13 @@ def check_finite(
     which = column if names is None else repr(names[column])
     value = X[row, column]
     is_gap = bool(np.isnan(value))
-    way = "correct the value"
+    what, way = f"{value}, which is infinite", "correct the value"
     if is_gap:
+        what = "NaN, a missing value"
         way = "put an imputer, such as SimpleImputer(), in front of the estimator"
     raise ValueError(
         f"{where} must hold finite numbers, but row {rows[row]}, column {which} is "
-        f"{'NaN, a missing value' if is_gap else value}; drop the row, or {way}."
+        f"{what}; drop the row, or {way}."
     )
 
 

@@ -253,7 +253,9 @@ class _Phase:
     def time_text(self, now: float) -> str:
         """Return the time that is left where it is known, else the time so far."""
         left = self.time_left(now)
-        return _clock(now - self.began) if left is None else f"{_clock(left)} left"
+        if left is not None:
+            return f"{_clock(left)} left"
+        return f"{_clock(now - self.began)} gone"
 
 
 @contextmanager
@@ -359,7 +361,9 @@ class _Lines:
         phase.take(state, now)
         is_due = self.written is None or (is_new and now - self.written >= LINE_SECONDS)
         if now >= self.begins_at and is_due:
-            self._write(phase.text(), phase.time_text(now))
+            # No time has passed in the first line of a phase.
+            when = phase.time_text(now) if now - phase.began >= 1.0 else ""
+            self._write(phase.text(), when)
 
     def end(self) -> None:
         """Write that the phase has ended."""

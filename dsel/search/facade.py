@@ -128,6 +128,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     certificates_ : dict
         Certificates by model, ``one_fold`` and (with a pool) ``all_rows``: ``bound``,
         ``delta``, ``certified``, ``reasons``. Those of a nested search hold at once.
+    outcome_ : Outcome
+        The whole outcome, as `Plan.run` returns it.
     models_ : dict
         The certified models, by the same names.
     certificate_ : Certificate

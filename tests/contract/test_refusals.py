@@ -410,7 +410,7 @@ OTHERS = [
     (lambda _: dsel.certify(SVC(), np.where(THIRD, np.nan, X), Y), ValueError,
      "`X` row 0, column NaN, missing SimpleImputer()"),
     (lambda _: dsel.certify(SVC(), np.where(THIRD, np.inf, X), Y), ValueError,
-     "`X` row 0, column inf; correct the value"),
+     "`X` row 0, column inf, infinite correct the value"),
     (lambda _: dsel.certify(SVC(), X[:8], [0, 1] * 4), ValueError,
      "`cv` 4 8 rows; at least 20 rows, fewer folds, cv=2"),
     (lambda _: dsel.plan_search(SVC(), {}, X, Y), ValueError,
