@@ -275,7 +275,7 @@ REFUSED = [
     (lambda: prefit(lambda X, y: FITTED), TypeError, "`model` fitted `predict`"),
     (lambda: prefit(labels=NEW_Y[1:]), ValueError, "`y` 796 797"),
     (lambda: prefit(labels=NEW_Y.astype(str)), TypeError, "`y` `model` convert"),
-    (lambda: prefit(loss="f1"), TypeError, "`loss` 'f1'"),
+    (lambda: prefit(loss="f1"), ValueError, "`loss` 'f1'"),
     (lambda: prefit(delta=0.95), ValueError, "`delta` 0.95"),
     (lambda: prefit(report_by=64), ValueError, "`report_by` position 63 64"),
     (lambda: prefit(report=["eight"]), ValueError, "`report` 'eight' classes"),

@@ -371,7 +371,7 @@ REFUSED = [
     (lambda: plan(loss=losses.recall("theft")), "'theft' 'fraud' `y`"),
     (lambda: plan(loss=losses.recall("1"), y=NUMBERS[:500]), "'1' write 1"),
     (lambda: plan(loss=LOSSES["recall"], certificate="cv_bound"), "`loss` 'cv_bound'"),
-    (lambda: plan(loss="f1"), "`loss` dsel.losses 'f1'"),
+    (lambda: plan(loss="f1"), "`loss` recall:CLASS 'f1'"),
     (lambda: plan(loss=losses.Recall), "`loss` dsel.losses"),
     (lambda: plan(loss=np.eye(2)), "`loss` dsel.losses .cost("),
     (lambda: plan(criterion="mean_loss"), "'mean_loss' loss="),
