@@ -358,15 +358,9 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
 
 def test_select__names_a_file_beside_a_missing_one(folder):
     path = folder / "labeled.csv"
-    for command in (
-        ["select", folder / "labled.csv", "--target", "label"],
-        ["predict", folder, folder / "labled.csv"],
-    ):
-        found = run(*command)
-        assert found.exit_code in (1, 2)
-        assert "labled.csv" in found.output
     found = run("select", folder / "labled.csv", "--target", "label")
-    assert f"did you mean '{path}'?" in " ".join(found.output.split())
+    assert found.exit_code == 2
+    assert f"did you mean '{path}'?" in "".join(found.output.splitlines())
     (folder / "gen.py").write_text("print(1)")
     found = run("select", folder / "gen.py", "--target", "label")
     assert "gen.py'; this is no table." in " ".join(found.output.split())
