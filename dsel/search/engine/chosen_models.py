@@ -11,6 +11,7 @@ from dsel.arrays import Features
 from dsel.families.family import FitCounts, FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.search.design.comparisons import Comparison
+from dsel.search.engine.jobs import PoolReading
 
 ONLY_MEMBER: Final = 0
 """Number of the only member of this pass, where other passes have candidates."""
@@ -57,7 +58,8 @@ class ChosenModels(FittedGroup):
 
 @dataclass(frozen=True)
 class ChosenPass:
-    """What the tasks of this pass need in addition to slices."""
+    """The context of the tasks of this pass: predictions need no labeled rows."""
 
     models: ChosenModels
     comparisons: tuple[Comparison, ...]
+    reading: PoolReading

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dsel.data.cache import process_cache, spare_memory
-from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
 from dsel.families.family import (
     Family,
@@ -19,13 +18,14 @@ from dsel.families.family import (
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, count_differences
 from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.engine.chosen_models import ChosenPass
 from dsel.search.engine.job_results import (
     CountedJob,
     CountResult,
     Kept,
     join_tokens,
 )
-from dsel.search.engine.jobs import CountJob, JobContext
+from dsel.search.engine.jobs import CountJob, JobContext, PoolReading
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
@@ -40,43 +40,60 @@ class CountBatch:
 
     jobs: tuple[CountJob, ...]
     comparisons: tuple[Comparison, ...]
-    """Comparisons of this pass; unused if the context has a `ChosenPass`."""
     key: str
     """Cache key of the joined models, which other tasks of the pass use, too."""
 
     def run(self, context: JobContext, inputs: Inputs) -> Output:
         """Count; the result is a `CountedJob` for each job.
 
-        Models are those of the context, or those that fits have kept.
+        Models are those that fits have kept. Joining copies them, so a worker joins
+        them once for all tasks of a pass.
         """
-        members, chosen = self.jobs[0].members, context.chosen
-        comparisons = self.comparisons
-        if chosen is None:
-            # Joining copies models, so a worker joins them once for all tasks of a
-            # pass.
-            parts, tokens = process_cache().get(
-                f"joined-{self.key}",
-                lambda: _join_models(context, inputs.kept, members),
-            )
-        else:
-            parts, tokens = [chosen.models], (chosen.models.token,)
-            comparisons = chosen.comparisons
-        return Output(
-            [
-                _count_slice(context, job, sources, parts, tokens, comparisons)
-                for job, sources in zip(self.jobs, inputs.sources, strict=True)
-            ]
+        members = self.jobs[0].members
+        parts, tokens = process_cache().get(
+            f"joined-{self.key}", lambda: _join_models(context, inputs.kept, members)
         )
+        models = ComparedModels(parts, tokens, self.comparisons)
+        return _count_slices(self.jobs, inputs, models, context.pool_reading)
+
+
+@dataclass(frozen=True)
+class CountChosenBatch:
+    """Slices of the pool that are one task, with the models of the last step."""
+
+    jobs: tuple[CountJob, ...]
+
+    def run(self, context: ChosenPass, inputs: Inputs) -> Output:
+        """Count; the result is a `CountedJob` for each job."""
+        chosen = context.models
+        models = ComparedModels([chosen], (chosen.token,), context.comparisons)
+        return _count_slices(self.jobs, inputs, models, context.reading)
+
+
+class ComparedModels(NamedTuple):
+    """Models of some members, and how they are compared."""
+
+    parts: Sequence[FittedGroup]
+    """Groups that predict together, with all models of all members."""
+    tokens: Sequence[str]
+    """Token of each member's models."""
+    comparisons: Sequence[Comparison]
+
+
+def _count_slices(
+    jobs: Sequence[CountJob],
+    inputs: Inputs,
+    models: ComparedModels,
+    reading: PoolReading,
+) -> Output:
+    slices = zip(jobs, inputs.sources, strict=True)
+    return Output([_count_slice(*each, models, reading) for each in slices])
 
 
 def _count_slice(
-    context: JobContext,
-    job: CountJob,
-    sources: list[Any],
-    parts: Sequence[FittedGroup],
-    tokens: Sequence[str],
-    comparisons: Sequence[Comparison],
+    job: CountJob, sources: list[Any], models: ComparedModels, reading: PoolReading
 ) -> CountedJob:
+    parts, tokens, comparisons = models
     started, members = time.perf_counter(), job.members
     n_predictions = sum(
         len(each.compared_splits(NO_ROWS, members)) for each in comparisons
@@ -87,14 +104,9 @@ def _count_slice(
     counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
     rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
     drawn = DrawnRows()
-    for block in _blocks(
-        sources,
-        row_nbytes,
-        are_frames=isinstance(context.X, Frame),
-        allow_nan=context.allow_nan,
-    ):
-        if context.sampled_rows is not None:
-            context.sampled_rows.check(block)
+    for block in _read_blocks(sources, row_nbytes, reading):
+        if reading.sampled_rows is not None:
+            reading.sampled_rows.check(block)
         for part in parts:
             places = [members.index(number) for number in part.candidates]
             with _naming_rows(block):
@@ -149,15 +161,17 @@ def _join_models(
     return parts, tuple(join_tokens(tokens[number]) for number in members)
 
 
-def _blocks(
-    sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
+def _read_blocks(
+    sources: list[Any], row_nbytes: int, reading: PoolReading
 ) -> Iterator[Block]:
     """Yield the rows of a slice in blocks, which are small if memory is short."""
-    fewest, most = BLOCK_ROWS
-    nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
-    most = FRAME_ROWS if are_frames else most
+    (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
+    if reading.are_frames:
+        most, nbytes = FRAME_ROWS, FRAME_NBYTES
+    # Other threads of a worker have a block each, and other programs want memory, too.
+    nbytes = min(nbytes, spare_memory() // 16)
     n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
-    return read_blocks(sources, n_rows, allow_nan=allow_nan)
+    return read_blocks(sources, n_rows, allow_nan=reading.allow_nan)
 
 
 @contextmanager

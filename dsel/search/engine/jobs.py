@@ -1,6 +1,7 @@
-"""Jobs: values that describe work, and the context that all of them need.
+"""Jobs: values that describe work, and the context that those of a search need.
 
-The context is sent to workers once. `fit_batch` and `count_batch` run jobs there, and
+The context is sent to workers once; the last step's pass over the pool has a
+`ChosenPass` instead. `fit_batch` and `count_batch` run jobs there, and
 `job_results` has what comes back.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.frames import Frame
 from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split
 from dsel.families.family import (
@@ -19,7 +21,6 @@ from dsel.families.family import (
     Family,
 )
 from dsel.losses.declared import DeclaredLosses
-from dsel.search.engine.chosen_models import ChosenPass
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,20 @@ class CandidateGroup:
 
 
 @dataclass(frozen=True)
+class PoolReading:
+    """How tasks read rows of the pool."""
+
+    are_frames: bool
+    """Whether models take data frames, so that a call costs milliseconds."""
+    allow_nan: bool
+    """Whether every estimator accepts missing values."""
+    sampled_rows: SampledRows | None = None
+    """Sampled pool rows of an earlier pass, to notice changed files."""
+
+
+@dataclass(frozen=True)
 class JobContext:
-    """Data that every job of a run needs; sent to a cluster once."""
+    """Data that the jobs of a search need; sent to a cluster once."""
 
     X: Any
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
@@ -57,12 +70,15 @@ class JobContext:
     """Whether every estimator accepts missing values."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
     """The loss that ranks candidates, and the losses counted for the chosen ones."""
-    chosen: ChosenPass | None = None
-    """The pass of the last step. Passes of a search have their models on workers."""
     sampled_rows: SampledRows | None = None
     """Sampled pool rows of an earlier pass, to notice changed files."""
     baseline: NDArray[np.int64] | None = None
     """Class codes that the baseline predicts for labeled rows, (n_labeled,)."""
+
+    @property
+    def pool_reading(self) -> PoolReading:
+        """How tasks read rows of the pool."""
+        return PoolReading(isinstance(self.X, Frame), self.allow_nan, self.sampled_rows)
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the group of a candidate."""

@@ -15,10 +15,10 @@ from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts
-from dsel.search.engine.engine import Search
 from dsel.search.engine.fit_batch import count_rows
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import Choices, ExactPruner
+from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.last_step import (
     FittedModels,

@@ -24,6 +24,7 @@ from dsel.runtime.tasks import Task
 from dsel.search.design.assumptions import PoolCheck
 from dsel.search.design.comparisons import EachFold
 from dsel.search.engine.chosen_models import ONLY_MEMBER, ChosenModels, ChosenPass
+from dsel.search.engine.count_batch import CountChosenBatch
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
@@ -209,20 +210,12 @@ def count_chosen(
     key = f"chosen-{'-'.join(map(str, candidates))}"
     table = PoolTable(run.plan.slices, (comparison,), [key], lambda _: chosen.token)
     run.replay(table)
-    context = run.plan.context
-    # Without the labeled rows, which predictions do not need.
-    sent = replace(
-        context,
-        X=context.X[:0],
-        y=context.y[:0],
-        schemes=(),
-        chosen=ChosenPass(chosen, table.comparisons),
-        sampled_rows=sampled_rows,
-        baseline=None,
-    )
+    reading = replace(run.plan.context.pool_reading, sampled_rows=sampled_rows)
+    sent = ChosenPass(chosen, table.comparisons, reading)
     for _ in engine.count_pool(
         table,
         (ONLY_MEMBER,),
+        CountChosenBatch,
         context=engine.executor.put(sent),
         on_turn=lambda: report(int(table.counted.sum())),
     ):

@@ -35,12 +35,13 @@ from dsel.search.design.assumptions import (
     with_pool_facts,
 )
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.engine import Engine, Search
+from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
 from dsel.search.engine.job_results import FitStatus
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
+from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.evaluate import add_criteria
 
