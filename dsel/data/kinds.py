@@ -128,8 +128,8 @@ def trim(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.StringArray) and not values.null_count:
         starts, stops, content = text_bytes(values)
         has_blanks = (content - np.uint8(0x21) > 0x5D).any()  # what is not "!" to "~"
-        if not has_blanks and (starts < stops).all():
-            return values
+        if not has_blanks:
+            return _empty_to_null(values, starts < stops)
     # Trimming Unicode takes twelve times as long, and few columns need it. If a batch
     # does, all its values are trimmed so, which changes no ASCII value: the result of a
     # row does not depend on its batch.
@@ -141,6 +141,24 @@ def trim(values: pa.Array) -> pa.Array:
         empty = pc.equal(trimmed, "")
         trimmed = pc.if_else(empty, pa.scalar(None, trimmed.type), trimmed)
     return trimmed
+
+
+def _empty_to_null(
+    values: pa.StringArray, is_full: NDArray[np.bool_]
+) -> pa.StringArray:
+    """Return texts of which those that are not full, which are empty, become null."""
+    n_full = int(np.count_nonzero(is_full))
+    if n_full == len(values):
+        return values
+    _, offsets, content = values.buffers()
+    # The texts stay where they are: selecting values would copy all of them.
+    return pa.StringArray.from_buffers(
+        len(values),
+        offsets.slice(4 * values.offset),
+        content,
+        pa.py_buffer(np.packbits(is_full, bitorder="little")),
+        len(values) - n_full,
+    )
 
 
 def text_bytes(

@@ -89,3 +89,15 @@ def test_scan__does_not_depend_on_batches(texts, size):
     assert together.kind() == apart.kind()
     for name in ("n_values", "n_commas", "n_like_numbers", "n_numbers", "gap_words"):
         assert getattr(together, name) == getattr(apart, name)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0"])
+def test_trim__makes_empty_texts_null_where_they_stand(blank):
+    texts = pa.array(["", f"a{blank}", "", "bc", blank, "d", ""])
+    for start in range(4):
+        found = trim(texts.slice(start, 4))
+        found.validate(full=True)
+        expected = [None, "a", None, "bc", None, "d", None][start : start + 4]
+        assert found.to_pylist() == expected
+        assert found.null_count == expected.count(None)
+        assert found.drop_null().to_pylist() == [x for x in expected if x]
