@@ -292,9 +292,10 @@ def with_pool_facts(
             f"{ALARM:g}); {equal}"
         )
     else:
-        finding = f"a classifier distinguishes labeled rows from pool rows ({test})"
+        finding = "a classifier distinguishes labeled rows from pool rows"
         if facts.telling_column is not None:
             finding += f", most by column {facts.telling_column}"
+        finding += f" ({test})"
     return tuple(
         replace(each, state=VIOLATED if shifted else each.state, reason=finding)
         if each.name == "A1" and (shifted or not each.is_violated)
