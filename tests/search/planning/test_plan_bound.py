@@ -95,7 +95,7 @@ def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
-    [(0.1, "no bound lies below the error"), (0.12, "are both paid in full")],
+    [(0.1, "a bound is larger than the error"), (0.12, "are both paid in full")],
 )
 def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
     plan = planned(500, 100_000, wanted=wanted)
