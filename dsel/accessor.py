@@ -81,7 +81,7 @@ class ResultsAccessor:
         evaluation = evaluate(self._results, criterion, delta=delta)
         status = in_order(self._results)["status"]
         return (
-            status.copy(data=evaluation.terms.estimate.reshape(status.shape))
+            status.copy(data=evaluation.terms.value.reshape(status.shape))
             .assign_attrs(long_name=evaluation.rule.name, units="1")
             .rename("bound")
         )

@@ -37,13 +37,13 @@ class Settings:
 class Terms:
     """A criterion's numbers, each of shape (n_candidates,); NaN where not computed."""
 
-    estimate: Floats
+    value: Floats
     """Number by which candidates are compared, not clipped at 1; +inf where a fit
     failed."""
     label_term: Floats
-    """Part of the estimate that comes from labeled rows."""
+    """Part of the value that comes from labeled rows."""
     disagreement_term: Floats
-    """Part of the estimate that comes from the pool."""
+    """Part of the value that comes from the pool."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Criterion:
         """
         if self.can_prune:
             every = np.ones(len(counts[names.STATUS]), dtype=bool)
-            return self._numbers(counts, settings, every).estimate
-        estimate = self.evaluate(counts, settings).estimate
-        return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
+            return self._numbers(counts, settings, every).value
+        values = self.evaluate(counts, settings).value
+        return np.nan_to_num(values, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, counts: CandidateCounts) -> int:
         """Return the candidate with the smallest number; `tie_break` decides ties.
@@ -121,7 +121,7 @@ class Criterion:
         Numbers that differ only in the last digits count as equal, because sums of
         fractions are rounded.
         """
-        values = terms.estimate
+        values = terms.value
         is_tied = values <= values[first_smallest(values)] * (1.0 + TIE_TOLERANCE)
         if self.tie_break is None:
             return int(is_tied.argmax())
@@ -143,7 +143,7 @@ class Criterion:
             name: np.where(is_known & ~has_failed, term, np.nan)
             for name, term in vars(terms).items()
         }
-        masked["estimate"] = np.where(has_failed, np.inf, masked["estimate"])
+        masked["value"] = np.where(has_failed, np.inf, masked["value"])
         return Terms(**masked)
 
 

@@ -297,7 +297,7 @@ def plot_terms(
     check_integer(n_best, "n_best", at_least=1)
     rule, terms = _terms_of(results, criterion)
     first, second = terms.label_term, terms.disagreement_term
-    order = np.argsort(terms.estimate, kind="stable")
+    order = np.argsort(terms.value, kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
     if not best:
         raise ValueError(

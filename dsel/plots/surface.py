@@ -92,10 +92,10 @@ def plot_surface(
     rule, terms = evaluation.rule, evaluation.terms
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
-    shown = np.asarray(terms.estimate)
+    shown = np.asarray(terms.value)
     by_loss = names.FOLD_LOSS_MEAN in rule.needs
     if names.FOLD_ANSWERS in results and (by_loss or rule.name == "cv_error"):
-        # A dropped candidate has no estimate: the mean of its counted folds is drawn.
+        # A pruned candidate has no value: the mean of its counted folds is drawn.
         if by_loss:
             rates = results[names.FOLD_LOSS_MEAN]
         else:

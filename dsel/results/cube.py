@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -196,22 +196,41 @@ def make_pair_cube(
     return xr.Dataset(data, coords, _provenance({}))
 
 
+class CriterionTerms(Protocol):
+    """Numbers of a criterion, (n_candidates,) each; NaN where not computed."""
+
+    @property
+    def value(self) -> ArrayLike:
+        """Number by which candidates are compared."""
+
+    @property
+    def label_term(self) -> ArrayLike:
+        """Part of the value that comes from labeled rows."""
+
+    @property
+    def disagreement_term(self) -> ArrayLike:
+        """Part of the value that comes from the pool."""
+
+
 def with_criteria(
     cube: xr.Dataset,
-    terms: Mapping[str, object],
+    terms: Mapping[str, CriterionTerms],
     *,
     delta_shares: ArrayLike,
     delta: float,
 ) -> xr.Dataset:
     """Return the cube with the numbers that criteria give every candidate.
 
-    `terms` have, by criterion, ``estimate``, ``label_term`` and ``disagreement_term``,
-    (n_candidates,) each; `delta_shares` are the candidates' shares of `delta`.
+    `terms` have the numbers of every criterion, by its name; `delta_shares` are the
+    candidates' shares of `delta`.
     """
     n, status = len(terms), cube[names.STATUS]
     values = {
-        name: np.array([getattr(each, name) for each in terms.values()])
-        for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
+        names.ESTIMATE: np.array([term.value for term in terms.values()]),
+        names.LABEL_TERM: np.array([term.label_term for term in terms.values()]),
+        names.DISAGREEMENT_TERM: np.array(
+            [term.disagreement_term for term in terms.values()]
+        ),
     }
     shares = np.tile(np.broadcast_to(delta_shares, status.size), n)
     values |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}

@@ -65,7 +65,7 @@ def changed(counted, name, value, at=0):
 
 
 def estimate(name, counted):
-    return get_criterion(name).evaluate(counted, SETTINGS).estimate
+    return get_criterion(name).evaluate(counted, SETTINGS).value
 
 
 def chosen(name, counted):
@@ -228,7 +228,7 @@ def test_estimate__is_added_from_outside_in_one_line(counted):
     )
     terms = worst.evaluate(counted, SETTINGS)
     expected = counted[names.FOLD_ERRORS].max(axis=1) / 40
-    assert np.array_equal(terms.estimate, expected)
+    assert np.array_equal(terms.value, expected)
     assert worst.choose(terms, counted) == expected.argmin()
 
 

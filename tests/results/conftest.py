@@ -13,7 +13,7 @@ def terms(start=0.0):
     """Return what a criterion says: estimates counting up from `start`."""
     estimate = np.arange(6) + start
     half = estimate / 2
-    return SimpleNamespace(estimate=estimate, label_term=half, disagreement_term=half)
+    return SimpleNamespace(value=estimate, label_term=half, disagreement_term=half)
 
 
 @pytest.fixture

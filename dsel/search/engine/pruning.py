@@ -79,9 +79,9 @@ class ExactPruner:
         return np.asarray(lower)
 
     def _best(self, counts: CandidateCounts) -> float:
-        """Return the smallest estimate of a complete candidate, or infinity."""
-        estimates = self.criterion.evaluate(counts, self.settings).estimate
-        return float(np.min(estimates[~np.isnan(estimates)], initial=np.inf))
+        """Return the smallest value of a complete candidate, or infinity."""
+        values = self.criterion.evaluate(counts, self.settings).value
+        return float(np.min(values[~np.isnan(values)], initial=np.inf))
 
     def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return the counts of a finished run, for the cube."""

@@ -147,7 +147,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     chosen = DeployedModel(deploy, number, all_params(cube)[number], certificate)
     return Choice(
         ranking.rule.name,
-        float(ranking.terms.estimate[number]),
+        float(ranking.terms.value[number]),
         {deploy: chosen},
         deploy,
         caveats=caveats_of(cube),
@@ -168,7 +168,7 @@ def _certify_candidate(
     fold = 0 if reported.rule.holds_out_one_fold or not has_full else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported.rule, delta)])
-    bound = float(reported.terms.estimate[number])
+    bound = float(reported.terms.value[number])
     return certificate_of(
         cube,
         bound,
@@ -189,13 +189,13 @@ def _certify_candidate(
 
 def _check_pruned(ranking: Evaluation, number: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
-    rule, counts, estimates = ranking.rule, ranking.counts, ranking.terms.estimate
+    rule, counts, values = ranking.rule, ranking.counts, ranking.terms.value
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
-    unfinished = is_open & np.isnan(estimates)
+    unfinished = is_open & np.isnan(values)
     if not unfinished.any():
         return
     lower = rule.lower_bound(counts, ranking.settings)[unfinished]
-    may_win = (lower <= estimates[number] + ROUNDING) | (not rule.can_prune)
+    may_win = (lower <= values[number] + ROUNDING) | (not rule.can_prune)
     kind = "certificate" if rule.is_guarantee else "criterion"
     if n := int(may_win.sum()):
         raise ValueError(
