@@ -184,11 +184,16 @@ def certify(
     with closing(run.open_executor()) as executor:
         # `make_loss_cube` has already warned about candidates that cannot be chosen.
         outcome = certify_choices(
-            run, executor, pruner, table, pruner.final_counts(table), run.check_pool()
+            run,
+            executor,
+            pruner,
+            table,
+            pruner.final_counts(table),
+            run.ensure_pool_check(),
         )
     models = outcome.models
     if ALL_ROWS not in models:
-        return outcome, plan.model(pruner.choices(table).all_rows)
+        return outcome, plan.model(pruner.choose_candidates(table).all_rows)
     return outcome, models[ALL_ROWS]
 
 

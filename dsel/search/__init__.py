@@ -7,18 +7,18 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    nothing is fitted
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
-   the fits `design.assumptions.check_pool` compares the pool with the labeled rows
+   the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
 5. `engine.search_loop.Search.run` submits jobs, takes their results and prunes, in a
    loop
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
-7. `engine.pruning.NestedPruner.choices` chooses a candidate without each fold, and one
-   by all rows
+7. `engine.pruning.NestedPruner.choose_candidates` chooses a candidate without each
+   fold, and one by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts
 9. `engine.count_batch.CountChosenBatch.run` counts on a slice of the pool where these
    models differ
-10. `running.last_step.choose_models` bounds both models by the loss of the plan
+10. `running.last_step.bound_chosen` bounds both models by the loss of the plan
 
 A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.

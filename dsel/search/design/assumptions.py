@@ -99,7 +99,7 @@ class PoolCheck:
     pass."""
 
 
-def check_pool(
+def compare_pool(
     pool: Pool,
     labeled: LabeledRows,
     *,

@@ -135,7 +135,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Choices:
+class ChosenCandidates:
     """The candidates that a nested search has chosen."""
 
     all_rows: int
@@ -262,7 +262,7 @@ class NestedPruner:
         n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
         return np.asarray(n_fits == n_all)
 
-    def choices(self, table: CountTable) -> Choices:
+    def choose_candidates(self, table: CountTable) -> ChosenCandidates:
         """Return the chosen candidates, by all folds and without each.
 
         Raises AllFitsFailedError if a search has no candidate left.
@@ -285,7 +285,7 @@ class NestedPruner:
             )
         # The first number of a tie: neither the order of tasks nor of sums decides.
         *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
-        return Choices(all_rows, tuple(by_fold))
+        return ChosenCandidates(all_rows, tuple(by_fold))
 
     def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
         """Return errors on each fold of the models without it, and status.

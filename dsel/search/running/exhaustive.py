@@ -17,14 +17,14 @@ from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.fit_batch import count_rows
 from dsel.search.engine.jobs import Keep
-from dsel.search.engine.pruning import Choices, ExactPruner
+from dsel.search.engine.pruning import ChosenCandidates, ExactPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.last_step import (
     FittedModels,
     LastStep,
     add_counts,
-    choose_models,
+    bound_chosen,
 )
 from dsel.search.running.run import Remade, Run
 from dsel.search.running.select import choose
@@ -35,33 +35,33 @@ def search_all(run: Run) -> Outcome:
     plan = run.plan
     # The check comes first, since its counts are part of the bounds that prune.
     if plan.pool is not None:
-        run.report(Progress(), Phase(CHECKING))
-    check = run.check_pool()
+        run.show_progress(Progress(), Phase(CHECKING))
+    pool_check = run.ensure_pool_check()
 
-    def report() -> None:
+    def show_progress() -> None:
         if run.on_progress is not None:
             progress = search.progress()
             n_done, n_slices = progress.slices_done, progress.slices_total
             phase = run.fitting_phase(search.table)
             if n_done < n_slices:
                 phase = Phase(COUNTING, n_done, n_slices)
-            run.report(progress, phase)
+            run.show_progress(progress, phase)
 
-    with closing(run.open_executor(check.sampled_rows)) as executor:
+    with closing(run.open_executor(pool_check.sampled_rows)) as executor:
         run.check_memory(executor)
-        pruner = exact_pruner(run, check.facts, may_prune=bool(plan.prune))
-        search = run.search(executor, pruner, Keep.ON_WORKER, report)
+        pruner = exact_pruner(run, pool_check.facts, may_prune=bool(plan.prune))
+        search = run.search(executor, pruner, Keep.ON_WORKER, show_progress)
         search.run()
         counts = pruner.final_counts(search.table)
         run.check_failures(counts, search.table.unpredicting)
-        cube = run.make_cube(counts, check.facts)
+        cube = run.make_cube(counts, pool_check.facts)
         choice = choose(cube, plan.criterion.name)
         models = deployed_models(run, search, choice)
         if plan.certificate and not plan.criterion.is_guarantee:
             last = count_held_out(run, search, choice.candidate, choice.estimate)
             counts |= last.counts
-            cube = add_counts(run.make_cube(counts, check.facts), last)
-            choice, models = choose_models(plan, cube, last)
+            cube = add_counts(run.make_cube(counts, pool_check.facts), last)
+            choice, models = bound_chosen(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(cube, choice, None, partial(dict, models))
 
@@ -80,8 +80,8 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
         statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
         for statistic, each in zip(context.losses.statistics, counts, strict=True)
     }
-    choices, models = Choices(number, (number,)), {0: fitted.model(number, 0)}
-    return LastStep(choices, FittedModels(models, folds, np.array([score])))
+    chosen, models = ChosenCandidates(number, (number,)), {0: fitted.model(number, 0)}
+    return LastStep(chosen, FittedModels(models, folds, np.array([score])))
 
 
 def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:

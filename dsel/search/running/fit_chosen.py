@@ -30,14 +30,14 @@ from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
 from dsel.search.engine.jobs import FitJob, JobContext, Keep
 from dsel.search.engine.pool_table import PoolTable
-from dsel.search.engine.pruning import Choices
+from dsel.search.engine.pruning import ChosenCandidates
 from dsel.search.running.last_step import FittedModels, LastStep
 from dsel.search.running.run import Run
 
 NOTHING_DONE: Final = Progress()
 
 
-def report_last_step(
+def show_last_step(
     run: Run,
     before: Progress,
     phase: Phase | None = None,
@@ -46,7 +46,7 @@ def report_last_step(
     slices: int = 0,
     seconds: float = 0.0,
 ) -> None:
-    """Report the progress before and in the last step, whose size is known before."""
+    """Show the progress before and in the last step, whose size is known before."""
     pool, n_slices = run.plan.pool, len(run.plan.slices)
     n_fits = run.plan.scheme.n_folds + (pool is not None)
     done = Progress(
@@ -61,14 +61,14 @@ def report_last_step(
         phase = Phase(COUNTING, slices, n_slices)
     elif phase is None:  # of a single candidate nothing is chosen before
         phase = Phase(CHOSEN if run.plan.n_candidates > 1 else FITTING, fits, n_fits)
-    run.report(before + done, phase)
+    run.show_progress(before + done, phase)
 
 
 def fit_chosen(
     run: Run,
     executor: Executor,
-    choices: Choices,
-    check: PoolCheck,
+    chosen: ChosenCandidates,
+    pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> LastStep:
     """Fit and count the chosen candidates: without each fold, then on all rows.
@@ -78,13 +78,13 @@ def fit_chosen(
     plan, scheme, started = run.plan, run.plan.scheme.last, time.perf_counter()
     assert scheme is not None  # else the search is not nested
     k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.slices)
-    candidates = choices.by_split
+    candidates = chosen.by_split
     engine = Engine(executor, run.store, plan.pool)
     fitted: dict[int, FittedJob] = {}
 
-    def report(slices: int = 0) -> None:
+    def show_progress(slices: int = 0) -> None:
         passed = time.perf_counter() - started
-        report_last_step(run, before, fits=len(fitted), slices=slices, seconds=passed)
+        show_last_step(run, before, fits=len(fitted), slices=slices, seconds=passed)
 
     def task_of(jobs: list[FitJob]) -> Task:
         [job] = jobs
@@ -100,14 +100,16 @@ def fit_chosen(
         )
         for split, number in enumerate(candidates[:n_splits])
     ]
-    for each in engine.run_jobs(([job] for job in jobs), task_of, on_turn=report):
+    for each in engine.run_jobs(
+        ([job] for job in jobs), task_of, on_turn=show_progress
+    ):
         fitted[each.job.split] = each
     models = collect_models(run, [fitted[split] for split in range(n_splits)])
-    report()
+    show_progress()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or k not in models.models:
-        return LastStep(choices, models)
-    n_equal, losses = check.facts.equal_rows, plan.context.losses
+        return LastStep(chosen, models)
+    n_equal, losses = pool_check.facts.equal_rows, plan.context.losses
     comparison = EachFold(
         models.folds,
         # Without any duplicate the pass does not search for them.
@@ -117,13 +119,19 @@ def fit_chosen(
         best_fold=losses.best_fold(models.folds, plan.delta, models.has_model),
         seed=plan.seed,
     )
-    chosen = join_chosen(plan.context, fitted)
+    chosen_models = join_chosen(plan.context, fitted)
     table = count_chosen(
-        run, engine, chosen, candidates, comparison, check.sampled_rows, report
+        run,
+        engine,
+        chosen_models,
+        candidates,
+        comparison,
+        pool_check.sampled_rows,
+        show_progress,
     )
     differences = table.differences[0][ONLY_MEMBER]
     pool = comparison.unpack(differences, plan.pool.n_rows, n_equal)
-    return LastStep(choices, models, pool, table.drawn)
+    return LastStep(chosen, models, pool, table.drawn)
 
 
 def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
@@ -201,7 +209,7 @@ def count_chosen(
     candidates: tuple[int, ...],
     comparison: EachFold,
     sampled_rows: SampledRows | None,
-    report: Callable[[int], None],
+    show_progress: Callable[[int], None],
 ) -> PoolTable:
     """Compare the chosen models on all pool rows, except those an earlier run counted.
 
@@ -217,8 +225,8 @@ def count_chosen(
         (ONLY_MEMBER,),
         CountChosenBatch,
         context=engine.executor.put(sent),
-        on_turn=lambda: report(int(table.counted.sum())),
+        on_turn=lambda: show_progress(int(table.counted.sum())),
     ):
         raise AssertionError("these models were sent with their pass")
-    report(int(table.counted.sum()))
+    show_progress(int(table.counted.sum()))
     return table

@@ -4,7 +4,7 @@ A nested search fits and counts its chosen candidates again; a search by a hold-
 counts the regressor that was chosen by squared errors. The calls, in their order::
 
     nested.certify_choices              exhaustive.search_all, of a regressor
-      pruning.NestedPruner.choices        Search.run
+      NestedPruner.choose_candidates      Search.run
       fit_chosen.fit_chosen               exhaustive.count_held_out
         Engine.run_jobs (FitBatch)          jobs.count_rows
         fit_chosen.collect_models
@@ -12,7 +12,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
           Engine.count_pool (EachFold)
         -> LastStep                       -> LastStep
       Run.make_cube, add_counts           Run.make_cube, add_counts
-      choose_models                       choose_models
+      bound_chosen                        bound_chosen
         DeclaredLosses.bound -> JointBounds
         loss_reports.make_reports -> ModelReports
         certify_model -> Certificate, of each model
@@ -42,7 +42,7 @@ from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_prediction, largest_class
 from dsel.search.design.drawn_rows import DrawnRows
-from dsel.search.engine.pruning import Choices
+from dsel.search.engine.pruning import ChosenCandidates
 from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
 from dsel.search.running.evaluate import cv_error
 from dsel.search.running.procedures import name_procedure
@@ -76,7 +76,7 @@ class FittedModels:
 class LastStep:
     """All counts from which the bounds of a choice are computed."""
 
-    choices: Choices
+    chosen: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
     fitted: FittedModels
     pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
     return cube
 
 
-def choose_models(
+def bound_chosen(
     plan: "Plan", cube: xr.Dataset, last: LastStep
 ) -> tuple[Choice, dict[str, Any]]:
     """Return the choice of a search by its last step: bounds, and their models.
@@ -138,7 +138,7 @@ def choose_models(
     splits = {ONE_FOLD: read.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
     deployed = {}
     for name, split in splits.items():
-        number = last.choices.by_split[split]
+        number = last.chosen.by_split[split]
         deployed[name] = DeployedModel(
             name,
             number,

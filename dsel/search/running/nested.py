@@ -28,10 +28,10 @@ from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.jobs import Keep
-from dsel.search.engine.pruning import Choices, NestedPruner
+from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, report_last_step
-from dsel.search.running.last_step import LastStep, add_counts, choose_models
+from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, show_last_step
+from dsel.search.running.last_step import LastStep, add_counts, bound_chosen
 from dsel.search.running.run import Remade, Run
 
 if TYPE_CHECKING:
@@ -50,26 +50,26 @@ def search_nested(run: Run) -> Outcome:
     plan = run.plan
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)
-        with _check_pool(run) as check:
+        with _start_pool_check(run) as pending:
 
-            def report() -> None:
-                if check.done():
-                    check.result()  # raises what is wrong with the pool while fits run
+            def show_progress() -> None:
+                if pending.done():  # raise what is wrong with the pool while fits run
+                    pending.result()
                 # A single candidate has no fits before the last step.
                 if run.on_progress is not None and search.table.fit_status.size:
                     phase = run.fitting_phase(search.table)
-                    report_last_step(run, search.progress(), phase)
+                    show_last_step(run, search.progress(), phase)
 
             pruner = NestedPruner(plan.scheme, plan.prune)
-            search = run.search(executor, pruner, Keep.NOWHERE, report)
+            search = run.search(executor, pruner, Keep.NOWHERE, show_progress)
             # Only what is chosen has a model of all rows to be compared with, so this
             # loop counts nothing on the pool, and no model need stay where it is made.
             assert not search.table.pool.slices
             search.run()
             before = search.progress()
-            if not check.done():
-                report_last_step(run, before, Phase(CHECKING))
-            pool_check, searched = check.result(), pruner.final_counts(search.table)
+            if not pending.done():
+                show_last_step(run, before, Phase(CHECKING))
+            pool_check, searched = pending.result(), pruner.final_counts(search.table)
             # Before the last step is paid for.
             run.check_failures(searched, search.table.unpredicting)
             return certify_choices(
@@ -83,7 +83,7 @@ def certify_choices(
     pruner: NestedPruner,
     table: CountTable,
     searched: CandidateCounts,
-    check: PoolCheck,
+    pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
     """Choose by the counts of inner searches; fit, count and certify the choice.
@@ -92,10 +92,15 @@ def certify_choices(
     its final counts.
     """
     plan = run.plan
-    last = fit_chosen(run, executor, pruner.choices(table), check, before)
-    counts = {**add_last_step(plan, searched, last), **run.fixed_counts(check.facts)}
-    cube = add_counts(run.make_cube(counts, check.facts), last)
-    choice, models = choose_models(plan, cube, last)
+    last = fit_chosen(
+        run, executor, pruner.choose_candidates(table), pool_check, before
+    )
+    counts = {
+        **add_last_step(plan, searched, last),
+        **run.fixed_counts(pool_check.facts),
+    }
+    cube = add_counts(run.make_cube(counts, pool_check.facts), last)
+    choice, models = bound_chosen(plan, cube, last)
     cube = cube.assign_attrs({CHOICE: choice.to_json()})
     return Outcome(
         cube,
@@ -111,7 +116,7 @@ def add_last_step(
 ) -> dict[str, NDArray[Any]]:
     """Return the counts of inner searches with those of the last step."""
     counts = {**searched, **last.counts}
-    counts[names.OUTER_CANDIDATE] = np.array(last.choices.by_fold)
+    counts[names.OUTER_CANDIDATE] = np.array(last.chosen.by_fold)
     for number, message in last.fitted.messages.items():
         if not counts[names.MESSAGE][number]:
             counts[names.MESSAGE][number] = message.text
@@ -127,7 +132,7 @@ def add_last_step(
 
 
 @contextmanager
-def _check_pool(run: Run) -> "Iterator[Future[PoolCheck]]":
+def _start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
     """Compare the pool with the labeled rows, in a thread next to the fits.
 
     If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
@@ -136,7 +141,7 @@ def _check_pool(run: Run) -> "Iterator[Future[PoolCheck]]":
     if is_task() or current_worker() is not None:
         # A thread of its own would not know that it is part of a task.
         done: Future[PoolCheck] = Future()
-        done.set_result(run.check_pool())
+        done.set_result(run.ensure_pool_check())
         yield done
         return
     is_over = threading.Event()
@@ -145,19 +150,20 @@ def _check_pool(run: Run) -> "Iterator[Future[PoolCheck]]":
         if is_over.is_set():
             raise CancelledError
 
-    def check_pool() -> PoolCheck:
+    def make_check() -> PoolCheck:
         # Warning filters belong to the process. The code that is called here may set
         # and restore them; fits, which set them as well, must not end in between.
         with collect_warnings():
-            return run.check_pool(stop)
+            return run.ensure_pool_check(stop)
 
     thread = ThreadPoolExecutor(1)
-    check = thread.submit(check_pool)
+    pending = thread.submit(make_check)
     try:
-        yield check
+        yield pending
     except BaseException:
         is_over.set()
-        wait([check], STOP_SECONDS)  # most often it ends, and restores warning filters
+        # Most often it ends, and restores warning filters.
+        wait([pending], STOP_SECONDS)
         raise
     finally:
         thread.shutdown(wait=not is_over.is_set(), cancel_futures=True)
@@ -186,10 +192,10 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
-    choices = Choices(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
-    check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
+    chosen = ChosenCandidates(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
+    pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with closing(run.open_executor()) as executor:
-        last = fit_chosen(run, executor, choices, check)
+        last = fit_chosen(run, executor, chosen, pool_check)
     models = {
         deploy: last.fitted.models[
             run.plan.scheme.n_folds if c.fold is None else c.fold

@@ -30,7 +30,7 @@ from dsel.search.design.assumptions import (
     PoolCheck,
     PoolFacts,
     caveats_of_fitting_rows,
-    check_pool,
+    compare_pool,
     count_fitting_rows,
     with_pool_facts,
 )
@@ -79,8 +79,8 @@ class Run:
         groups = self.plan.context.candidate_groups
         return [each.estimator for group in groups for each in group.candidates]
 
-    def report(self, progress: Progress, phase: Phase) -> None:
-        """Report the progress of a phase, and the most work that is left."""
+    def show_progress(self, progress: Progress, phase: Phase) -> None:
+        """Show the progress of a phase, and the most work that is left."""
         if self.on_progress is not None:
             self.on_progress(
                 replace(
@@ -147,8 +147,10 @@ class Run:
             **{f"version of {name}": str(found) for name, found in versions.items()},
         }
 
-    def check_pool(self, on_turn: Callable[[], object] | None = None) -> PoolCheck:
-        """Compare the pool with the labeled rows, unless an earlier run did.
+    def ensure_pool_check(
+        self, on_turn: Callable[[], object] | None = None
+    ) -> PoolCheck:
+        """Return the check of the pool by an earlier run, or compare it now.
 
         `on_turn` is called at least every half second; an exception of it ends this.
         """
@@ -162,7 +164,7 @@ class Run:
             return PoolCheck(PoolFacts(**known))
         check = PoolCheck()
         if plan.certificate:
-            check = check_pool(
+            check = compare_pool(
                 plan.pool,
                 plan.labeled,
                 seed=plan.seed,

@@ -92,13 +92,13 @@ def test_open_second_round__waits_for_the_first_and_opens_what_is_read(halving):
 def test_choices__are_one_without_each_fold_and_one_by_all(halving):
     table = table_of(flat(0.2, 0.3, 0.4))
     table.fit_status[0, 0] = FitStatus.FAILED
-    choices = halving.choices(table)
-    assert (choices.by_fold, choices.all_rows) == ((1, 1, 0, 0, 0), 1)
-    assert choices.by_split == (1, 1, 0, 0, 0, 1)
+    chosen = halving.choose_candidates(table)
+    assert (chosen.by_fold, chosen.all_rows) == ((1, 1, 0, 0, 0), 1)
+    assert chosen.by_split == (1, 1, 0, 0, 0, 1)
 
 
 def test_choices__say_which_search_has_no_candidate(halving):
     table = table_of(flat(0.2, 0.3, 0.4))
     table.fit_status[:, 0] = FitStatus.FAILED
     with pytest.raises(AllFitsFailedError, match="chosen by all folds"):
-        halving.choices(table)
+        halving.choose_candidates(table)
