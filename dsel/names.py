@@ -17,13 +17,21 @@ class Variable(NamedTuple):
     """Dimensions, among which `CANDIDATES` and others stand for several."""
     long_name: str
     """Description in one line, for plots and readers."""
+    meanings: tuple[str, ...] = ()
+    """Meanings of the values 0, 1, ... of a flag."""
 
 
 BY_NAME: Final[dict[str, Variable]] = {}
 
 
-def _variable(kind: str, name: str, dims: tuple[str, ...], long_name: str) -> str:
-    BY_NAME[name] = Variable(kind, name, dims, long_name)
+def _variable(
+    kind: str,
+    name: str,
+    dims: tuple[str, ...],
+    long_name: str,
+    meanings: tuple[str, ...] = (),
+) -> str:
+    BY_NAME[name] = Variable(kind, name, dims, long_name, meanings)
     return name
 
 
@@ -51,6 +59,11 @@ POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
 
+STATES: Final = ("done", "pruned", "failed", "missing")
+"""Names of the states of a candidate, by their number."""
+PROBLEMS: Final = ("none", "failed", "stopped", "unpredicted")
+"""Problems that a candidate's message is about, by their number in a cube."""
+
 # Stand for the dimensions that vary from cube to cube: those of candidates, those of
 # splits, and those of splits that count disagreements, which are all but the halves.
 CANDIDATES: Final = "*candidates"
@@ -67,10 +80,12 @@ _number = partial(_variable, "number")
 _seconds = partial(_variable, "seconds")
 
 # fmt: off
-STATUS = _variable("flag", "status", _EACH, "what happened to the candidate")
+STATUS = _variable("flag", "status", _EACH, "what happened to the candidate",
+    STATES)
 MESSAGE = _variable("text", "message", _EACH, "why the candidate failed")
-FIT_PROBLEM = _variable("text", "fit_problem", _EACH,
-    "what the message is about: failed, stopped early, or predict raised")
+# A number: texts break `mean`, `quantile` and others of xarray.
+FIT_PROBLEM = _variable("flag", "fit_problem", _EACH, "problem of the candidate's fits",
+    PROBLEMS)
 FOLD_ERRORS = _count("fold_errors", _FIT, "errors on the held-out rows")
 ERROR = _number("error", _FIT,
     "errors on the held-out rows divided by the answers behind them, in [0, 1]")
@@ -166,9 +181,6 @@ STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2
 STATUS_MISSING: Final = 3
-STATES: Final = ("done", "pruned", "failed", "missing")
-"""Names of the states, by their number."""
-
 RESERVED: Final = frozenset(
     {
         FOLD,

@@ -533,7 +533,7 @@ def _grid_cube(
     n, n_validation = axes.n_candidates, counts.shape[1]
     is_used = np.array([number not in failures for number in range(n)])
     errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
-    problems = messages.copy()
+    problems = np.zeros(n, np.int8)
     for group in (group for _, groups in trained for group in groups):
         errors[list(group.candidates)] = group.counts.test_errors[:, 0]
         for (number, _), message in group.counts.messages.items():

@@ -27,9 +27,11 @@ from dsel.runtime.versions import installed_versions
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
-OPTIONAL_VARIABLES: Final = {names.LABEL_TERM, names.DISAGREEMENT_TERM} | {
-    each.name for each in names.VARIABLES if each.kind in ("text", "seconds")
-}
+OPTIONAL_VARIABLES: Final = {
+    names.LABEL_TERM,
+    names.DISAGREEMENT_TERM,
+    names.FIT_PROBLEM,
+} | {each.name for each in names.VARIABLES if each.kind in ("text", "seconds")}
 """Variables that are left out of a cube if they are empty; texts break `mean`."""
 
 
@@ -313,8 +315,9 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
         values = array.values
         if spec.kind != "number":  # whole, and NaN where nothing was counted
             unset, most = names.UNCOUNTED, np.inf
-            if spec.kind == "flag":
-                unset = most = names.STATUS_MISSING
+            if spec.kind == "flag":  # the last status is "missing"
+                most = len(spec.meanings) - 1
+                unset = most if spec.name == names.STATUS else 0
             lacking = np.isnan(values)
             counted = np.where(lacking, 0, values)
             is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
@@ -432,12 +435,15 @@ def _variables(
         if spec.kind != "text":
             attrs["units"] = "s" if spec.kind == "seconds" else "1"
         if spec.kind == "flag":
-            attrs["flag_values"] = list(range(len(names.STATES)))
-            attrs["flag_meanings"] = " ".join(names.STATES)
+            attrs["flag_values"] = list(range(len(spec.meanings)))
+            attrs["flag_meanings"] = " ".join(spec.meanings)
         if spec.kind == "count":
             array = np.where(array == names.UNCOUNTED, np.nan, array)
         kind = {"text": object, "flag": np.int8}.get(spec.kind, np.float64)
-        is_empty = (array == "") if spec.kind == "text" else np.isnan(array)
+        nothing = {"text": "", "flag": 0}
+        is_empty = (
+            array == nothing[spec.kind] if spec.kind in nothing else np.isnan(array)
+        )
         if spec.name not in OPTIONAL_VARIABLES or not is_empty.all():
             made[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
     return made

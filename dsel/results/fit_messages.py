@@ -11,13 +11,13 @@ from dsel import names
 
 
 class FitProblem(Enum):
-    """A problem of one fit, as a cube names it."""
+    """A problem of one fit, by its number in a cube; see `names.PROBLEMS`."""
 
-    FAILED = "failed"
+    FAILED = 1
     """There is no model: `fit` raised, or the fit was given up."""
-    STOPPED = "stopped"
+    STOPPED = 2
     """`fit` ended before it converged. The model is used."""
-    UNPREDICTED = "unpredicted"
+    UNPREDICTED = 3
     """`predict` raised on test rows, which count as errors. The model is used."""
 
 
@@ -50,6 +50,7 @@ def problems_of_cube(cube: xr.Dataset) -> NDArray[np.object_]:
     if names.FIT_PROBLEM in cube:
         known = {problem.value: problem for problem in FitProblem}
         values = cube[names.FIT_PROBLEM].values.ravel()
+        # NaN where candidates were joined whose cube has no messages.
         problems[:] = [known.get(value) for value in values]
     # Cubes of 0.2, which may have been joined with newer ones, have only the texts.
     for number, text in enumerate(cube[names.MESSAGE].values.ravel()):

@@ -207,7 +207,7 @@ def grown(cube, dim):
 
 
 def numbers(cube):
-    return cube.drop_vars(["message", "fit_problem"], errors="ignore")
+    return cube.drop_vars("message", errors="ignore")
 
 
 def judged(cube):

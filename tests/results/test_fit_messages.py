@@ -45,11 +45,19 @@ def outcome():
 
 
 def test_cube__says_what_each_message_is_about_whatever_its_text(outcome):
-    problems = ["", "stopped", "unpredicted", "failed"]
-    assert outcome.results["fit_problem"].values.tolist() == problems
+    flags = outcome.results["fit_problem"]
+    meanings = flags.attrs["flag_meanings"].split()
+    problems = ["none", "stopped", "unpredicted", "failed"]
+    assert [meanings[number] for number in flags.values] == problems
+    assert flags.attrs["flag_values"] == [0, 1, 2, 3]
     remarks = " ".join(dsel.select(outcome, "cv_error").remarks)
     for words in ("1 candidate failed", "1 candidate raised", "1 candidate stopped"):
         assert words in remarks
+
+
+def test_cube__takes_numeric_methods_of_xarray_without_its_messages(outcome):
+    cube = outcome.results.drop_vars("message")
+    assert cube.quantile(0.5)["fit_problem"] >= 0
 
 
 def test_cube_of_an_older_version__says_it_by_its_texts(outcome):

@@ -180,8 +180,9 @@ class CountTable:
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
     def first_messages(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return the first message of each candidate's fits, or "", for the cube."""
-        texts, problems = np.full((2, self.n_candidates), "", dtype=object)
+        """Return the first message of each candidate's fits, or "", and its problem."""
+        texts = np.full(self.n_candidates, "", dtype=object)
+        problems = np.zeros(self.n_candidates, np.int8)
         for number, split in sorted(self.messages, reverse=True):
             if shown[number, split]:
                 message = self.messages[number, split]
