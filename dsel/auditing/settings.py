@@ -108,7 +108,7 @@ def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
         "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
         "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
     }
-    if method.is_nested or method.needs_pool:
+    if method.reads_pool:
         found["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
     return {f"{method.name}, {name}": each for name, each in found.items()}
 

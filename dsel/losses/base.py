@@ -228,6 +228,10 @@ class Loss(Protocol):
         """Whether it is for regressors: `y` and predictions are numbers."""
 
     @property
+    def is_cost(self) -> bool:
+        """Whether it is a mean of costs, which is shown as a number, not in percent."""
+
+    @property
     def statistic(self) -> Statistic:
         """The statistic with its counts."""
 
@@ -300,6 +304,11 @@ class SingleLoss:
     def parts(self) -> Sequence[Loss]:
         """The loss itself."""
         return (cast(Loss, self),)
+
+    @property
+    def is_cost(self) -> bool:
+        """False: most losses are rates."""
+        return False
 
     def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
         """Return none."""

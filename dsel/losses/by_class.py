@@ -407,6 +407,11 @@ class Cost(TableLoss):
         """Name of the bounded value."""
         return "Mean cost"
 
+    @property
+    def is_cost(self) -> bool:
+        """True: it is shown as a number."""
+        return True
+
     def __repr__(self) -> str:
         names_, pairs = self.classes, product(range(len(self.classes)), repeat=2)
         listed = {

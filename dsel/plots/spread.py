@@ -18,7 +18,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.cube import read_counts
+from dsel.results.cube import answers_behind, read_counts
 from dsel.results.tables import all_params
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 from dsel.search.running.evaluate import first_criterion
@@ -51,8 +51,7 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
             what = loss.what[:1].lower() + loss.what[1:]
         return np.asarray(means, float), f"{what} on the fold"
     errors = np.asarray(counts[names.FOLD_ERRORS], float)
-    answers = np.asarray(counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS]), float)
-    answers = np.broadcast_to(answers, errors.shape)
+    answers = answers_behind(counts)
     is_known = (errors >= 0) & (answers > 0)
     rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
     return rates, "error on the fold, %"

@@ -206,6 +206,8 @@ class Certificate(Renderable):
     """Whether its criterion estimates: then it is rounded to the nearest, not up."""
     divides_delta: bool = False
     """Whether every candidate was bounded, at a part of delta."""
+    is_cost: bool = False
+    """Whether it bounds a mean cost, which is no rate."""
 
     @property
     def bound(self) -> float:
@@ -266,6 +268,7 @@ class Certificate(Renderable):
         known = {
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
             "divides_delta": name in BOUNDED_EACH,
+            "is_cost": str(record.get("loss")).startswith("cost"),
         }
         return known | record
 
@@ -377,11 +380,6 @@ class Certificate(Renderable):
         what = self.what.removesuffix(" by")
         unit = "groups" if self.n_groups else "labeled rows"
         return f"No finite bound of how far {what}: too few {unit}"
-
-    @property
-    def is_cost(self) -> bool:
-        """Whether it bounds a mean cost, which is no rate."""
-        return self.loss.startswith("cost")
 
     def amount(self, value: float) -> str:
         """Return a limit of the loss as text, or an estimate if it is no limit."""

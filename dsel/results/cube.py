@@ -338,6 +338,15 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def answers_behind(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Return the predictions behind the errors of each candidate on each fold.
+
+    In a nested search several models predict each row of a fold.
+    """
+    rows = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
+    return np.broadcast_to(rows, counts[names.FOLD_ERRORS].shape)
+
+
 def check_schema(cube: xr.Dataset) -> None:
     """Raise `NewerRecordError` if a newer dsel wrote a cube."""
     version = cube.attrs.get("dsel_schema_version")

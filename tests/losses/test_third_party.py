@@ -62,6 +62,7 @@ class ErrorWhere:
     largest: float = 1.0
     criterion: str = "mean_loss"
     of_numbers: bool = False
+    is_cost: bool = False
 
     @property
     def statistic(self):
@@ -119,6 +120,20 @@ class ErrorWhere:
 def test_losses__have_the_members_of_the_protocol(loss):
     assert isinstance(loss, Loss)
     assert isinstance(loss.statistic, Statistic)
+
+
+def test_cost_of_a_third_party__is_shown_as_a_number_and_not_in_percent():
+    options = {"random_state": 7, "prune": False, "deploy": "one_fold"}
+    lines = []
+    for is_cost in (False, True):
+        loss = ErrorWhere(0, is_cost=is_cost)
+        plan = dsel.plan_search(TREE, GRID, X, Y, POOL, loss=loss, **options)
+        made = plan.run().certificate
+        assert made.is_cost == is_cost
+        lines.append(made.headline().partition(" (")[0])
+    percent, number = lines
+    assert percent.endswith("%")
+    assert float(number.split()[-1]) == pytest.approx(made.bound, abs=0.01)
 
 
 def test_loss_of_a_third_party__takes_the_path_of_the_error():

@@ -132,7 +132,13 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
         ({"estimate": 0.1621}, "folds (16.2%) is above the bound (15.1%) of the model"),
         ({"estimate": 0.1621, "loss": "recall:7", "says": "Recall"}, "plan with 16.2%"),
         (
-            {"estimate": 0.4, "loss": "cost", "says": "Cost", "largest": 2.0},
+            {
+                "estimate": 0.4,
+                "loss": "cost",
+                "says": "Cost",
+                "largest": 2.0,
+                "is_cost": True,
+            },
             "folds (0.400) is above the bound (0.151)",
         ),
         (

@@ -91,6 +91,7 @@ def certify_prefit(
         loss=repr(main),
         says=f"{main.label} at most",
         largest=main.largest,
+        is_cost=main.is_cost,
         caveats=_duplicates(rows.features),
         n_groups=rows.n_groups,
         report=report_made if isinstance(report_made, CertifiedReport) else None,

@@ -143,11 +143,32 @@ class CertificateMethod:
         """Whether candidates are ranked by a bound of theirs, not by an estimate."""
         return self.criterion.is_guarantee
 
+    @property
+    def divides_delta(self) -> bool:
+        """Whether every candidate is bounded, at a part of delta.
+
+        Inner searches read none of the rows that bound their choice, so it is bounded
+        at all of delta.
+        """
+        return not self.is_nested
+
+    @property
+    def bounds_two_models(self) -> bool:
+        """Whether the model of all rows is bounded jointly with that of one fold."""
+        return self.is_nested
+
+    def n_compared(self, n_candidates: int) -> int:
+        """Return the number of models of which one is chosen by the rows that bound it.
+
+        It is 1 unless candidates divide delta.
+        """
+        return n_candidates if self.divides_delta else 1
+
     def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
         """Return the part of delta for limits of one model on labeled rows."""
-        if self.is_nested:
-            return delta * (LABEL_SHARE if has_pool else 1.0)
-        return delta / n_candidates
+        shared = delta / self.n_compared(n_candidates)
+        is_joint = has_pool and self.bounds_two_models
+        return shared * LABEL_SHARE if is_joint else shared
 
     def takes(self, loss: Loss) -> bool:
         """Return whether it can bound this loss instead of the error."""
@@ -157,6 +178,11 @@ class CertificateMethod:
     def needs_pool(self) -> bool:
         """Whether it gives no bound without a pool; a nested search still gives one."""
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
+
+    @property
+    def reads_pool(self) -> bool:
+        """Whether a bound of it becomes another one by a pool."""
+        return self.needs_pool or self.bounds_two_models
 
 
 def choose_method(options: MethodOptions) -> CertificateMethod:

@@ -115,11 +115,20 @@ class Plan:
 
     @property
     def n_compared(self) -> int:
-        """Number of models among which one is chosen by the rows that bound it.
+        """Number of models among which one is chosen by the rows that bound it."""
+        return self.method.n_compared(self.n_candidates)
 
-        It is 1 for a nested search, since inner searches use none of these rows.
+    @property
+    def n_last_fits(self) -> int:
+        """Fits of the last step of a nested search: without each fold, and of all rows.
+
+        The model of all rows has a bound only by a pool.
         """
-        return 1 if self.method.is_nested else self.n_candidates
+        return (
+            0
+            if self.scheme.last is None
+            else self.scheme.n_folds + (self.pool is not None)
+        )
 
     @property
     def few_rows(self) -> list[str]:
@@ -386,10 +395,8 @@ class Plan:
 
         A fit that is retried counts once.
         """
-        scheme, n, last = self.scheme, self.n_candidates, 0
+        scheme, n, last = self.scheme, self.n_candidates, self.n_last_fits
         splits, first = len(scheme.splits), len(scheme.first)
-        if scheme.is_nested:
-            last = scheme.n_folds + (self.pool is not None)
         if not self.is_halved:
             return n * splits + last, n * splits + last
         # A fit without two folds is read by two searches, which may keep different

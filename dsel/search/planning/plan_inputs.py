@@ -275,7 +275,7 @@ def read_prior(
         raise ValueError(
             f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
             f"delta among the candidates, got {method.name or None!r}; leave it out"
-            f"{f': {why}' if method.is_nested else ''}."
+            f"{'' if method.divides_delta else f': {why}'}."
         )
     if callable(prior):
         weights = []

@@ -82,7 +82,7 @@ def check_queries(
     if not n_queries:
         return
     for is_wrong, why in (
-        (not method.is_nested,
+        (not method.bounds_two_models,
          f"queries labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),

@@ -13,7 +13,7 @@ from dsel.checks import check_choice, check_delta, check_probability, check_stri
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion, Terms
 from dsel.results.certificate import attribute
-from dsel.results.cube import read_counts, with_criteria
+from dsel.results.cube import answers_behind, read_counts, with_criteria
 from dsel.results.tables import content_token
 
 TOKEN: Final = "content_token"
@@ -165,6 +165,4 @@ def cv_error(counts: CandidateCounts, number: int) -> float:
     errors = counts.get(names.FOLD_ERRORS)
     if errors is None or (errors[number] < 0).any():
         return nan
-    is_nested = names.FOLD_ANSWERS in counts  # several answers for a row
-    rows = counts[names.FOLD_ANSWERS][number] if is_nested else counts[names.FOLD_ROWS]
-    return float(np.mean(errors[number] / rows))
+    return float(np.mean(errors[number] / answers_behind(counts)[number]))

@@ -20,10 +20,10 @@ from dsel.results.run_store import Store, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.exhaustive import remake_chosen, search_all
+from dsel.search.running.exhaustive import EXHAUSTIVE
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
-from dsel.search.running.nested import remake_nested, search_nested
-from dsel.search.running.run import Run
+from dsel.search.running.nested import NESTED
+from dsel.search.running.run import Run, SearchWay
 from dsel.typing import Options, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
@@ -91,9 +91,7 @@ def execute(
             on_progress = stack.enter_context(run_progress(verbose))
         run = replace(run, on_progress=on_progress)
         try:
-            # The only branch between the two ways; what follows is the same for both.
-            search = search_nested if plan.scheme.is_nested else search_all
-            outcome = search(run)
+            outcome = way_of(plan).search(run)
             if plan.pool is not None:  # also where learners read it last
                 plan.pool.check_unchanged()
         except PoolChangedError:
@@ -109,6 +107,11 @@ def execute(
         group_keys=None if plan.groups is None else plan.groups.keys,
         loss=plan.context.losses.main,
     )
+
+
+def way_of(plan: "Plan") -> SearchWay:
+    """Return the way that a plan takes; all other code is the same for both."""
+    return NESTED if plan.scheme.is_nested else EXHAUSTIVE
 
 
 def check_out(plan: "Plan", out: Any) -> None:
@@ -184,8 +187,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
 
     Raises RuntimeError if a count differs: then it is another model.
     """
-    remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
-    remade = remake(run, cube, choice)
+    remade = way_of(run.plan).remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()
     if not all(np.array_equal(*each, equal_nan=True) for each in pairs):

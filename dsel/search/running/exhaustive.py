@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,7 @@ from dsel.search.running.last_step import (
     add_counts,
     bound_chosen,
 )
-from dsel.search.running.run import Remade, Run
+from dsel.search.running.run import Remade, Run, SearchWay
 from dsel.search.running.select import choose
 
 
@@ -121,3 +121,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         if name in counts
     }
     return Remade(models, pairs)
+
+
+EXHAUSTIVE: Final = SearchWay(search_all, remake_chosen)
+"""The way of other certificates and of estimates: every candidate is counted."""

@@ -48,7 +48,7 @@ def show_last_step(
 ) -> None:
     """Show the progress before and in the last step, whose size is known before."""
     pool, n_slices = run.plan.pool, len(run.plan.slices)
-    n_fits = run.plan.scheme.n_folds + (pool is not None)
+    n_fits = run.plan.n_last_fits
     done = Progress(
         fits_done=fits,
         fits_total=n_fits,
@@ -77,7 +77,7 @@ def fit_chosen(
     """
     plan, scheme, started = run.plan, run.plan.scheme.last, time.perf_counter()
     assert scheme is not None  # else the search is not nested
-    k, n_splits = scheme.n_folds, scheme.n_folds + bool(plan.slices)
+    k, n_splits = scheme.n_folds, plan.n_last_fits
     candidates = chosen.by_split
     engine = Engine(executor, run.store, plan.pool)
     fitted: dict[int, FittedJob] = {}

@@ -129,7 +129,7 @@ def bound_chosen(
         last.evidence,
         plan.delta,
         # It was planned; where no model of all rows could be fitted, its part is lost.
-        has_pool=plan.pool is not None and plan.method.is_nested,
+        has_pool=plan.pool is not None and plan.method.bounds_two_models,
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
     )
@@ -213,7 +213,8 @@ def certify_model(
         loss=repr(loss),
         says=f"{loss.label} at most",
         largest=loss.largest,
-        divides_delta=not plan.method.is_nested,
+        is_cost=loss.is_cost,
+        divides_delta=plan.method.divides_delta,
         caveats=tuple(voiding_caveats(cube)),
         **fields,
     )

@@ -32,7 +32,7 @@ from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, show_last_step
 from dsel.search.running.last_step import LastStep, add_counts, bound_chosen
-from dsel.search.running.run import Remade, Run
+from dsel.search.running.run import Remade, Run, SearchWay
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
@@ -208,3 +208,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     if choice.queries is not None:
         counts["queries"] = np.array(choice.queries.rows), np.sort(last.drawn.rows)
     return Remade(models, counts)
+
+
+NESTED: Final = SearchWay(search_nested, remake_nested)
+"""The way of the default: inner searches, then a last step."""

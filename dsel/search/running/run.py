@@ -20,7 +20,7 @@ from dsel.losses.regression import RegressionLoss
 from dsel.results import Choice
 from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
-from dsel.results.cube import make_cube
+from dsel.results.cube import answers_behind, make_cube
 from dsel.results.records import to_record
 from dsel.results.run_store import Store
 from dsel.runtime.progress import FITTING, Phase, Progress
@@ -42,6 +42,7 @@ from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.engine.search_loop import Search
+from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.evaluate import add_criteria
 
@@ -270,8 +271,7 @@ class Run:
             left_out = names.FOLD_ERRORS, names.TRAIN_ERRORS
             counts = {k: v for k, v in counts.items() if k not in left_out}
         else:
-            errors = counts[names.FOLD_ERRORS]
-            answers = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
+            errors, answers = counts[names.FOLD_ERRORS], answers_behind(counts)
             is_known = (errors >= 0) & (answers > 0)
             rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
             counts = {**counts, names.ERROR: rates}
@@ -346,6 +346,14 @@ def constant_prediction(plan: "Plan") -> dict[str, list[float]]:
     y = np.asarray(plan.labeled.y, dtype=float)
     constant = [float(np.median(y)), loss.of_constant(y)]
     return {names.CONSTANT: constant} if np.isfinite(constant).all() else {}
+
+
+class SearchWay(NamedTuple):
+    """One way from a plan to an outcome, and back from the outcome to its models."""
+
+    search: Callable[[Run], Outcome]
+    remake: Callable[[Run, xr.Dataset, Choice], "Remade"]
+    """Function that fits the models of a choice again, and repeats their counts."""
 
 
 class Remade(NamedTuple):
