@@ -53,7 +53,7 @@ def as_plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_masked(values: Any) -> Any:
+def find_mask(values: Any) -> Any:
     """Return values as a masked array if some may be masked, else None.
 
     For a list of masked arrays `numpy.array` ignores the masks, and returns the values
@@ -67,7 +67,7 @@ def as_masked(values: Any) -> Any:
         isinstance(row, list | tuple) and any(v is np.ma.masked for v in row)
         for row in values
     ):
-        rows = [as_masked(row) for row in values]
+        rows = [find_mask(row) for row in values]
         pairs = zip(rows, values, strict=True)
         return np.ma.stack([np.ma.array(v) if r is None else r for r, v in pairs])
     mask = [value is np.ma.masked for value in values]
@@ -91,7 +91,7 @@ def fill_masked(rows: Any, name: str) -> Any:
         fill = partial(fill_masked, name=name)
         meta = np.empty((0,) * rows.ndim, rows.dtype)
         return rows.map_blocks(fill, dtype=rows.dtype, meta=meta)
-    masked = as_masked(rows)
+    masked = find_mask(rows)
     if masked is None:
         return rows
     if not np.ma.is_masked(masked):

@@ -213,7 +213,7 @@ def _with_params(
             # CatBoost's clones lose a parameter that is None: no other name would help.
             if last not in has and not isinstance(error, KeyError):
                 raise _lacking(estimator, owner, name, last) from error
-        raise _refused(estimator, params, error) from error
+        raise _refusal(estimator, params, error) from error
     for name in unlisted:
         if name not in listed:
             owner, _ = _owner(model, name, {})
@@ -264,7 +264,7 @@ def check_names_of_search(search: object) -> None:
                 raise _lacking(estimator, owner, name, last)
 
 
-def _refused(
+def _refusal(
     estimator: Estimator, params: Mapping[str, object], error: Exception
 ) -> ValueError:
     """Return the error for parameters that an estimator does not accept."""
@@ -290,7 +290,7 @@ def _check_candidate(
                     f"`param_grid` sets {name!r} to the class {value.__name__}; write "
                     f"{value.__name__}() for an estimator."
                 ) from error
-        raise _refused(model, params, error) from error
+        raise _refusal(model, params, error) from error
 
 
 def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, str]:

@@ -292,7 +292,7 @@ def explain_unknown(
         is_init = function.__name__ == "__init__"
 
         @functools.wraps(function)
-        def explained(*args: Any, **params: Any) -> Any:
+        def call(*args: Any, **params: Any) -> Any:
             for name in params:
                 if name in signature:
                     continue
@@ -305,7 +305,7 @@ def explain_unknown(
                 raise TypeError(f"{owner}: {why}")
             return function(*args, **params)
 
-        return cast(Function, explained)
+        return cast(Function, call)
 
     return decorate
 
@@ -353,13 +353,13 @@ def check_kind(value: object, kind: type, name: str, maker: str) -> None:
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
-        shown = listed([repr(choice) for choice in choices], MOST_LISTED)
+        shown = listing([repr(choice) for choice in choices], MOST_LISTED)
         end = did_you_mean(value, choices) if isinstance(value, str) else "."
         raise ValueError(f"`{name}` must be one of {shown}, got {show(value)}{end}")
     return str(value)
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listing(names: Sequence[str], most: int) -> str:
     """Return the first names, separated by commas, and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"

@@ -18,7 +18,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.sync import sync
 from zarr.storage import WrapperStore
 
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.files import PARTIAL
 
 if TYPE_CHECKING:
@@ -128,17 +128,17 @@ def check_empty(names: Sequence[str], place: object, argument: str) -> None:
     if names:
         raise ValueError(
             f"`{argument}` {place} must be an empty place or hold dsel's own, but "
-            f"{listed(names, 3)} is there; choose another place."
+            f"{listing(names, 3)} is there; choose another place."
         )
 
 
 def names_in(store: Store) -> list[str]:
     """Return the names in a store, without the partial files of a killed writer."""
 
-    async def list_names() -> list[str]:
+    async def listing() -> list[str]:
         return [name async for name in store.list_dir("")]
 
-    return sorted(name for name in sync(list_names()) if not PARTIAL.match(name))
+    return sorted(name for name in sync(listing()) if not PARTIAL.match(name))
 
 
 def check_not_in_pool(path: str | Path, name: str) -> None:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 
 from dsel.arrays import Features
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 
 Steps = list[tuple[str, Any]]
@@ -68,7 +68,7 @@ def encoders(
             kinds[kind][2].append(column.name)
     if undecided:
         shown = "; ".join(
-            why_texts.get(each.name) or _describe_undecided(each, X[each.name])
+            why_texts.get(each.name) or _describe_unencodable(each, X[each.name])
             for each in undecided[:10]
         )
         names = ",".join(each.name for each in undecided)
@@ -93,7 +93,7 @@ def encoders(
     ]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
-        raise ValueError(f"no column holds a value: {listed(left_out, 8)}.")
+        raise ValueError(f"no column holds a value: {listing(left_out, 8)}.")
     parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
     return [("columns", ColumnTransformer(parts))], facts
 
@@ -123,7 +123,7 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
         return "numbers"
-    if _is_date(column):
+    if column.is_time:
         return "dates"
     most = min(MOST_VALUES, max(2, len(known) // 2))
     if column.kind in (TEXT, TRUTH, NUMBER) and known.nunique() <= most:
@@ -131,17 +131,13 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     return None
 
 
-def _describe_undecided(column: Column, values: pd.Series) -> str:
+def _describe_unencodable(column: Column, values: pd.Series) -> str:
     """Return a description of a column that no encoder accepts."""
     known, name = values.dropna(), f"column {column.name!r} "
     content = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
         content = f"{known.nunique():,} different texts in {len(known):,} rows"
     return f"{name}holds {content}, such as {str(known.iloc[0])[:40]!r}"
-
-
-def _is_date(column: Column) -> bool:
-    return column.kind.startswith(("date", "time")) and column.kind != "time of day"
 
 
 def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:

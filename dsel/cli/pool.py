@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.cli.running import (
     ClusterOptions,
     TextOptions,
@@ -119,5 +119,5 @@ def info(path: str) -> None:
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:
-        click.echo(wrap_line(f"columns: {listed(columns, 10)}", 9))
+        click.echo(wrap_line(f"columns: {listing(columns, 10)}", 9))
     click.echo(f"fingerprint: {pool.token}")

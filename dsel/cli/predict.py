@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
@@ -113,8 +113,8 @@ def command(
         schema = deployed.input_format.table_schema
         target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
-        say(f"Not used of NEW: {listed(unused, 10)}")
-    columns, form = listed(made.columns, 10), made.dialect.words
+        say(f"Not used of NEW: {listing(unused, 10)}")
+    columns, form = listing(made.columns, 10), made.dialect.words
     where = f"{out} ({form})" if form else out
     say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")
 

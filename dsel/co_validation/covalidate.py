@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
-from dsel.checks import check_integer, check_truth, listed
+from dsel.checks import check_integer, check_truth, listing
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.planning.plan import Plan
@@ -222,5 +222,5 @@ def check_options(
         raise TypeError(
             f"{function} has no option `{unknown[0]}`: labeled rows are halved at "
             f"random, `repeats` times. In addition to its named arguments it takes "
-            f"{listed((*known, *also), 8)}."
+            f"{listing((*known, *also), 8)}."
         )

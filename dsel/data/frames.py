@@ -64,6 +64,11 @@ class Column:
         """Whether it holds numbers or truth values."""
         return self.kind in (NUMBER, TRUTH)
 
+    @property
+    def is_time(self) -> bool:
+        """Whether it holds dates or times, and not times of a day."""
+        return self.kind.startswith(("date", "time")) and self.kind != "time of day"
+
 
 def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
     """Return names and types of a frame's columns."""

@@ -25,7 +25,7 @@ from dsel.arrays import (
     check_rows,
     fill_masked,
 )
-from dsel.checks import as_array, did_you_mean, listed, show
+from dsel.checks import as_array, did_you_mean, listing, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
@@ -134,7 +134,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     if groups not in columns:
         raise ValueError(
             f"`groups` {groups!r} is no column of `X`, which has "
-            f"{listed(list(map(str, columns)), 20)}; name one of these, or pass the "
+            f"{listing(list(map(str, columns)), 20)}; name one of these, or pass the "
             f"keys of the rows{did_you_mean(groups, columns)}"
         )
     frame = X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True)

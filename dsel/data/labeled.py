@@ -19,8 +19,8 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.arrays import as_masked, check_rows, fill_masked
-from dsel.checks import as_array, listed, show
+from dsel.arrays import check_rows, fill_masked, find_mask
+from dsel.checks import as_array, listing, show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -406,7 +406,7 @@ def _is_number(label: Any) -> bool:
 def check_unmasked(y: Any) -> None:
     """Raise ValueError where labels or targets are masked; numpy would unmask them."""
     is_masked = isinstance(getattr(y, "_meta", None), np.ma.MaskedArray)
-    masked = as_masked(y.compute() if is_masked else y)
+    masked = find_mask(y.compute() if is_masked else y)
     if masked is not None and masked.ndim and np.ma.is_masked(masked):
         row = int(np.argwhere(np.ma.getmaskarray(masked))[0][0])
         raise ValueError(
@@ -506,7 +506,7 @@ def by_position(columns: Sequence[str], where: str) -> str:
     """Return what is said where a model knows no names of columns, but a table does."""
     return (
         f"The model was fitted to rows without names of columns, so it gets those of "
-        f"{where} in their order: {listed(columns, 10)}. Fit it to a data frame for "
+        f"{where} in their order: {listing(columns, 10)}. Fit it to a data frame for "
         f"columns to be found by their names."
     )
 

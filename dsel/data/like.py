@@ -154,10 +154,6 @@ def _text_columns(location: str) -> dict[str, _Written]:
     }
 
 
-def _is_time(kind: str) -> bool:
-    return kind == "date" or (kind.startswith("time") and kind != "time of day")
-
-
 def _check_kinds(
     pool: Pool, schema: TableSchema, written: Mapping[str, _Written], where: str
 ) -> None:
@@ -166,7 +162,7 @@ def _check_kinds(
     wrong = []
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
         has_zone = stored.kind.startswith("time in zone")
-        if column.kind.is_time and _is_time(stored.kind):
+        if column.kind.is_time and stored.is_time:
             if has_zone != (column.kind is Kind.ZONED_TIMES):
                 one, other = "the labeled table", where
                 zoned, local = (other, one) if has_zone else (one, other)
@@ -211,7 +207,9 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     def first_bad(X: Features, rows: NDArray[np.int64]) -> dict[str, Bad]:
         bad = {}
         for column in columns:
-            values = trim(_as_texts(native(X)[column.name]))
+            values = trim(
+                pa.array(native(X)[column.name], pa.string(), from_pandas=True)
+            )
             typed, wrong = convert(values, column.kind, ".", column.words)
             if typed is None and wrong is not None:
                 bad[column.name] = Bad(int(rows[wrong.row]), wrong.value)
@@ -223,10 +221,6 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     bad = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
     wrong = [(column, bad[column.name]) for column in columns if column.name in bad]
     refuse_wrong_values(wrong, "the pool", 0)
-
-
-def _as_texts(values: pd.Series) -> pa.Array:
-    return pa.array(values, pa.string(), from_pandas=True)
 
 
 def _convert_blocks(

@@ -138,12 +138,14 @@ def open_pool(
         raise ValueError(f"{pool.where} must have columns, got none.")
     if names and pool.frames is None and not {*names} <= {*(pool.columns or ())}:
         check_names(names, pool.n_columns)
-        return _with_stored(pool, columns=names)
+        return _change_stored_schema(pool, columns=names)
     if pool.columns is not None:
         check_names(pool.columns, pool.n_columns, f"columns of {pool.where}")
     # A list of names also declares an order.
     if names:
-        return _with_stored(pool.with_columns(names, "`columns`"), has_order=True)
+        return _change_stored_schema(
+            pool.with_columns(names, "`columns`"), has_order=True
+        )
     return pool
 
 
@@ -169,14 +171,14 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             array = np.load(place, mmap_mode="r", allow_pickle=False)
         origin = replace(origin_of(place, {}), location=f"`pool` {place!r}")
         rows = partial(_npy_rows, place)
-        return in_slices(rows, _checked(array), len(array), origin)
+        return in_slices(rows, _check_array(array), len(array), origin)
     if lower.endswith(PARQUET):
         return from_parquet(place, options)
     if "://" not in location:
         is_file = os.path.isfile(location)
         if is_text(location) or (is_file and lower.endswith(tuple(FORMATS))):
             table = read_table(location)
-            return _with_stored(_of_object(table.X), columns=table.columns)
+            return _change_stored_schema(_of_object(table.X), columns=table.columns)
         if is_file:
             reader_of(location)  # raises, and lists what is read
     try:
@@ -192,7 +194,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
         origin = replace(origin_of(place, options), location=f"`pool` {location!r}")
         return replace(_of_dataset(stored), origin=origin)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
-    return from_zarr(_checked(array), url, options, is_whole=True)
+    return from_zarr(_check_array(array), url, options, is_whole=True)
 
 
 def absolute_path(location: str) -> str:
@@ -242,7 +244,7 @@ def _of_object(source: Any) -> Pool:
             "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
             f"array, or the path of a pool, got {type(source).__name__}."
         )
-    _checked(source)
+    _check_array(source)
     if isinstance(source, zarr.Array):
         return from_zarr(source, *place_of(source))
     if hasattr(source, "dask"):
@@ -252,7 +254,7 @@ def _of_object(source: Any) -> Pool:
         keys, lengths = [row[0] for row in source.__dask_keys__()], source.chunks[0]
         pool = _of_collection(source, keys, lengths, source)
         is_sparse = sparse.issparse(source._meta)
-        pool = _with_stored(pool, is_sparse=is_sparse)
+        pool = _change_stored_schema(pool, is_sparse=is_sparse)
     elif sparse.issparse(source):
         pool = _of_memory(merge_entries(sparse.csr_matrix(source)))
     else:
@@ -268,15 +270,15 @@ def _of_object(source: Any) -> Pool:
             )
             pool = replace(pool, origin=origin)
     names = None if columns is None else tuple(map(str, columns))
-    return _with_stored(pool, columns=names)
+    return _change_stored_schema(pool, columns=names)
 
 
-def _with_stored(pool: Pool, **changes: Any) -> Pool:
+def _change_stored_schema(pool: Pool, **changes: Any) -> Pool:
     """Return the pool with changes to its stored schema."""
     return replace(pool, stored_schema=replace(pool.stored_schema, **changes))
 
 
-def _checked(array: Any) -> Any:
+def _check_array(array: Any) -> Any:
     """Return a two-dimensional array of numbers, or raise."""
     if len(array.shape) != 2:
         raise ValueError(
@@ -353,7 +355,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     columns = tuple(map(str, names))
     if not source.chunks:
         values = {str(name): source[name].to_numpy() for name in names}
-        return _with_stored(_of_object(pd.DataFrame(values)), has_order=False)
+        return _change_stored_schema(_of_object(pd.DataFrame(values)), has_order=False)
     source = source.drop_vars(list(source.coords))
     source = source.chunk(source.unify_chunks().chunks)  # those in memory, too
     arrays = [source[name].data for name in names]
@@ -367,7 +369,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
     tasks = [(make, *block_keys) for block_keys in keys]
     pool = in_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
-    return _with_stored(pool, has_order=False)
+    return _change_stored_schema(pool, has_order=False)
 
 
 def _frame_of_columns(names: Sequence[str], *columns: Any) -> pd.DataFrame:

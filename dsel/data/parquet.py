@@ -157,7 +157,7 @@ def _read(fragment: Any, schema: Any) -> pd.DataFrame:
     return table.to_pandas()
 
 
-def few_valued(rows: pa.Table | pa.RecordBatch) -> list[str]:
+def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:
     """Return the columns of few different values, as far as the first rows show.
 
     These are written by a dictionary. One of values that all differ takes more time

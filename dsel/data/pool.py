@@ -21,7 +21,7 @@ from scipy import sparse
 
 from dsel.arrays import fill_masked
 from dsel.cards import render_card
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.data.cache import process_cache
 from dsel.data.frames import (
     Frame,
@@ -312,7 +312,7 @@ class Pool:
             ("size", f"{self.nbytes / 2**20:,.1f} MiB"),
         ]
         if self.columns:
-            facts.append(("columns", listed(list(self.columns), 10)))
+            facts.append(("columns", listing(list(self.columns), 10)))
         return render_card(facts)
 
     @property

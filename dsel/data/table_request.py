@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.checks import did_you_mean, listed, show
+from dsel.checks import did_you_mean, listing, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema
 from dsel.data.targets import CLASSIFICATION
@@ -86,7 +86,7 @@ class TableRequest(NamedTuple):
             if missing := [name for name in values if name not in columns]:
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
-                    f"column of {where}; it has {listed(list(columns), 20)}"
+                    f"column of {where}; it has {listing(list(columns), 20)}"
                     f"{did_you_mean(missing[0], columns, (self.target, *values))}"
                 )
             if self.target in values:
@@ -100,7 +100,7 @@ class TableRequest(NamedTuple):
                 raise ValueError(
                     f"{where} lacks the column{'s' * (len(missing) > 1)} "
                     f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
-                    f"has {listed(list(columns), 20)}{separator_hint(columns)}"
+                    f"has {listing(list(columns), 20)}{separator_hint(columns)}"
                     f"{did_you_mean(missing[0], columns, self.like.used_names)}"
                     f"{self._target_hint(missing)}"
                 )
@@ -137,7 +137,7 @@ def feature_columns(
     if target is not None and target not in columns:
         raise ValueError(
             f"`target` must be a column of {where}, got {show(target)}; it has "
-            f"{listed(list(columns), 20) or 'no names'}{separator_hint(columns)}"
+            f"{listing(list(columns), 20) or 'no names'}{separator_hint(columns)}"
             f"{did_you_mean(target, columns)}"
         )
     return [name for name in columns if name != target]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import (
     ColumnScan,
@@ -508,10 +508,10 @@ def _text_facts(
             f"{n:,} {word if word == 'empty cells' else repr(word)}"
             for word, n in sorted(words.items(), key=lambda item: -item[1])
         )
-        facts.append(("gaps", f"in {listed(with_gaps, 8)}: {shown}"))
+        facts.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
     if schema.dropped or schema.ids or file.is_quiet_end:
         left = [name or "''" for name in schema.dropped]
         left += ["the last column (no name, no values)"] * file.is_quiet_end
         left += [f"{name} (kept for predictions)" for name in schema.ids]
-        facts.append(("left out", listed(left, 8)))
+        facts.append(("left out", listing(left, 8)))
     return facts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
 from scipy import sparse
 
-from dsel.checks import listed, show
+from dsel.checks import listing, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import Kind
 from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
@@ -219,7 +219,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         texts = [label for label in schema.classes or () if isinstance(label, str)]
         caveats = notes_on_similar_labels(texts) + caveats
     schema = replace(schema, ids=request.ids, dropped=request.dropped)
-    facts = [("left out", listed([*request.dropped, *request.ids], 8))]
+    facts = [("left out", listing([*request.dropped, *request.ids], 8))]
     if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     facts = facts if request.dropped or request.ids else []

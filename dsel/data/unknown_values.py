@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
 from dsel.rounded_texts import count_of
@@ -48,7 +48,7 @@ class UnknownValues:
         """Description of the values in one line."""
         parts, what = [], f"column {self.column!r}"
         if self.n_rows:
-            shown = listed([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
+            shown = listing([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
             parts.append(
                 f"in {count_of(self.n_rows, 'row')} {what} has values that no labeled "
                 f"row has, such as {shown}"

@@ -33,7 +33,7 @@ from dsel.checks import (
 from dsel.data.frames import NUMERIC, check_numeric
 from dsel.data.kinds import Bad, ColumnScan, Kind, convert
 from dsel.data.open import absolute_path, name_argument, open_pool
-from dsel.data.parquet import few_valued
+from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
 from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
 from dsel.data.table_files import (
@@ -529,7 +529,7 @@ def _write_texts(
     )
     converted = results_in_order((scanned, schema), tasks, None)
     first, done = next(converted), 0
-    few = few_valued(first)
+    few = columns_of_few_values(first)
     with (
         closing(converted),
         whole_file(path, "path") as file,

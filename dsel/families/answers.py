@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Features, Floats, Integers
-from dsel.checks import listed, show
+from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
@@ -55,7 +55,7 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
             raise ValueError(
                 f"`predict` of {type(model).__name__} must return a label for each "
                 f"row, got {show(scores.flat[0])}, which is none of the classes "
-                f"{listed(list(map(show, classes.tolist())), 5)}; return labels, such "
+                f"{listing(list(map(show, classes.tolist())), 5)}; return labels, such "
                 f"as classes_[scores.argmax(axis=1)]."
             )
     return codes

@@ -36,7 +36,7 @@ from dsel.least_squares.two_passes import (
 from dsel.results.run_store import Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
-from dsel.runtime.tasks import single_threaded
+from dsel.runtime.tasks import limit_threads
 
 STREAM_BLOCK_NBYTES: Final = 2**24
 """Bytes of the kernel values of one block of rows. It does not depend on free memory,
@@ -163,7 +163,7 @@ class StreamedLeastSquaresSearch(Search):
             passes = partial(self._stream, lams, rows, n_targets, client, store)
             # BLAS on several threads sums in another order, so that the last digits
             # would depend on the machine's cores.
-            with single_threaded():
+            with limit_threads():
                 models.extend(map(passes, widths))
             return [record for record, _, _ in models]
 

@@ -22,7 +22,7 @@ from dsel.arrays import Features, Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 from dsel.bounds.tolerance import minimum_rows
-from dsel.checks import did_you_mean, listed, show
+from dsel.checks import did_you_mean, listing, show
 from dsel.data.equal_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.losses.base import (
@@ -406,7 +406,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         if not few:
             return []
         return [
-            f"too few labeled rows to say anything about {listed(few, MOST_NAMED)} of "
+            f"too few labeled rows to say anything about {listing(few, MOST_NAMED)} of "
             f"{self.column.name!r}: {why}; a value needs about {needed:,} rows"
             f"{way_out}"
         ]
@@ -499,7 +499,7 @@ def _place(
         end = f"; did you mean {columns[int(report_by)]!r}?"
     raise ValueError(
         f"`report_by` must name one of the {n_columns} columns of `X` "
-        f"({listed(list(columns), 5)}), got {show(report_by)}{end}"
+        f"({listing(list(columns), 5)}), got {show(report_by)}{end}"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite, nan
 from typing import Any, Final
 
-from dsel.checks import did_you_mean, listed
+from dsel.checks import did_you_mean, listing
 from dsel.losses.base import Loss
 
 FORMS: Final = (
@@ -67,7 +67,7 @@ def class_of_text(text: str, classes: Sequence[Any], *, name: str = "`loss`") ->
     for label in classes:
         if str(label) == text:
             return label
-    shown = listed([*map(str, classes)], MOST_SHOWN)
+    shown = listing([*map(str, classes)], MOST_SHOWN)
     raise ValueError(
         f"{name} names {text!r}, which is not a class ({shown})"
         f"{did_you_mean(text, classes)}"

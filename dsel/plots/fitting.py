@@ -116,18 +116,14 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
         ax.set_xlabel(wrap(x_label, width, FONT_SIZE), fontsize=FONT_SIZE)
         ax.set_ylabel(wrap(y_label, height, FONT_SIZE), fontsize=FONT_SIZE)
         for child in ax.child_axes:  # a color bar
-            _wrap_label(child, height)
+            label = " ".join(child.get_ylabel().split())
+            child.set_ylabel(wrap(label, height, FONT_SIZE), fontsize=FONT_SIZE)
         if rows:
             row_height = _fit_rows(ax, rows, row_texts)
             for line, size in marks.items():  # about as tall as their bars
                 line.set_markersize(min(size, MARK * size * row_height))
         figure.draw_without_rendering()
         _thin_ticks(ax)
-
-
-def _wrap_label(ax: "_AxesBase", height: float) -> None:
-    text = " ".join(ax.get_ylabel().split())
-    ax.set_ylabel(wrap(text, height, FONT_SIZE), fontsize=FONT_SIZE)
 
 
 def _figure(ax: "Axes") -> "Figure":

@@ -390,9 +390,15 @@ class Choice(Renderable):
             lines.append(line + which)
             known += bound.reasons[:1]
         lines += self._comparisons()
-        lines += [each.headline(known) for each in self._ordered_baselines()]
+        # The deployed model comes first, as in the lines above.
+        order = sorted(self.deployed, key=lambda name: name != self.deploy)
+        lines += [
+            self.baselines[name].headline(known)
+            for name in order
+            if name in self.baselines
+        ]
         main = self.baseline
-        whys = [each.why_nothing for each in self._ordered_certificates()]
+        whys = [self.certificates[name].why_nothing for name in order]
         compared = [] if main is None else main.details()
         return [
             *(("", line) for line in lines),
@@ -401,16 +407,6 @@ class Choice(Renderable):
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]
-
-    def _ordered_certificates(self) -> list[Certificate]:
-        """Return the certificates of all models, that of the deployed one first."""
-        others = (c for name, c in self.certificates.items() if name != self.deploy)
-        return [self.certificate, *others]
-
-    def _ordered_baselines(self) -> list[BaselineComparison]:
-        """Return comparisons with the baseline, that of the deployed model first."""
-        names = sorted(self.baselines, key=lambda name: name != self.deploy)
-        return [self.baselines[name] for name in names]
 
     @property
     def holdout_text(self) -> str:

@@ -273,7 +273,8 @@ class ModelComparison(Renderable):
 
     def headline(self) -> str:
         """Return the verdict in one sentence."""
-        lower, upper, level = self.lower, self.upper, self._confidence()
+        lower, upper = self.lower, self.upper
+        level = f"{confidence(self.delta)}% confidence"
         if upper < 0:
             points = _points(-upper, -lower)
             return f"The new model errs {points} less than the old one ({level})"
@@ -290,9 +291,6 @@ class ModelComparison(Renderable):
             f"Not proved either way: the new model errs at most {less} percentage "
             f"points less and at most {more} more than the old one ({level})"
         )
-
-    def _confidence(self) -> str:
-        return f"{confidence(self.delta)}% confidence"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""

@@ -22,7 +22,7 @@ import zarr
 from pyarrow import csv, parquet
 
 from dsel.checks import check_path, did_you_mean, show
-from dsel.data.parquet import few_valued
+from dsel.data.parquet import columns_of_few_values
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
@@ -89,7 +89,7 @@ def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
             nonlocal writer
             table = pa.Table.from_pandas(rows, schema, preserve_index=False)
             if writer is None:
-                few = few_valued(table)
+                few = columns_of_few_values(table)
                 writer = stack.enter_context(
                     parquet.ParquetWriter(unfinished, schema, use_dictionary=few)
                 )

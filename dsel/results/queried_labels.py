@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_scalar
 
-from dsel.checks import as_array, letters_of, listed, show
+from dsel.checks import as_array, letters_of, listing, show
 from dsel.rounded_texts import count_of
 
 FINAL: Final = (
@@ -108,7 +108,7 @@ def check_usable(
     """
     known = [label for label in labels if label is not None]
     unknown = Counter(label for label in known if label not in classes)
-    n_rows, shown = len(labels), listed([*map(repr, classes)], MOST_SHOWN)
+    n_rows, shown = len(labels), listing([*map(repr, classes)], MOST_SHOWN)
     if not known:
         raise ValueError(
             f"{terms.labels} must have labels of the queried rows, but all "
@@ -140,7 +140,7 @@ def check_usable(
         rows = [f"{label!r} in {count_of(n, 'row')}" for label, n in unknown.items()]
         raise ValueError(
             f"{terms.labels} must be classes, such as {shown}, got "
-            f"{listed(rows, MOST_SHOWN)}; correct them, or pass "
+            f"{listing(rows, MOST_SHOWN)}; correct them, or pass "
             f"{terms.unknown_option}: then each {terms.effect}, and that is final."
         )
     n_missing = n_rows - len(known)

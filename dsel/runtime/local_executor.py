@@ -34,8 +34,8 @@ from dsel.runtime.tasks import (
     Task,
     drain,
     is_task,
+    limit_threads,
     run_here,
-    single_threaded,
 )
 from dsel.runtime.workers import GO_ON
 
@@ -99,7 +99,7 @@ class LocalExecutor:
         self._futures: dict[str, Future[Output]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._limits = ExitStack()
-        self._limits.enter_context(single_threaded())
+        self._limits.enter_context(limit_threads())
 
     @property
     def slot_memory(self) -> int:

@@ -170,7 +170,7 @@ class Packed:
 
 def run_here(packed: Packed, job: Job, inputs: Inputs) -> Output:
     """Run a job with one native thread and the caller's scikit-learn configuration."""
-    with single_threaded(), config_context(**packed.config), as_task():
+    with limit_threads(), config_context(**packed.config), as_task():
         return job.run(packed.context, inputs)
 
 
@@ -182,7 +182,7 @@ def _controller(n_modules: int) -> ThreadpoolController:
 
 
 @contextmanager
-def single_threaded() -> Iterator[None]:
+def limit_threads() -> Iterator[None]:
     """Limit native thread pools to one thread until the last of the tasks has ended.
 
     Limits of BLAS hold for the whole process: the first task to enter sets them, the

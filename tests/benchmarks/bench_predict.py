@@ -25,7 +25,7 @@ from sklearn.utils import gen_even_slices
 import dsel
 from dsel.cli.models import MODELS, build
 from dsel.runtime.clients import count_threads
-from dsel.runtime.tasks import single_threaded
+from dsel.runtime.tasks import limit_threads
 
 N_LABELED = 1000
 
@@ -49,7 +49,7 @@ def seconds(function):
 
 def predict_on_threads(model, X):
     def predict(part):
-        with single_threaded():  # as tasks do
+        with limit_threads():  # as tasks do
             return model.predict(X[part])
 
     parts = list(gen_even_slices(len(X), count_threads()))

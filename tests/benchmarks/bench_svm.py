@@ -31,7 +31,7 @@ from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import fold_splits, random_folds
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.family import KernelSVMFamily
-from dsel.runtime.tasks import single_threaded
+from dsel.runtime.tasks import limit_threads
 from tests.benchmarks.bench_certificates import table
 from tests.benchmarks.measuring import in_turn
 
@@ -125,7 +125,7 @@ def scored():
     blocks = [slice(s, s + 10_000) for s in range(0, len(pool), 10_000)]
 
     def predict(mine):
-        with single_threaded():
+        with limit_threads():
             for block in mine:
                 joined.predict(pool[block], [np.array(FOLDS), drawn[block]])
 

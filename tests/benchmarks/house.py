@@ -1,10 +1,13 @@
 """Count the package: lines, names, options, and what one fit enters, by subpackage.
 
     python -m tests.benchmarks.house [FOLDER]
+    python -m tests.benchmarks.house --private
 
-FOLDER is another checkout, to compare with. Functions are those with a name of their
-own, methods too. The fit is ``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, pool=)``
-with defaults, the second in its process, so that imports and compilation do not count.
+FOLDER is another checkout, to compare with. With --private there is only a list of the
+private functions that are mentioned once, with their lengths. Functions are those with
+a name of their own, methods too. The fit is
+``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, pool=)`` with defaults, the second in
+its process, so that imports and compilation do not count.
 A switch is a call into another file on the main thread, a return one into a file that
 was left before.
 
@@ -85,6 +88,9 @@ def style(root):
             if re.fullmatch(r"_[a-z]\w*", node.name):
                 private[node.name] = node.end_lineno - node.lineno + 1
     once = [name for name in private if words[name] == 2]  # its definition, one call
+    if "--private" in sys.argv:
+        for name in sorted(once, key=private.__getitem__):
+            print(f"{private[name]:4} {name}")
     return {
         "`Any` in annotated arguments, %": 100 * n_any / n_arguments,
         "comment lines, %": 100 * n_comments / n_lines,
@@ -221,4 +227,9 @@ def main(folder=ROOT):
 
 
 if __name__ == "__main__":
-    one_fit() if "--one-fit" in sys.argv else main(*sys.argv[1:])
+    if "--one-fit" in sys.argv:
+        one_fit()
+    elif "--private" in sys.argv:
+        style(ROOT)
+    else:
+        main(*sys.argv[1:])

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dsel
-from dsel.runtime.tasks import single_threaded
+from dsel.runtime.tasks import limit_threads
 from tests.estimators import Sleeper
 
 
@@ -36,16 +36,16 @@ def limits(*kinds):
     }
 
 
-def test_single_threaded__limits_openmp_in_every_thread_that_runs_a_task():
+def test_limit_threads__limits_openmp_in_every_thread_that_runs_a_task():
     found = []
 
     def run_a_task():
         with threadpool_limits(2):  # as where no variable of the environment says 1
-            with single_threaded():
+            with limit_threads():
                 found.append(limits())
             found.append(limits())
 
-    with single_threaded():
+    with limit_threads():
         thread = threading.Thread(target=run_a_task)
         thread.start()
         thread.join()
@@ -82,8 +82,8 @@ def test_search__limits_blas_in_every_run_of_a_process(two_native_threads):
         assert limits("blas") == {2}
 
 
-def test_single_threaded__gives_an_estimators_n_jobs_no_threads():
-    with single_threaded():
+def test_limit_threads__gives_an_estimators_n_jobs_no_threads():
+    with limit_threads():
         names = Parallel(n_jobs=4, prefer="threads")(
             delayed(lambda: threading.current_thread().name)() for _ in range(8)
         )

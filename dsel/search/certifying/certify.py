@@ -302,7 +302,7 @@ def certify(
         fit_params=fit_params,
     )
     if is_estimator and is_fitted(model):
-        note = Caveat(Effect.INFO, _refitted(model))
+        note = Caveat(Effect.INFO, _note_on_refit(model))
         plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
     outcome = plan.run(
         client,
@@ -334,7 +334,7 @@ def _check_takes_two(procedure: Any) -> None:
         ) from error
 
 
-def _refitted(model: object) -> str:
+def _note_on_refit(model: object) -> str:
     """Return a note about a model that was fitted already, and is fitted anew."""
     return (
         f"{type(model).__name__} was fitted already, and the bounds are not about that "

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.arrays import Features, Floats
-from dsel.checks import listed, show
+from dsel.checks import listing, show
 from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
@@ -309,7 +309,7 @@ def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     texts = [_remark_on_scaling(X), _copies(labeled.X, scheme)]
     if len(labeled.classes):
-        texts += [_lacking(labeled, scheme), *_misspelled(labeled)]
+        texts += [_lacking(labeled, scheme), *_remarks_on_spelling(labeled)]
     return make_caveats(Effect.WEAKENS, filter(None, texts))
 
 
@@ -329,11 +329,11 @@ def _lacking(labeled: LabeledRows, scheme: CVScheme) -> str:
     ]
     return (
         f"{n_lacking} of {len(lacking)} trainings lack a class, which their models "
-        f"never predict: {listed(classes, MOST_NAMED)}"
+        f"never predict: {listing(classes, MOST_NAMED)}"
     )
 
 
-def _misspelled(labeled: LabeledRows) -> list[str]:
+def _remarks_on_spelling(labeled: LabeledRows) -> list[str]:
     """Return remarks on very rare classes that a large one is one letter away from."""
     rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]

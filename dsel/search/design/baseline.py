@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from dsel.arrays import Features, Integers
-from dsel.checks import did_you_mean, listed, show
+from dsel.checks import did_you_mean, listing, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
@@ -195,7 +195,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
         raise ValueError(
             f"`baseline` {describe(model)} predicts {show(predicted.tolist()[row])} "
             f"for row {row} of `X`, which is no class of `y` "
-            f"({listed([show(each) for each in classes.tolist()], 5)}); wrap it in a "
+            f"({listing([show(each) for each in classes.tolist()], 5)}); wrap it in a "
             f"model whose `predict` gives these labels."
         )
     return codes
@@ -215,10 +215,12 @@ def check_classes(
             f"of another type; {way}."
         )
     if verb != "predicts" and (codes_of(labels, classes) < 0).all():
+        found, known = (
+            listing([show(label) for label in some.tolist()], 5)
+            for some in (labels, classes)
+        )
         raise ValueError(
-            f"`baseline` {verb} {listed([show(each) for each in labels.tolist()], 5)}, "
-            f"none of which is one of `y` "
-            f"({listed([show(each) for each in classes.tolist()], 5)}); {way}."
+            f"`baseline` {verb} {found}, none of which is one of `y` ({known}); {way}."
         )
 
 

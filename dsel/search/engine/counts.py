@@ -77,7 +77,7 @@ class CountTable:
 
     def fail(self, number: int, split: int, why: str) -> None:
         """Record that a fit failed."""
-        self.add_fit(number, split, FitResult.failed(why))
+        self.add_fit(number, split, FitResult.of_failure(why))
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models differ from the counted ones."""

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.candidates import takes_nan
-from dsel.checks import did_you_mean, listed, nearest_file
+from dsel.checks import did_you_mean, listing, nearest_file
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -696,10 +696,10 @@ def _check_names(
     names, wanted = list(names), list(wanted)
     used = (*wanted, *(() if schema is None else schema.used_names))
     if lacking := [name for name in wanted if name not in {*names}]:
-        shown = listed([repr(name) for name in lacking], 10)
+        shown = listing([repr(name) for name in lacking], 10)
         raise ValueError(
             f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "
-            f"{listed(names, 20)}{did_you_mean(lacking[0], names, used)}"
+            f"{listing(names, 20)}{did_you_mean(lacking[0], names, used)}"
         )
 
 

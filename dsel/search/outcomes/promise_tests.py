@@ -8,7 +8,7 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.regression import Beyond, ErrorQuantile
@@ -33,7 +33,7 @@ def read_report(
     n_labels, _, n_unknown = tally.n_labels.tolist()
     if n_labels and n_labels == n_unknown:
         what = "`y`" if context.labels.target is None else "`target`"
-        shown = listed([repr(label) for label in context.classes.tolist()], 5)
+        shown = listing([repr(label) for label in context.classes.tolist()], 5)
         raise ValueError(
             f"{what} must hold labels of the search, but none of the {n_labels:,} "
             f"labels of {context.model_rows.where} is one of its classes, {shown}."

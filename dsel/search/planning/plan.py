@@ -29,7 +29,7 @@ from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
 from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import Progress
-from dsel.runtime.tasks import single_threaded
+from dsel.runtime.tasks import limit_threads
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme, with_leave_one_out
@@ -315,7 +315,7 @@ class Plan:
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
         # As workers fit: BLAS on several threads sums in another order.
-        with single_threaded():
+        with limit_threads():
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.status[0, 0] != FIT_DONE:
@@ -349,7 +349,7 @@ class Plan:
         split = full_split(self.labeled.n_rows)
         for group in self.context.candidate_groups:
             numbers = tuple(each.number for each in group.candidates)
-            with single_threaded():
+            with limit_threads():
                 fitted = fit_splits(self.context, group, numbers, [split])
             statuses = fitted.counts.status[:, 0]
             for number, status in zip(numbers, statuses, strict=True):

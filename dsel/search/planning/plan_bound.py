@@ -220,8 +220,8 @@ def plan_bound(
         remarks.append("A 20% hold-out set would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
-        remarks += _remarks_on_wanted(case, folds, limit)
-        plan = plan.assign(_rows_needed(case, folds, limit))
+        remarks += _remarks_on_limit(case, folds, limit)
+        plan = plan.assign(_count_rows_for_limit(case, folds, limit))
     return plan.assign_attrs(remarks=remarks)
 
 
@@ -259,7 +259,7 @@ def _plan_rates(case: Case, folds: Sequence[int]) -> xr.Dataset:
     )
 
 
-def _remarks_on_wanted(case: Case, folds: Sequence[int], limit: float) -> list[str]:
+def _remarks_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]:
     """Return why no number of rows gives a wanted bound, where none does."""
     least = min(case.disagreement(k) for k in folds)
     if limit <= case.error:
@@ -277,7 +277,7 @@ def _remarks_on_wanted(case: Case, folds: Sequence[int], limit: float) -> list[s
     return []
 
 
-def _rows_needed(
+def _count_rows_for_limit(
     case: Case, folds: Sequence[int], limit: float
 ) -> dict[str, tuple[tuple[str, str], NDArray[np.int64]]]:
     """Return how many labels, or pool rows, a wanted bound needs; as variables."""

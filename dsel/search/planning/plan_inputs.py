@@ -17,7 +17,7 @@ from dsel.candidates import (
     read_grid,
     takes_nan,
 )
-from dsel.checks import listed
+from dsel.checks import listing
 from dsel.data.frames import Frame, numbers
 from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
@@ -192,7 +192,7 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
     names_given, names_kept = source.columns or (), counted.columns or ()
     if names_given != names_kept:
         left = [name for name in names_given if name not in names_kept]
-        out = f"; left out: {listed(left, 5)}" if left else ""
+        out = f"; left out: {listing(left, 5)}" if left else ""
         notes = (f"columns of `pool` are found by their names{out}",)
     if inputs.takes_pool:
         # By random words, not by order: both parts must be of one distribution.
