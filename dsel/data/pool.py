@@ -206,6 +206,7 @@ class Pool:
     @cached_property
     def kept_before(self) -> NDArray[np.int64]:
         """Number of rows before each boundary that pass the filters."""
+        # A filter costs a random word a row, and most pools have none.
         if self.row_filter.keeps_all:
             return self.boundaries
         mask = self.row_filter.mask
@@ -397,6 +398,7 @@ class Pool:
         nbytes = sum(map(table_nbytes, rows.values()))
         if nbytes < _SENT_NBYTES:
             return {}
+        # By client: a future of a closed client cannot be used by the next one.
         futures = self.blocks.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in futures or futures[k].cancelled()]
         sent = send_values([rows[key] for key in missing], nbytes, client)
@@ -474,6 +476,8 @@ class Pool:
             tasks.append(Task(f"{name}-rows={first}", job, sources, place=place))
         context = count_chunk, combine
         with self.guard_pass():
+            # In row order, so that sums of floats are the same on any number of
+            # workers.
             results = results_in_order(context, tasks, client, on_turn=on_turn)
             return reduce(combine, results)
 
@@ -535,6 +539,7 @@ def in_slices(
     row_nbytes = max(row_nbytes or like.shape[1] * like.dtype.itemsize, 1)
     chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
     nbytes = min(n_rows * row_nbytes / MANY_BLOCKS, BLOCK_NBYTES)
+    # Whole chunks: a chunk that two blocks share would be read and decoded twice.
     step = chunk_rows * max(int(nbytes // (chunk_rows * row_nbytes)), 1)
     edges = [*range(0, n_rows, step), n_rows]
     slices = [slice(*ends) for ends in pairwise(edges)]
@@ -639,6 +644,7 @@ def read_blocks(
     """
     pool, *values = sources
     blocks, row_filter = pool.blocks, pool.row_filter
+    # Dask resolves futures in arguments of a task, but not in a graph that is one.
     graph = {**blocks.graph, **dict(zip(blocks.held, values, strict=True))}
     for first, last in _together(pool.boundaries, block_rows):
         start, stop = pool.boundaries[[first, last]].tolist()
@@ -661,11 +667,14 @@ def read_blocks(
 def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     """Compute one block in this thread, ignoring Dask's scheduler and callbacks."""
     key, where = pool.blocks.keys[number], pool.where
+    # Inside a task Dask's own scheduler would start threads of its own, and progress
+    # bars of the user would count blocks.
     needed, _ = cull(graph, key)
     start, stop = pool.boundaries[number : number + 2]
     try:
         rows = reach_and_read(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
+        # A server that does not answer is no damage; the task is tried again.
         if where == POOL or isinstance(error, ConnectionError):
             raise
         raise ValueError(
@@ -683,6 +692,7 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
 
 def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
     """Return a block of rows with its first row number, without masked rows."""
+    # Global numbers: random words of rows follow from these under any chunking.
     numbers = np.arange(first, first + len(mask))
     if not mask.all():
         numbers, X = numbers[mask], take_rows(X, np.flatnonzero(mask))

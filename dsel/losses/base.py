@@ -23,6 +23,7 @@ from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
 regressor; those of `no_predictions` for a model that is missing, or raised."""
+# No class code, and equal to itself: two models that both predict nothing agree.
 NO_PREDICTION = int(np.iinfo(np.int64).min)
 Counts = NDArray[np.int64 | np.float64]
 """Counts of a fold: integers of one shape for any rows; or float64, one number for each
@@ -46,6 +47,7 @@ def stack_folds(counts: Sequence[Counts]) -> Counts:
     >>> stack_folds([np.array([0.3, 0.4, 0.5]), np.array([0.1, 0.2])]).tolist()
     [[0.3, 0.4, 0.5], [0.1, 0.2, nan]]
     """
+    # NaN and not 0: a residual of 0 would be counted as a good prediction.
     arrays = [np.asarray(each) for each in counts]
     length = max((len(each) for each in arrays if each.ndim), default=0)
     return np.stack(
@@ -204,6 +206,8 @@ class Shares:
     @property
     def pool(self) -> float:
         """Part of delta for limits on the pool."""
+        # Fixed by the plan: a division that was chosen after the counts would void
+        # both.
         return (1.0 - self.label_share - self.query_share) * self.delta
 
 
@@ -344,6 +348,7 @@ def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
     """Return the smallest of the sums over folds, with its two terms."""
     fold = int(np.argmin(sums))
     bound, label_term = float(sums[fold]), float(label_terms[fold])
+    # Infinity less infinity would be NaN, which reads as "not known".
     rest = np.inf if np.isinf(bound) else bound - label_term
     terms = bound, label_term, rest
     return BoundTerms(*map(np.asarray, terms))

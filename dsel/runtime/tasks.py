@@ -125,6 +125,7 @@ def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
         keys = [ended.get(timeout=timeout)]
     except Empty:
         return []
+    # All that have ended, so that one turn of the loop prunes by all of their counts.
     while not ended.empty():
         keys.append(ended.get())
     return keys
@@ -134,6 +135,8 @@ def check_alive(error: BaseException | None) -> None:
     """Raise where a task's error means that the whole run cannot continue."""
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error
+    # By names: versions of Dask have these classes in different modules, and importing
+    # `distributed` takes a second that a run on threads does not need.
     if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
         raise ClusterLostError(
             f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"

@@ -95,6 +95,7 @@ def _count_slice(
 ) -> CountedJob:
     parts, tokens, comparisons = models
     started, members = time.perf_counter(), job.members
+    # Without rows a comparison still says which splits it compares.
     n_predictions = sum(
         len(each.compared_splits(NO_ROWS, members)) for each in comparisons
     )
@@ -107,6 +108,7 @@ def _count_slice(
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
+        # One part for each family, whose models share work when they predict.
         for part in parts:
             places = [members.index(number) for number in part.candidates]
             with _naming_rows(block):
@@ -117,6 +119,8 @@ def _count_slice(
                 comparisons, differences, strict=True
             ):
                 counts[comparison.variable][places] += more
+                # The smallest random words of all blocks, so that chunks do not decide
+                # who is drawn.
                 drawn = drawn.merge(rows_drawn, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.variable] += comparison.rows_by_bin(block.rows)

@@ -36,8 +36,9 @@ class CountTable:
         self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
     ) -> None:
         n, fits = self.n_candidates, (self.n_candidates, len(self.scheme.splits))
-        # On the test rows; and on the second rows of a pair of folds, or a half's
-        # training rows.
+        # Plain arrays, since pruning reads the whole table at each turn of the loop. On
+        # the last axis: the test rows; and the second rows of a pair of folds, or a
+        # half's training rows.
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
@@ -54,6 +55,8 @@ class CountTable:
         for group in self.candidate_groups:
             for candidate, key in zip(group.candidates, group.keys, strict=True):
                 self.keys[candidate.number] = key
+        # It asks for tokens when a slice arrives, because fits may have been repeated
+        # by then.
         self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
@@ -164,6 +167,8 @@ class CountTable:
         k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
         errors = self.errors[:, :k, 0]
         known = (errors >= 0).all(axis=1)
+        # The best fold is read from the labeled rows alone, so the pool cannot choose
+        # it.
         if known.any():
             best[known] = best_fold_number(errors[known], self.scheme.fold_rows)
         return tuple(each.at_best_folds(best) for each in self.pool.comparisons)

@@ -36,6 +36,7 @@ class Engine:
     """The pool that is counted, or None."""
 
     def __post_init__(self) -> None:
+        # Tasks of two runs on one cluster must not share keys or cached models.
         self.run_id, self.serial = uuid.uuid4().hex[:12], count(1)
         self.n_slices = self.n_slices_done = 0  # of all passes that have begun
 
@@ -53,6 +54,7 @@ class Engine:
         """
         running: dict[str, list[J]] = {}
         waiting, again = iter(batches), deque[list[J]]()
+        # Without one of these counts a certificate would be about other rows or models.
         retries: Retries[J] = Retries(may_give_up=False)
 
         def next_task() -> Task | None:
@@ -89,6 +91,7 @@ class Engine:
         """
         pool, numbers = self.pool, np.array(members)
         assert pool is not None  # else there are no slices
+        # A resumed run reads only the slices that no earlier run has counted.
         waiting = deque(
             CountJob(
                 pool_slice.start, pool_slice.stop, tuple(numbers[missing].tolist())
@@ -104,6 +107,8 @@ class Engine:
         def batches() -> Iterator[list[CountJob]]:
             """Yield slices of the same members, few enough to be read at once."""
             while waiting:
+                # A task of many slices is limited by the rows that it may hold, not
+                # only by time.
                 n_left, rows_left = len(waiting), SLICE_NBYTES // pool.row_nbytes
                 most = size.jobs_per_task(n_left, self.executor.n_slots)
                 jobs: list[CountJob] = []
@@ -127,6 +132,7 @@ class Engine:
                 priority=10,
             )
 
+        # A file that changes between two slices would give counts of no one pool.
         with pool.guard_pass():
             for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
                 size.seconds.append(sum(each.seconds for each in counted.results))

@@ -87,6 +87,7 @@ class FitBatch:
                         job, results, 0, models, count_held_out(context, job, models)
                     )
                 )
+            # They have been counted, and would be pickled with a kept model.
             models.forget_test_predictions()
             kept[first] = KeptModels(models, tokens)
         cache.forget(ending.own_keys)
@@ -171,6 +172,8 @@ def fit_splits(
         pool=context.fitting_pool,
         budget=budget or process_cache(),
     )
+    # A transformer that reads a batch, such as one that ranks rows among each other,
+    # breaks the assumption that `predict` answers each row by itself.
     if any(has_function(each) for each in group.members(candidates)):
         for split in splits:
             refuse_batches(fitted, split, context.X)
@@ -190,6 +193,7 @@ def score_models(
     predictions = fitted.test_predictions(split.number, side)
     if predictions is None:
         predictions = predict_rows(context, fitted, split.number, rows)
+    # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     labeled = Rows(context.X[rows], context.y[rows])
     return [score_rows(loss, labeled, each) for each in predictions]
 
@@ -199,6 +203,8 @@ def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
 
     Raises LossError if the loss raises, or returns anything but a number.
     """
+    # A loss is code of the user: its error names the loss, and not a candidate, which
+    # the retries would give up.
     try:
         score: object = loss.score(rows, predictions)
     except Exception as error:

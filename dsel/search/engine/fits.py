@@ -55,6 +55,7 @@ class BatchSize:
         """
         if not self.seconds:
             return 1
+        # The mean of the last 64 jobs: later fits of a grid often take longer.
         wanted = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
@@ -84,12 +85,14 @@ class Fitting:
             PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
         )
         # Lower bounds of all candidates before anything was counted.
+        # The growth of a bound above it shows what the next folds will add.
         self.floor: NDArray[np.float64] | None = None
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
         # To be submitted before anything else: what failed once, and lost models.
         self.again: deque[list[FitJob]] = deque()
         self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
         # To which place each task was sent, and where those of each group went.
+        # A place is a number, which the executor maps to a thread or a worker.
         self.places: dict[str, int] = {}
         self.warm: dict[int, list[int]] = {}
         self.serial = count(1)
@@ -119,6 +122,7 @@ class Fitting:
         for group, split in self._in_order(open_fits, lower, n_slots):
             # They may be in a job of another candidate of the group already.
             wanted = self.table.fit_status[:, split] == FitStatus.OPEN
+            # A pruned candidate has fits that are open still, and that nothing needs.
             wanted &= open_fits[:, split]
             jobs += self._jobs_of(group, split, wanted)
             if len(jobs) >= size:
@@ -186,6 +190,7 @@ class Fitting:
         load = Counter(dict.fromkeys(range(n_slots), 0))
         load.update(self.places[key] for key in self.running if key in self.places)
         best = min(range(n_slots), key=load.__getitem__)
+        # A Gram matrix takes longer to make than a small fit, and stays in one process.
         warm = self.warm.setdefault(group, [best])
         nearest = min(warm, key=load.__getitem__)
         # Waiting for one more task is faster than making the shared data again.
@@ -206,6 +211,7 @@ class Fitting:
         # Data that only these groups share may leave the caches after their last task.
         still_open = set(self.group_numbers[self.table.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
+        # A retried job may come after "the last one"; then the data are made again.
         batch = FitBatch(tuple(jobs), self.keep, ending)
         is_kept = self.keep is Keep.ON_WORKER
         return Task(key, batch, keeps_output=is_kept, place=place)
@@ -215,6 +221,7 @@ class Fitting:
 
         Models are lost with their worker, or with the run.
         """
+        # Only models: the counts of these fits are in the table, and stay.
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split in self.table.scheme.with_models:
             for number in members:
@@ -234,6 +241,7 @@ class Fitting:
 
         None if Dask made the model again, and it differs from the counted one.
         """
+        # Only deployed models are transferred: passes use them where they were fitted.
         of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
         # Dask repeats a lost task by itself; the token shows whether its model is the
@@ -253,6 +261,7 @@ class Fitting:
         wanted = {
             key for (number, _), key in self.model_keys.items() if number in needed
         }
+        # Models of one task are dropped together, when the last of them is not needed.
         for key in self.keeping - wanted:
             self.executor.forget(key)
         self.keeping &= wanted

@@ -86,6 +86,7 @@ class FitResult:
         """
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
             return False
+        # A split without a second part has -1 there, and no rows to compare it with.
         parts = zip(self.errors, split.tests, strict=False)
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
@@ -157,6 +158,7 @@ class CountedJob:
 
 def join_tokens(tokens: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""
+    # Models that repeat exactly have no tokens, and their counts survive a new fit.
     if not any(tokens.values()):
         return ""
     text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))

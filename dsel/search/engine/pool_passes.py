@@ -70,6 +70,8 @@ class PoolPasses:
 
         Yields candidates whose models are no longer those that were fitted.
         """
+        # Dask keeps a task's output on its worker only while its key is needed, so that
+        # models are named by the tasks that have fitted them.
         splits, keys = self.table.scheme.with_models, self.fitting.model_keys
         comparisons = self.table.current_comparisons()
         # Another pass may have other models of the same members.

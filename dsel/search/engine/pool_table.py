@@ -100,12 +100,15 @@ class PoolTable:
         Raises TypeError or ValueError if a record was not written by a run.
         """
         members = {key: member for member, key in enumerate(self.keys)}
+        # A store may be of a version that compared something else; then it is counted
+        # again.
         variables = {comparison.variable for comparison in self.comparisons}
         for (_, key, *_), record in records_of("slice", records):
             # A store holds slices of the search and of its last step.
             if key not in members:
                 continue
             result = CountResult.from_record(record)
+            # Another version may have made other slices; then these are counted again.
             is_there = (result.start, result.stop) in self.slice_number
             if is_there and variables <= result.rows.keys():
                 self.add_slice(members[key], result)

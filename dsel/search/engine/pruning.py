@@ -73,6 +73,7 @@ class ExactPruner:
         that a dropped candidate would never win later.
         """
         counts = {**table.named_counts(), **self.fixed}
+        # Missing counts enter at their least: no error, and no pool row that differs.
         lower = self.criterion.lower_bound(counts, self.settings)
         if self.best_first:
             table.pruned |= table.active & (lower > margin_above(self._best(counts)))
@@ -182,6 +183,9 @@ class NestedPruner:
         for search, (score, is_complete) in enumerate(
             zip(scores, complete, strict=True)
         ):
+            # What the search without a fold may see is decided here and nowhere else:
+            # nothing that was counted on its fold. The proof (docs/theory/nested.md)
+            # needs only this.
             tests = [t for t in everything if search in (by_all, t.search)]
             if not tests:  # a single candidate is chosen unseen
                 continue
@@ -243,6 +247,8 @@ class NestedPruner:
         scores, _ = self.scores(table, shown)
         if self.prune_by != "halving" or not self.scheme.inner_tests:
             return np.ones(scores.shape, bool)
+        # Rates that are equal up to rounding keep the order of the grid on every
+        # machine.
         order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
         survivors = order[:, : count_survivors(table.n_candidates)]
@@ -313,6 +319,8 @@ class NestedPruner:
         status[done] = names.STATUS_DONE
         failed = (table.fit_status == FitStatus.FAILED) & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
+        # A row of a fold has k - 1 predictions: one of each model without this fold and
+        # another one.
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
         losses, models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:

@@ -92,6 +92,7 @@ class Retries(Generic[J]):
         candidates fail instead, and the run continues.
         """
         self.deaths.append(job)
+        # Deaths in several groups are no fault of one learner, but of the cluster.
         groups = {getattr(each, "candidate_group", None) for each in self.deaths}
         if len(self.deaths) >= DEATHS and len(groups) > 1:
             raise ClusterLostError(

@@ -154,6 +154,7 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     if names.HALF in cube.dims:
         of_halves = [each for each in CRITERIA.values() if each.by_halves]
         free = [*of_halves, get_criterion("loo_error")]
+    # The plan's criterion comes first: `first_criterion` reads it from this place.
     wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
     terms = {rule.name: rule.evaluate(counts, settings) for rule in wanted}
     cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)

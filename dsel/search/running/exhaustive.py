@@ -80,6 +80,8 @@ def count_held_out(run: Run, search: Search, number: int, score: float) -> LastS
         statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
         for statistic, each in zip(context.losses.statistics, counts, strict=True)
     }
+    # One fold has read one model, so that this candidate is the choice of both
+    # searches.
     chosen, models = ChosenCandidates(number, (number,)), {0: fitted.model(number, 0)}
     return LastStep(chosen, FittedModels(models, folds, np.array([score])))
 
@@ -105,6 +107,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     number, counts = choice.candidate, read_counts(cube)
     with closing(run.open_executor()) as executor:
         search = run.search(executor, pruner, Keep.ON_WORKER, None)
+        # Only the chosen candidate is fitted again.
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
         again = search.table.named_counts()

@@ -100,6 +100,7 @@ def fit_chosen(
         )
         for split, number in enumerate(candidates[:n_splits])
     ]
+    # One model a task: these fits are few, and no slot should wait for another one.
     for each in engine.run_jobs(
         ([job] for job in jobs), task_of, on_turn=show_progress
     ):
@@ -110,6 +111,8 @@ def fit_chosen(
     if plan.pool is None or k not in models.models:
         return LastStep(chosen, models)
     n_equal, losses = pool_check.facts.equal_rows, plan.context.losses
+    # The counts on the folds are complete here. From now on only the pool is random,
+    # which is the order in which the proof conditions (docs/theory/nested.md).
     comparison = EachFold(
         models.folds,
         # Without any duplicate the pass does not search for them.
@@ -163,6 +166,7 @@ def collect_models(run: Run, fitted: list[FittedJob]) -> FittedModels:
                 unpredicting[split] = text
         assert each.models is not None  # they were asked for
         models[split] = each.models.model(number, split)
+    # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
         raise AllFitsFailedError(f"what was chosen cannot be fitted: {failures[0]}")

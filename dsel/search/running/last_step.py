@@ -147,6 +147,7 @@ def bound_chosen(
             report_by_value=reports[name].by_value,
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
+    # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
     baseline = largest_class(cube)
     notes: list[str] = []

@@ -48,6 +48,7 @@ def search_nested(run: Run) -> Outcome:
     not depend on the result.
     """
     plan = run.plan
+    # One executor for the search and its last step: workers get the labeled rows once.
     with closing(run.open_executor()) as executor:
         run.check_memory(executor)
         with _start_pool_check(run) as pending:
@@ -66,6 +67,7 @@ def search_nested(run: Run) -> Outcome:
             # loop counts nothing on the pool, and no model need stay where it is made.
             assert not search.table.pool.slices
             search.run()
+            # The last step goes on with these totals, so that no bar begins again at 0.
             before = search.progress()
             if not pending.done():
                 show_last_step(run, before, Phase(CHECKING))
@@ -156,6 +158,7 @@ def _start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
         with collect_warnings():
             return run.ensure_pool_check(stop)
 
+    # Made before the fits, the check took a third of the time of a small search.
     thread = ThreadPoolExecutor(1)
     pending = thread.submit(make_check)
     try:
@@ -191,6 +194,7 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
 
 def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
+    # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     chosen = ChosenCandidates(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
     pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))

@@ -121,6 +121,8 @@ class Run:
         """
         context = replace(self.plan.context, sampled_rows=sampled_rows)
         holds = any(each.family.holds_interpreter for each in context.candidate_groups)
+        # Starting processes takes seconds: the executor does so only in a run that has
+        # already lasted for some.
         began = time.monotonic() if holds else None
         return make_executor(context, self.client, self.n_jobs, began)
 

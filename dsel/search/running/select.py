@@ -139,6 +139,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     ranking = reported
     if method is not None and method.ranks_by != name:
         ranking = evaluate(cube, method.ranks_by, delta=delta)
+    # The rule breaks ties: a candidate's number decides, never the order of its tasks.
     number = ranking.rule.choose(ranking.terms, ranking.counts)
     _check_pruned(ranking, number)
     delta = delta_of(cube) if delta is None else delta
