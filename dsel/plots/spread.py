@@ -1,6 +1,6 @@
 """Figures of the spread over folds, and of bounds by the number of labels."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -37,11 +37,19 @@ COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
 """Colors of both models, and of a hold-out set."""
 
 
-def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
-    """Return the loss of each candidate on each fold, and its name.
+class FoldLosses(NamedTuple):
+    """The loss of each candidate on each fold."""
 
-    (n_candidates, n_folds); NaN where it was not counted.
-    """
+    values: np.ndarray
+    """(n_candidates, n_folds); NaN where it was not counted."""
+    name: str
+    """Name of the loss: ``error on the fold``."""
+    in_percent: bool = False
+    """Whether it is shown in percent."""
+
+
+def fold_losses(results: xr.Dataset) -> FoldLosses:
+    """Return the loss of each candidate on each fold."""
     counts = read_counts(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
         what, loss = "loss", declared_loss(results)
@@ -49,12 +57,12 @@ def fold_losses(results: xr.Dataset) -> tuple[np.ndarray, str]:
             what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:
             what = loss.what[:1].lower() + loss.what[1:]
-        return np.asarray(means, float), f"{what} on the fold"
+        return FoldLosses(np.asarray(means, float), f"{what} on the fold")
     errors = np.asarray(counts[names.FOLD_ERRORS], float)
     answers = answers_behind(counts)
     is_known = (errors >= 0) & (answers > 0)
     rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
-    return rates, "error on the fold, %"
+    return FoldLosses(rates, "error on the fold", in_percent=True)
 
 
 def is_squared(results: xr.Dataset) -> bool:
@@ -62,9 +70,9 @@ def is_squared(results: xr.Dataset) -> bool:
     return first_criterion(results) == "mean_squared_error"
 
 
-def fold_label(results: xr.Dataset) -> str:
+def name_of_fold_losses(results: xr.Dataset) -> str:
     """Return what a figure of folds shows: roots of squared errors."""
-    return "root " * is_squared(results) + fold_losses(results)[1]
+    return "root " * is_squared(results) + fold_losses(results).name
 
 
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -95,7 +103,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_xlabel()
     'error on the fold, %'
     """
-    losses, label = fold_losses(results)
+    losses, name, in_percent = fold_losses(results)
     choice, params = select(results), all_params(results)
     chosen = choice.candidate
     is_whole = np.isfinite(losses).all(axis=1)
@@ -107,7 +115,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
     if is_squared(results):  # in units of the target
-        losses, means, label = np.sqrt(losses), np.sqrt(means), fold_label(results)
+        losses, means, name = np.sqrt(losses), np.sqrt(means), f"root {name}"
     ax = new_axes(ax, height=1.2 + 0.4 * len(order))
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
@@ -124,12 +132,11 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         chose = choice.choices_of_folds
         labels = [choice.procedure + (f", which chose {chose}" if chose else "")]
     label_rows(ax, labels)
-    if label.endswith("%"):
+    if in_percent:
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
-    ax.set_xlabel(label)
-    what = label.partition(" on the fold")[0]
-    what = what[:1].upper() + what[1:]
+    ax.set_xlabel(name + ", %" * in_percent)
+    what = name[:1].upper() + name.removesuffix(" on the fold")[1:]
     line = "root of the mean square" if is_squared(results) else "mean"
     tidy(ax, title=f"{what} on each fold (line: {line}, orange: chosen)")
     return ax

@@ -1,7 +1,7 @@
 """Figure of a criterion over the grid, with the chosen and the pruned candidates."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -128,17 +128,17 @@ def plot_surface(
     label += "(bound)" if rule.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
     is_rate = rule.name != "mean_squared_error" and not (loss and loss.is_cost)
-    label += ", %" * is_rate
+    axis = ValueAxis(f"{label}{', %' * is_rate}", is_rate, rule.is_guarantee)
     place, title = _choice(results, criterion)
     ax = new_axes(ax)
     if rows is None:
         folds = _fold_values(results, rule.name, by_loss, rest)
-        _draw_line(plane.values, dropped.values, folds, place.get(columns), label, ax)
+        _draw_line(plane.values, dropped.values, folds, place.get(columns), axis, ax)
     else:
         values, hatched = (
             each.transpose(rows, columns).values for each in (plane, dropped)
         )
-        _draw_map(values, hatched, (place.get(rows), place.get(columns)), ax, label)
+        _draw_map(values, hatched, (place.get(rows), place.get(columns)), axis, ax)
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
@@ -190,12 +190,21 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
     return place, f"Chosen: {short_params_text(choice.params)}\n{verdict}"
 
 
+class ValueAxis(NamedTuple):
+    """How the numbers of a criterion are shown."""
+
+    label: str
+    in_percent: bool
+    is_bound: bool
+    """Whether they are bounds, which are rounded up."""
+
+
 def _draw_map(
     values: NDArray[np.float64],
     hatched: NDArray[np.bool_],
     chosen: tuple[int | None, int | None],
+    axis: "ValueAxis",
     ax: "Axes",
-    label: str,
 ) -> None:
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
@@ -205,7 +214,7 @@ def _draw_map(
     finite = np.where(np.isfinite(values), values, np.nan)
     known = values[np.isfinite(values)]
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
-    high = min(high, max(low, 1.0)) if label.endswith("%") else high
+    high = min(high, max(low, 1.0)) if axis.in_percent else high
     norm = Normalize(low, high) if low < high else Normalize(0.0, max(high, 1e-9))
     if 0.0 < 3.0 * low < high:  # a linear scale would hide ratios of small errors
         norm = LogNorm(low, high)
@@ -228,11 +237,9 @@ def _draw_map(
             frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
         if has_numbers:
             text = "failed" if value > 0 else "?"
-            if is_known and label.endswith("%"):
+            if is_known and axis.in_percent:
                 # A bound that says nothing may be larger than 1.
-                text = (in_percent if "bound" in label else about_percent)(
-                    min(value, 1.0)
-                )
+                text = (in_percent if axis.is_bound else about_percent)(min(value, 1.0))
             elif is_known:
                 text = f"{value:.3f}"
             ax.text(
@@ -251,12 +258,12 @@ def _draw_map(
     width = min(0.045, 0.12 * ax.figure.dpi / ax.get_window_extent().width)
     place = ax.inset_axes((1.0 + width / 2, 0.0, width, 1.0))
     bar = ax.figure.colorbar(image, cax=place)
-    bar.set_label(label)
+    bar.set_label(axis.label)
     show_as_written(bar.ax)
     bar.outline.set_visible(False)
     if isinstance(norm, LogNorm):
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    bar.ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
+    bar.ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
@@ -271,7 +278,7 @@ def _fold_values(
     is_mean = by_loss or criterion == "cv_error"
     if not is_mean or any(results.sizes[dim] > 1 for dim in rest):
         return None
-    losses, _ = fold_losses(results)
+    losses = fold_losses(results).values
     return np.sqrt(losses) if criterion in _ROOTS else losses
 
 
@@ -280,7 +287,7 @@ def _draw_line(
     dropped: NDArray[np.bool_],
     folds: NDArray[np.float64] | None,
     chosen: int | None,
-    label: str,
+    axis: "ValueAxis",
     ax: "Axes",
 ) -> None:
     columns, known = np.arange(len(values)), np.isfinite(values)
@@ -310,7 +317,7 @@ def _draw_line(
     # Room for the legend above the data.
     ax.set_ylim(0, 1.4 * top)
     ax.set_xlim(-0.5, len(values) - 0.5)
-    ax.set_ylabel(label)
-    ax.yaxis.set_major_formatter(in_hundreds if label.endswith("%") else "{x:g}")
+    ax.set_ylabel(axis.label)
+    ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
     ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=2, columnspacing=1.0,
               handletextpad=0.2)  # fmt: skip

@@ -26,7 +26,7 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import estimate_name
-from dsel.plots.spread import MOST_SHOWN, fold_label, fold_losses, is_squared
+from dsel.plots.spread import MOST_SHOWN, fold_losses, is_squared, name_of_fold_losses
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import COLUMNS, short_params_text
@@ -177,7 +177,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         source=_source(results, inputs),
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
-        of_folds=fold_label(results).removesuffix(", %"),
+        of_folds=name_of_fold_losses(results),
         why=why_chosen(results, choice),
         confusion=confusion,
         estimate=_quoted_estimate(choice),
@@ -241,13 +241,13 @@ def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[st
 
 def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     """Return a sentence that compares the choice with the next best candidate."""
-    losses, label = fold_losses(results)
+    losses, _, in_percent = fold_losses(results)
     is_whole = np.isfinite(losses).all(axis=1)
     if is_whole.sum() < 2 or not is_whole[choice.candidate]:
         return ""
     means = losses.mean(axis=1)
     about: Callable[[float], str]
-    about = about_percent if label.endswith("%") else choice.certificate.about
+    about = about_percent if in_percent else choice.certificate.about
     root = ""
     if is_squared(results):  # in units of the target
         about, root = _about_root, "Root mean squared errors: "

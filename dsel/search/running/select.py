@@ -241,8 +241,8 @@ def _loss_fields(
     loss = declared_loss(cube) if rule.of_declared_loss else None
     if loss is None:
         return {"estimate": error}
-    fields = {name: getattr(loss, name) for name in ("loss", "says", "largest")}
-    return {**fields, "estimate": estimate}
+    shown = ("loss", "says", "largest", "is_cost")
+    return {**{name: getattr(loss, name) for name in shown}, "estimate": estimate}
 
 
 def loss_of_cube(cube: xr.Dataset) -> Loss:
