@@ -8,7 +8,7 @@ from dsel.cards import Fact
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
-from dsel.results.certificate import Assumption, Certificate, CertifiedReport
+from dsel.results.certificate import Certificate, CertifiedReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
 
@@ -146,10 +146,8 @@ class PrefitCertificate(Certificate):
             *([] if self.baseline is None else [("", self.baseline.headline())]),
             *([] if self.baseline is None else self.baseline.details()),
             *caveat_facts(self.all_caveats),
-            *(("Assumes", _statement(each)) for each in self.assumptions),
+            *(
+                ("Assumes", f"{a.name}, {a.state}: {a.says or STATEMENTS[a.name]}")
+                for a in self.assumptions
+            ),
         ]
-
-
-def _statement(assumption: Assumption) -> str:
-    text = assumption.says or STATEMENTS[assumption.name]
-    return f"{assumption.name}, {assumption.state}: {text}"

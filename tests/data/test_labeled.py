@@ -74,7 +74,7 @@ def test_labeled_rows__token_changes_with_labels_and_names():
 def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
     values = X.copy()
     values[2, 1] = bad
-    with pytest.raises(ValueError, match=r"row 2, column '?1'? is (nan|inf)"):
+    with pytest.raises(ValueError, match=r"row 2, column '?1'? is (NaN|inf)"):
         labeled_rows(make(values), [0, 1, 0, 1])
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from dsel.arrays import Integers
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import listing
 from dsel.families.kinds import is_regressor
@@ -146,7 +145,8 @@ def _test_errors(
     if n_labels and isinstance(loss, RefutableLoss):
         rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
         limits = loss.lower_limits(rows, level)
-        seen = [loss.estimate(each) for each in _one_by_one(tally.counts[0], n_labels)]
+        models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
+        seen = [loss.estimate(model) for model in models.each()]
     tests = []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound, says = certificate.bound, certificate.says
@@ -235,11 +235,6 @@ def _test_tolerances(
             )
         )
     return tests
-
-
-def _one_by_one(counts: Integers, n_rows: int) -> list[FoldCounts]:
-    """Return the counts of each model."""
-    return [FoldCounts(each[np.newaxis], np.array([n_rows])) for each in counts]
 
 
 def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
