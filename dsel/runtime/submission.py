@@ -73,6 +73,8 @@ def run_tasks(
     while True:
         if on_turn is not None:
             on_turn()
+        # A few tasks wait at each slot, so that none is idle while a result travels;
+        # more would be decided by counts that are out of date.
         room = WINDOW * executor.n_slots - len(running)
         while room > 0 and (task := next_task()) is not None:
             running[task.key] = task
@@ -83,6 +85,8 @@ def run_tasks(
         for finished in executor.wait(TURN_SECONDS):
             check_alive(finished.error)
             task = running[finished.key]
+            # Rows that were sent to a worker went with it: `Task.sources` sends them
+            # again.
             is_lost = isinstance(finished.error, LostInputError)
             n_lost[task.key] += is_lost
             if is_lost and n_lost[task.key] < LOST_TRIES:
@@ -116,6 +120,7 @@ def results_in_order(
     tasks run in that task (see `resolve_client`); a single task always runs here.
     `on_turn` is called as by `run_tasks`, and here before each task.
     """
+    # Threads for one task would cost more than a small pool takes to read.
     is_single = isinstance(tasks, Sized) and len(tasks) == 1
     if client is None and (current_worker() is not None or is_single):
         for task in tasks:
