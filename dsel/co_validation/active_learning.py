@@ -259,7 +259,13 @@ class _Labeling:
             keep=True,
             allow_nan=self.allow_nan,
         )
-        labels = np.asarray(self.label_of(picks.rows))
+        try:
+            labels = np.asarray(self.label_of(picks.rows))
+        except TypeError as error:
+            raise TypeError(
+                f"`label_of` must take an array of row numbers, as y.__getitem__ does, "
+                f"but {show(self.label_of)} raised: {error}"
+            ) from error
         if labels.shape != picks.rows.shape:
             raise ValueError(
                 f"`label_of` must return one label for each of the {len(picks.rows)} "

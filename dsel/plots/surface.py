@@ -24,7 +24,7 @@ from dsel.plots.style import (
     value_labels,
 )
 from dsel.results.certificate import short_names, short_params_text
-from dsel.results.cube import candidate_dims
+from dsel.results.cube import candidate_dims, check_cube
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.evaluate import evaluate
 from dsel.search.running.select import declared_loss, select
@@ -87,6 +87,7 @@ def plot_surface(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('weights', 'n_neighbors')
     """
+    check_cube(results)
     _check_grid(results)
     evaluation = evaluate(results, criterion)
     rule, terms = evaluation.rule, evaluation.terms

@@ -10,8 +10,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
+from dsel.checks import show
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster_executor import ClusterExecutor
 from dsel.runtime.local_executor import LocalExecutor
@@ -51,6 +53,13 @@ def make_executor(
         return LocalExecutor(context, n_jobs, began)
     if callable(client):
         executor: Executor = client(context)
+        # Of the type: a Delayed, say, has every attribute that one asks for.
+        if getattr_static(type(executor), "submit", None) is None:
+            raise TypeError(
+                f"`client` must be a distributed.Client, or a function that returns an "
+                f"executor, got a function that returned {show(executor)}; open one "
+                "with distributed.Client(address) or dsel.cluster.connect."
+            )
         return executor
     return ClusterExecutor(context, client)
 

@@ -47,3 +47,8 @@ def test_learn_actively__depends_on_its_seed_alone(found):
         assert one.rows.tolist() == two.rows.tolist()
         assert one.estimates == two.estimates
     assert found[0].rows.tolist() != other[0].rows.tolist()
+
+
+def test_learn_actively__says_that_labels_are_asked_for_arrays_of_rows():
+    with pytest.raises(TypeError, match="`label_of` must take an array of row numbers"):
+        next(learn_actively(SVC(), X, int, n_rows=12, n_start=10))

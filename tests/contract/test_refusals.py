@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -273,6 +274,8 @@ RUNS = [
     ({"verbose": "abc"}, TypeError, "`verbose` True None 'abc'"),
     ({"storage_options": 5}, TypeError, "`storage_options` dict fsspec int"),
     ({"client": "tcp://a:1"}, TypeError, "`client` Client 'tcp://a:1'"),
+    ({"client": lambda _: None}, TypeError, "`client` executor returned None"),
+    ({"client": dask.delayed(len)}, TypeError, "`client` executor Delayed"),
 ]
 
 
