@@ -324,8 +324,10 @@ def _check_takes_two(procedure: Any) -> None:
         signature = inspect.signature(procedure)
     except ValueError:  # of what has no signature
         return
+    # As `Procedure.fit` calls it.
+    groups = {"groups": None} if "groups" in signature.parameters else {}
     try:
-        signature.bind("X", "y")
+        signature.bind("X", "y", **groups)
     except TypeError as error:
         name = getattr(procedure, "__name__", type(procedure).__name__)
         raise TypeError(
