@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from html import escape
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +26,8 @@ from sphinx.util.docutils import SphinxDirective
 
 import dsel
 from dsel.plots import plot_audit_failures
-from dsel.plots.style import INK
+from dsel.plots.fitting import FONT_SIZE
+from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK
 
 # Figures are drawn to files, and all processes that scripts start do the same.
 mpl.use("agg")
@@ -43,7 +45,9 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "signatures",
 ]
+sys.path.insert(0, str(Path(__file__).parent))  # has signatures.py
 exclude_patterns = ["_build", "guide", "**/*.ipynb"]
 templates_path = ["_templates"]
 
@@ -107,11 +111,33 @@ def figure_html(svg: str) -> str:
     return f'<div class="figure">{svg}</div>'
 
 
-def own_colors(gallery: Any, script: Any) -> None:
-    """Begin each script with colors that colour-blind readers can tell apart."""
+STYLE: dict[str, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.labelsize": FONT_SIZE,
+    "axes.prop_cycle": mpl.cycler(color=[BLUE, ACCENT, MIDDLE, GREEN, PINK]),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": FONT_SIZE,
+    "figure.titlesize": FONT_SIZE,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "text.color": INK,
+    **{f"{axis}tick.{size}.size": 0 for axis in "xy" for size in ("major", "minor")},
+    **{f"{axis}tick.color": INK for axis in "xy"},
+    **{f"{axis}tick.labelsize": 8 for axis in "xy"},
+}
+"""Figures that scripts draw by themselves look like those of `dsel.plots`.
+
+The five colors differ for colour-blind readers, too."""
+
+
+def set_style(gallery: Any, script: Any) -> None:
+    """Begin each script with the style of dsel's own figures."""
     del gallery, script
     plt.rcdefaults()
-    plt.style.use("tableau-colorblind10")
+    plt.rcParams.update(STYLE)
 
 
 def open_figures(block: Any, variables: Any, gallery: Any, **more: Any) -> str:
@@ -190,7 +216,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "show_memory": False,
     "min_reported_time": 10**9,
     "remove_config_comments": True,
-    "reset_modules": (own_colors,),
+    "reset_modules": (set_style,),
     "reference_url": {"dsel": None},
 }
 
@@ -218,35 +244,27 @@ def inline_mathml(self: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
-NUMPY_TYPES = {
-    r"~?[\w.]*\b_Buffer \|.*?_NestedSequence\[complex \| bytes \| str\]": "ArrayLike",
-    r"~?numpy\.ndarray\[tuple\[.*?\], ~?numpy\.dtype\[(.*?)\]\]": r"NDArray[\1]",
-}
-"""Names of types by what autodoc writes for them."""
-
-
-def short_types(*arguments: Any) -> tuple[str | None, ...]:
-    """Return a signature, and what it returns, with numpy's names of types."""
-    texts = arguments[-2:]  # None where there is none
-    for pattern, name in NUMPY_TYPES.items():
-        texts = tuple(text and re.sub(pattern, name, text) for text in texts)
-    return texts
-
-
 REPORT = Path(__file__).parent / "guides" / "report_of_a_run.html"
 """The page about the run of `guide/i_session.py`, which that script leaves there."""
 os.environ["DSEL_SITE_REPORT"] = str(REPORT)
 
 
 def copy_report(app: Any, error: Exception | None) -> None:
-    """Put the report next to the page that links it; raise where it is not there."""
-    if error is None and app.builder.format == "html":
+    """Put the report next to the page that links it; raise where it is not there.
+
+    A build with ``-D plot_gallery=0`` runs no script, so it may have none.
+    """
+    runs_scripts = bool(app.config.sphinx_gallery_conf["plot_gallery"])
+    if (
+        error is None
+        and app.builder.format == "html"
+        and (runs_scripts or REPORT.exists())
+    ):
         shutil.copy(REPORT, Path(app.outdir) / "guides")
 
 
 def setup(app: Any) -> None:
-    """Register the formulas' renderer, the figures of audits, and short signatures."""
+    """Register the formulas' renderer, the figures of audits, and the run's page."""
     app.connect("build-finished", copy_report)
-    app.connect("autodoc-process-signature", short_types)
     app.add_directive("audit", Audit)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

@@ -54,6 +54,7 @@ labels = [len(step.rows) for step in steps]
 for name, mark in zip(names, "os^Dv", strict=True):
     values = [step.estimates[name] for step in steps]
     ax.plot(labels, values, marker=mark, fillstyle="none", label=name)  # some are equal
+ax.set_title("Estimates of the error while labels are picked")
 ax.set_xlabel("labels asked for")
 ax.set_ylabel("estimated error")
 figure.legend(loc="outside right upper", frameon=False)

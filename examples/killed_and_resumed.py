@@ -70,9 +70,4 @@ for name in ("fold_errors", "outer_errors", "outer_disagreements"):
     same = np.array_equal(outcome.results[name], whole.results[name], equal_nan=True)
     print(f"{name}: the same counts {same}")
 print(f"the same certificates {outcome.certificates == whole.certificates}")
-
-# %%
-# Where the time of the fits of the inner searches went:
-
-outcome.pair_results.dsel.plot.timing()
 folder.cleanup()

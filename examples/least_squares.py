@@ -64,6 +64,7 @@ right.plot(X, y, ".", color="0.6", label="samples")
 right.plot(dense, search.predict(dense), label="chosen")
 narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)
 right.plot(dense, narrow, lw=0.7, label="too narrow")
+right.set(title="Samples and two fits", xlabel="x", ylabel="y")
 right.legend(frameon=False)
 plt.show()
 
@@ -99,5 +100,6 @@ ax.plot(
     search.best_params_["regularization"], search.best_params_["width"], "o", c="C1"
 )
 ax.set(xscale="log", yscale="log", xlabel="regularization", ylabel="width")
+ax.set_title("Leave-one-out error (mark: the smallest)")
 figure.colorbar(shown, label="leave-one-out error, log10")
 plt.show()

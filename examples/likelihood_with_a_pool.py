@@ -87,7 +87,7 @@ for ax, draw in zip(axes, (misleading, cancer), strict=True):
         ax.plot(sorted(gains[name]), "s" if name != "MCPL" else "o", ms=4, label=name)
     ax.axhline(0, color="0.5", lw=0.8)
     ax.set_yscale("symlog", linthresh=0.1)
-    ax.set_title(draw.__name__)
+    ax.set_title(f"Gain over the supervised fit: {draw.__name__}")
     ax.set_xlabel("draw, in order of its gain")
 axes[0].set_ylabel("gain in log-likelihood per row")
 axes[0].legend(frameon=False)

@@ -107,6 +107,7 @@ ends = [0, 0.75]
 ax.plot(ends, ends, color="0.5", linewidth=1)
 ax.set_xlim(*ends)
 ax.set_ylim(*ends)
+ax.set_title("Bound and true error of 20 studies")
 ax.set_xlabel("true error on new patients")
 ax.set_ylabel("bound, 95% confidence")
 fig.legend(loc="outside upper center", ncols=2, frameon=False)

@@ -92,6 +92,7 @@ figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, pairs in found.items():
     axes.plot(*np.transpose(pairs), "o", label=name)
 axes.axhline(0.9, color="gray", linewidth=1)
+axes.set_title("Ten searches; 90% (line) is promised")
 axes.set_xlabel("tolerance, thousands")
 axes.set_ylabel("share of new prices that keep it")
 axes.legend(frameon=False)

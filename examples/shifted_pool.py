@@ -35,6 +35,7 @@ bins = np.linspace(-4, 6, 41)
 for name, rows in {"labeled rows": X, **pools}.items():
     label = name if rows is X else f"pool {name}"
     ax.hist(rows[:, 0], bins, density=True, histtype="step", linewidth=2, label=label)
+ax.set_title("One pool is like the labeled rows, the other one has moved")
 ax.set_xlabel("first feature")
 ax.set_ylabel("density")
 fig.legend(loc="outside upper center", ncols=3, frameon=False)

@@ -96,11 +96,13 @@ def test_page__names_extras_before_the_command_that_needs_them(page):
             assert words not in block or f'".[{extra}]"' in before
 
 
-@pytest.mark.parametrize(("page", "n_shown"), [("two_tables", 3), ("regression", 2)])
+@pytest.mark.parametrize(
+    ("page", "n_shown"), [("two_tables", 3), ("regression", 2), ("monitor", 1)]
+)
 def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
     path = ROOT / f"docs/using/{page}.md"
     monkeypatch.chdir(tmp_path)
-    exec(_blocks(path)[-1], {})  # writes the tables
+    exec(next(block for block in _blocks(path) if ".to_csv(" in block), {})
     dsel_here = f"{shlex.quote(sys.executable)} -m dsel "
     commands = "".join(["set -e\n", *_blocks(path, "sh")])
     script = re.sub(r"^dsel ", dsel_here, commands, flags=re.M)
