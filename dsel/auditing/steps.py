@@ -63,7 +63,7 @@ class Draw:
         )  # fmt: skip
 
     def claims(self, outcome: Outcome) -> Claims:
-        """Return the certified bounds of the deployed models, with the truth."""
+        """Return the certified bounds of the bounded models, with the truth."""
         population, loss = self.setting.population, self.setting.options.get("loss")
         claims = []
         for deploy, certificate in outcome.certificates.items():

@@ -334,7 +334,7 @@ class LossByValue:
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all limits of `bounds` at a
-    `delta` hold at once, of both deployments and of all values.
+    `delta` hold at once, of both models and of all values.
     Assumes: what the certificate of the search lists; a column that is a function of a
     row's features, chosen before labeled rows were inspected.
     Source: given the column of the labeled rows, those of a fold that have a value are

@@ -192,7 +192,7 @@ class DeclaredLosses:
 
 @dataclass(frozen=True)
 class JointBounds:
-    """All bounds of the deployed models of a plan, from the counts of its last step."""
+    """All bounds of the bounded models of a plan, from the counts of its last step."""
 
     main: ModelBounds
     listed: tuple[ModelBounds, ...]

@@ -17,7 +17,7 @@ from dsel.losses.base import FoldCounts, Loss, PoolCounts, Shares, Statistic
 
 @dataclass(frozen=True)
 class Evidence:
-    """The counts from which losses bound the deployed models, by statistic."""
+    """The counts from which losses bound the bounded models, by statistic."""
 
     folds: Mapping[Statistic, FoldCounts]
     pool: Mapping[Statistic, PoolCounts]
@@ -44,6 +44,10 @@ class ModelBounds:
     """Part of `all_rows` from labeled rows."""
     pool_term: float = nan
     """Part of `all_rows` from the pool."""
+
+    def of(self, model_name: str) -> float:
+        """Return the bound of a model: ``one_fold`` or ``all_rows``."""
+        return {"one_fold": self.one_fold, "all_rows": self.all_rows}[model_name]
 
 
 def fold_to_deploy(limits: Floats, has_model: NDArray[np.bool_] | None) -> int:

@@ -73,7 +73,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         if not np.isfinite(each.bound):
             text = f"{each.model}: no finite bound"
         # No held-out row tests the model trained on all labels.
-        is_tested = each.deploy == ONE_FOLD and np.isfinite(each.estimate)
+        is_tested = each.model_name == ONE_FOLD and np.isfinite(each.estimate)
         if is_tested:
             text += f", {each.about(each.estimate)} on held-out folds"
         # A bound without terms comes from labeled rows alone.

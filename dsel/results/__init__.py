@@ -22,7 +22,7 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate, CertifiedReport
-from dsel.results.choice import Choice, DeployedModel
+from dsel.results.choice import BoundedModel, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
 from dsel.results.monitoring import MonitorReport
@@ -32,11 +32,11 @@ from dsel.results.run_store import open_results, save_results
 
 __all__ = [
     "BaselineComparison",
+    "BoundedModel",
     "Caveat",
     "Certificate",
     "CertifiedReport",
     "Choice",
-    "DeployedModel",
     "Effect",
     "ModelComparison",
     "MonitorReport",

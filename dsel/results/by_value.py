@@ -28,7 +28,7 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
-    with those of the other deployment and with the bounds of the search.
+    with those of the other model and with the bounds of the search.
     Assumes: what the certificate of the search lists; a column that is a function of a
     row's features, chosen before the labeled rows were inspected.
     Source: :class:`dsel.losses.by_value.LossByValue`.

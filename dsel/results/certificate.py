@@ -15,7 +15,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.cards import Fact
-from dsel.errors import NewerRecordError
+from dsel.errors import NewerRecordError, warn_of_old_name
 from dsel.results import records
 from dsel.results.caveats import (
     Caveat,
@@ -27,6 +27,7 @@ from dsel.results.caveats import (
     texts_of,
     upgrade_texts,
 )
+from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
@@ -167,7 +168,7 @@ class Certificate(Renderable):
     """Probability that the bound fails."""
     criterion: str
     """Name of the certificate, or of the criterion of an estimate."""
-    deploy: str
+    model_name: str = field(metadata=kept_as("deploy"))
     """Name of the model: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
     """All assumptions, from `full_list`."""
@@ -208,6 +209,12 @@ class Certificate(Renderable):
     """Whether every candidate was bounded, at a part of delta."""
     is_cost: bool = False
     """Whether it bounds a mean cost, which is no rate."""
+
+    @property
+    def deploy(self) -> str:
+        """Old name of `model_name`."""
+        warn_of_old_name("deploy", "model_name")
+        return self.model_name
 
     @property
     def bound(self) -> float:
@@ -275,7 +282,7 @@ class Certificate(Renderable):
     @property
     def model(self) -> str:
         """Description of the model."""
-        if self.deploy == ALL_ROWS:
+        if self.model_name == ALL_ROWS:
             return "model trained on all labels"
         if self.share:
             return f"model trained on {self.share}"
@@ -463,7 +470,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
-    with those of the report of the other deployed model.
+    with those of the report of the other model.
     Assumes: what the certificate of the search lists; classes that were declared before
     the labels were inspected.
     Source: :func:`dsel.bounds.binomial_tail_inversion` for each fold, the functions of

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -31,11 +31,13 @@ from dsel.results.certificate import (
 )
 from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT, Queries
+from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 from dsel.rounded_texts import about_percent
 
+T = TypeVar("T")
 Params = Mapping[str, Any]
 """Values of parameters by name; a value may be any object."""
 MOST_CHOICES: Final = 5
@@ -53,9 +55,10 @@ OLD_HOLDOUT: Final = "held_out_fifth"
 
 
 @dataclass(frozen=True)
-class DeployedModel:
+class BoundedModel:
     """One model of a search, with its parameters, certificate and reports."""
 
+    kind_in_records: ClassVar[str] = "DeployedModel"
     name: str
     """``one_fold`` or ``all_rows``."""
     candidate: int
@@ -119,7 +122,7 @@ class DeployedModel:
         if self.load_model is None:
             raise ValueError(
                 f"the choice alone has no fitted model {self.name!r}; take it from "
-                f"`deployed` or `models` of the outcome."
+                f"`bounded_models` or `models` of the outcome."
             )
         return self.load_model()
 
@@ -135,11 +138,11 @@ class Choice(Renderable):
     ...     Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
     ...     Certificate(0.1777, 0.05, "nested", "all_rows"),
     ... )
-    >>> deployed = {
-    ...     made.deploy: DeployedModel(made.deploy, 3, {"C": 8.0}, made)
+    >>> models = {
+    ...     made.model_name: BoundedModel(made.model_name, 3, {"C": 8.0}, made)
     ...     for made in certificates
     ... }
-    >>> choice = Choice("cv_error", 0.11, deployed, "one_fold", 0.1635)
+    >>> choice = Choice("cv_error", 0.11, models, "one_fold", 0.1635)
     >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
     Chosen: C=8.0
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
@@ -154,7 +157,7 @@ class Choice(Renderable):
     """Name of the criterion that chose."""
     estimate: float
     """The criterion's number for the candidate, unclipped."""
-    deployed: Mapping[str, DeployedModel]
+    bounded_models: Mapping[str, BoundedModel] = field(metadata=kept_as("deployed"))
     """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; the
     bounds of a nested search hold at once."""
     deploy: str
@@ -181,8 +184,8 @@ class Choice(Renderable):
     """Loss of always predicting the median, on the labeled rows."""
 
     @property
-    def _main(self) -> DeployedModel:
-        return self.deployed[self.deploy]
+    def _main(self) -> BoundedModel:
+        return self.bounded_models[self.deploy]
 
     @property
     def candidate(self) -> int:
@@ -197,41 +200,48 @@ class Choice(Renderable):
     @property
     def certificates(self) -> Mapping[str, Certificate]:
         """The bound of each model."""
-        return {name: model.certificate for name, model in self.deployed.items()}
+        return {name: model.certificate for name, model in self.bounded_models.items()}
 
     @property
     def candidates(self) -> Mapping[str, int]:
         """Number of the candidate of each model; the models may differ in it."""
-        return {name: model.candidate for name, model in self.deployed.items()}
+        return {name: model.candidate for name, model in self.bounded_models.items()}
 
     @property
     def params_of(self) -> Mapping[str, Params]:
         """Parameters of each model's candidate."""
-        return {name: model.params for name, model in self.deployed.items()}
+        return {name: model.params for name, model in self.bounded_models.items()}
 
     @property
     def reports(self) -> Mapping[str, CertifiedReport]:
         """The certified report of each model, if the plan declared it."""
-        reports = {name: model.report for name, model in self.deployed.items()}
-        return {name: report for name, report in reports.items() if report is not None}
+        return self._by_model(lambda model: model.report)
 
     @property
     def reports_by_value(self) -> Mapping[str, ReportByValue]:
         """Limits by the values of a column for each model, if the plan declared one."""
-        reports = {name: model.report_by_value for name, model in self.deployed.items()}
+        reports = {
+            name: model.report_by_value for name, model in self.bounded_models.items()
+        }
         return {name: report for name, report in reports.items() if report is not None}
 
     @property
     def tolerances(self) -> Mapping[str, ToleranceReport]:
         """The report of each model of a regression, if the plan declared it."""
-        reports = {name: model.tolerances for name, model in self.deployed.items()}
+        reports = {
+            name: model.tolerances for name, model in self.bounded_models.items()
+        }
         return {name: report for name, report in reports.items() if report is not None}
 
     @property
     def baselines(self) -> Mapping[str, BaselineComparison]:
         """Comparison of each model with the baseline, if the plan has one."""
-        compared = {name: model.baseline for name, model in self.deployed.items()}
-        return {name: made for name, made in compared.items() if made is not None}
+        return self._by_model(lambda model: model.baseline)
+
+    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> Mapping[str, T]:
+        """Return what each model has, by its name, without models that have none."""
+        values = {name: read(model) for name, model in self.bounded_models.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def baseline(self) -> BaselineComparison | None:
@@ -255,7 +265,7 @@ class Choice(Renderable):
         if OLD_HOLDOUT in record:
             record = dict(record)
             record["expected_holdout"] = record.pop(OLD_HOLDOUT)
-        return _join_models(upgrade_texts(record, "remarks", Effect.INFO))
+        return _join_fields_of_models(upgrade_texts(record, "remarks", Effect.INFO))
 
     @property
     def held_out_fifth(self) -> float:
@@ -271,7 +281,7 @@ class Choice(Renderable):
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; parameters are as `read_label` reads them."""
         choice = super().from_json(text)
-        if choice.deploy not in choice.deployed:
+        if choice.deploy not in choice.bounded_models:
             raise ValueError(f"a choice of {choice.deploy!r} has no such model")
         return choice._map_params(decode_params)
 
@@ -279,9 +289,9 @@ class Choice(Renderable):
         """Return the choice with the parameters of every model changed."""
         return replace(
             self,
-            deployed={
+            bounded_models={
                 name: replace(model, params=change(model.params))
-                for name, model in self.deployed.items()
+                for name, model in self.bounded_models.items()
             },
             fold_params=tuple(map(change, self.fold_params)),
         )
@@ -351,9 +361,9 @@ class Choice(Renderable):
                 disagreement_term=queries.queried - queries.fold_limit,
                 n_queried=len(queries.rows),
             )
-        labeled = replace(self.deployed[ALL_ROWS], certificate=certificate)
-        deployed = {**self.deployed, ALL_ROWS: labeled}
-        return replace(self, deployed=deployed, queries=queries)
+        labeled = replace(self.bounded_models[ALL_ROWS], certificate=certificate)
+        models = {**self.bounded_models, ALL_ROWS: labeled}
+        return replace(self, bounded_models=models, queries=queries)
 
     @property
     def certificate(self) -> Certificate:
@@ -379,7 +389,7 @@ class Choice(Renderable):
         """Return names and texts, which all renderings show; most have no name."""
         lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
         known = [*self.certificate.reasons[:1]]
-        for name, other in self.deployed.items():
+        for name, other in self.bounded_models.items():
             if name == self.deploy:
                 continue
             params, bound = short_params_text(other.params), other.certificate
@@ -391,7 +401,7 @@ class Choice(Renderable):
             known += bound.reasons[:1]
         lines += self._comparisons()
         # The deployed model comes first, as in the lines above.
-        order = sorted(self.deployed, key=lambda name: name != self.deploy)
+        order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
         lines += [
             self.baselines[name].headline(known)
             for name in order
@@ -423,7 +433,7 @@ class Choice(Renderable):
 
     def origins(self) -> list[Fact]:
         """Return the origin of each model's number, the deployed model first."""
-        models = [self._main, *self.deployed.values()]
+        models = [self._main, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
         main, *others = certificates.values()
         texts = [f"{other.model}: {other.terms}" for other in others if other.terms]
@@ -495,8 +505,8 @@ class Choice(Renderable):
         return [Caveat(Effect.INFO, text)]
 
 
-def _join_models(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a choice with one record for each deployed model.
+def _join_fields_of_models(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a choice with one record for each model.
 
     Version 0.2 wrote one dict for each field of the models. A field of another type
     stays, and is refused as an unknown field.

@@ -1,4 +1,4 @@
-"""Reports of a plan's deployed models, made from the bounds of its losses.
+"""Reports of a plan's bounded models, made from the bounds of its losses.
 
 Losses return numbers, and do not depend on reports; this module makes the records.
 """
@@ -17,12 +17,14 @@ from dsel.results.by_value import ERROR, OFF_BY, SHARE, ReportByValue
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
 from dsel.results.tolerances import ToleranceReport
 
-DEPLOYMENTS: Final = (ONE_FOLD, ALL_ROWS)
+MODEL_NAMES: Final = (ONE_FOLD, ALL_ROWS)
+UNNAMED: Final = ""
+"""Description of a report's model, until `BoundedModel.name_in_reports` sets it."""
 
 
 @dataclass(frozen=True)
 class ModelReports:
-    """Reports of one deployed model, in addition to its bound; each may be None."""
+    """Reports of one model, in addition to its bound; each may be None."""
 
     report: CertifiedReport | ToleranceReport | None
     by_value: ReportByValue | None
@@ -32,18 +34,18 @@ class ModelReports:
 def make_reports(
     losses: DeclaredLosses, evidence: Evidence, bounds: JointBounds, delta: float
 ) -> dict[str, ModelReports]:
-    """Return the reports of each deployed model, by its deployment.
+    """Return the reports of each bounded model, by its name.
 
     The model of all rows has some only where it was compared on a pool.
     """
-    deployed = DEPLOYMENTS if evidence.pool else DEPLOYMENTS[:1]
+    model_names = MODEL_NAMES if evidence.pool else MODEL_NAMES[:1]
     return {
-        deploy: ModelReports(
-            _report(losses, evidence, bounds.listed, delta, deploy),
-            _report_by_value(losses.by_value, evidence, bounds, delta, deploy),
-            _comparison(losses, evidence, bounds, delta, deploy),
+        name: ModelReports(
+            _report(losses, evidence, bounds.listed, delta, name),
+            _report_by_value(losses.by_value, evidence, bounds, delta, name),
+            _comparison(losses, evidence, bounds, delta, name),
         )
-        for deploy in deployed
+        for name in model_names
     }
 
 
@@ -52,16 +54,16 @@ def _report(
     evidence: Evidence,
     bounds: Sequence[ModelBounds],
     delta: float,
-    deploy: str,
+    name: str,
 ) -> CertifiedReport | ToleranceReport | None:
     """Return the report of one model, of numbers in the order of `losses.listed`."""
     if not bounds:
         return None
-    limits = [float(getattr(each, deploy)) for each in bounds]
-    estimates = [each.estimate for each in bounds]
+    limits = [bound.of(name) for bound in bounds]
+    estimates = [bound.estimate for bound in bounds]
     if losses.tolerances:
         shares = tuple(each.share for each in losses.tolerances)
-        return ToleranceReport(delta, "", shares, tuple(estimates), tuple(limits))
+        return ToleranceReport(delta, UNNAMED, shares, tuple(estimates), tuple(limits))
     table, n = losses.table, len(losses.reported)
     assert table is not None  # else nothing is reported
     pooled = evidence.folds[table].counts.sum(axis=0)
@@ -73,7 +75,7 @@ def _report(
     about = [1.0 - estimate for estimate in estimates[1:]]
     return CertifiedReport(
         delta,
-        "",
+        UNNAMED,
         losses.reported,
         rows,
         recall=tuple(about[:n]),
@@ -90,13 +92,13 @@ def _report_by_value(
     evidence: Evidence,
     bounds: JointBounds,
     delta: float,
-    deploy: str,
+    name: str,
 ) -> ReportByValue | None:
     """Return the limits of one model for each value of a column."""
     if by_value is None:
         return None
     column, loss = by_value.column, by_value.loss
-    limits = [float(getattr(each, deploy)) for each in bounds.by_value]
+    limits = [bound.of(name) for bound in bounds.by_value]
     if column.has_categories and None in column.values:
         # New rows of a category that `X` does not declare are gaps, too, and no
         # labeled row tells of them.
@@ -109,16 +111,16 @@ def _report_by_value(
         what = f"How far {100 * loss.share:.6g}% of predictions are off"
     return ReportByValue(
         delta,
-        "",
+        UNNAMED,
         column.name,
-        column.labels,
-        column.rows,
-        tuple(each.estimate for each in bounds.by_value),
-        tuple(min(limit, loss.largest) for limit in limits),
-        tuple(n_pool[:-1]),
-        int(n_pool[-1]) if n_pool else 0,
-        quantity,
-        what,
+        values=column.labels,
+        rows=column.rows,
+        estimates=tuple(bound.estimate for bound in bounds.by_value),
+        limits=tuple(min(limit, loss.largest) for limit in limits),
+        pool_rows=tuple(n_pool[:-1]),
+        other_pool_rows=int(n_pool[-1]) if n_pool else 0,
+        quantity=quantity,
+        what=what,
     )
 
 
@@ -127,20 +129,20 @@ def _comparison(
     evidence: Evidence,
     bounds: JointBounds,
     delta: float,
-    deploy: str,
+    name: str,
 ) -> BaselineComparison | None:
     """Return how one model compares with the baseline, by the rows of a fold."""
     difference = losses.baseline
     if difference is None:
         return None
-    bound = bounds.baseline[DEPLOYMENTS.index(deploy)]
+    bound = bounds.baseline[MODEL_NAMES.index(name)]
     folds = evidence.folds[difference.statistic]
     model, baseline = (int(n) for n in folds.counts[bound.fold])
     totals = folds.counts.sum(axis=0)
     largest = difference.largest_classes
     return BaselineComparison(
         delta,
-        "",
+        UNNAMED,
         difference.described[bound.fold],
         bound.upper,
         int(folds.n_rows[bound.fold]),

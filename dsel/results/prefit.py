@@ -103,8 +103,8 @@ class PrefitCertificate(Certificate):
 
     @property
     def certificates(self) -> Mapping[str, Self]:
-        """The certificate by its deployment, as an `Outcome` has them."""
-        return {self.deploy: self}
+        """The certificate by the name of its model, as an `Outcome` has them."""
+        return {self.model_name: self}
 
     @property
     def remarks(self) -> tuple[str, ...]:

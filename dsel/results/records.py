@@ -29,11 +29,16 @@ from dsel.checks import show
 from dsel.errors import NewerRecordError
 
 T = TypeVar("T")
-NOT_KEPT: Final = {"record": "no"}
+NOT_KEPT: Final = {"key": None}
 """Metadata of a field that is left out of records, such as a fitted model."""
 VERSION: Final = 3
 """Raised whenever a reader of old records could misread new ones. Records of dsel 0.2
 have no number, and are read."""
+
+
+def kept_as(key: str) -> Mapping[str, str]:
+    """Return the metadata of a field that records have under an older name."""
+    return {"key": key}
 
 
 def check_version(version: object, known: int, what: str) -> None:
@@ -67,9 +72,10 @@ def from_json(kind: type[T], text: str) -> T:
 def to_record(value: object) -> Any:
     """Return a value as JSON types: dataclasses with their kind, objects as text."""
     if is_dataclass(value) and not isinstance(value, type):
-        stored = (each.name for each in fields(value) if each.metadata != NOT_KEPT)
-        by_name = {name: getattr(value, name) for name in stored}
-        return {"kind": type(value).__name__, **to_record(by_name)}
+        by_key = {
+            key: getattr(value, name) for key, (name, _) in _stored(type(value)).items()
+        }
+        return {"kind": _kind_name(type(value)), **to_record(by_key)}
     if isinstance(value, Mapping):
         return {str(key): to_record(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -86,23 +92,30 @@ def from_record(kind: type[T], record: object) -> T:
     if not isinstance(record, Mapping):
         raise TypeError(f"this is no {kind.__name__}")
     values = dict(record)
-    if values.pop("kind", kind.__name__) != kind.__name__:
+    if values.pop("kind", _kind_name(kind)) != _kind_name(kind):
         raise TypeError(f"this is no {kind.__name__}")
     # An older version used other names; unknown fields are refused below.
     upgrade = getattr(kind, "upgrade_record", None)
     values = values if upgrade is None else upgrade(values)
-    hints = _hints(cast(Hashable, kind))
+    stored = _stored(cast(Hashable, kind))
     # An unknown field would be lost when the record is written again.
-    if unknown := sorted(values.keys() - hints.keys()):
+    if unknown := sorted(values.keys() - stored.keys()):
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
-    return kind(**{name: _read(value, hints[name]) for name, value in values.items()})
+    named = ((*stored[key], value) for key, value in values.items())
+    return kind(**{name: _read(value, hint) for name, hint, value in named})
+
+
+def _kind_name(kind: type) -> str:
+    """Return the name of a dataclass in records: of today, or an older one."""
+    return str(getattr(kind, "kind_in_records", kind.__name__))
 
 
 @lru_cache
-def _hints(kind: Hashable) -> dict[str, Any]:
+def _stored(kind: Hashable) -> dict[str, tuple[str, Any]]:
+    """Return the name and type of each field of a record, by its key there."""
     hints = get_type_hints(kind)
-    stored = (each for each in fields(cast(Any, kind)) if each.metadata != NOT_KEPT)
-    return {each.name: hints[each.name] for each in stored}
+    keys = {f.name: f.metadata.get("key", f.name) for f in fields(cast(Any, kind))}
+    return {key: (name, hints[name]) for name, key in keys.items() if key is not None}
 
 
 def _read(value: Any, hint: Any) -> Any:

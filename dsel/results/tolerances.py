@@ -49,7 +49,7 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` all tolerances hold at once,
-    together with those of the other deployed model.
+    together with those of the other model.
     Assumes: what the certificate of the search lists.
     Source: :func:`dsel.bounds.tolerance_limit` and
     :func:`dsel.bounds.deviation_limit` at equal parts of delta, and the union bound.

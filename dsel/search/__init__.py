@@ -39,7 +39,7 @@ tested; a *split* is one training of it; a *job* is a value that describes work;
 *batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
 back; a *slice* is a part of the pool; the *count table* has the fits of a search, and
 its *pool table* the counts of a pass over the pool; an
-*outcome* is cube, choice and *deployed models*, each with its certificate; a *caveat*
+*outcome* is cube, choice and *bounded models*, each with its certificate; a *caveat*
 voids a number, weakens it, or is only information.
 """
 

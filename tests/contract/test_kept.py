@@ -61,8 +61,8 @@ def test_kept__results_say_what_they_said(kept):
 def test_kept__models_have_one_record_each(kept):
     name, place = kept
     choice = dsel.select(open_results(place))
-    assert list(choice.deployed) == ["one_fold", "all_rows"]
-    for deploy, each in choice.deployed.items():
+    assert list(choice.bounded_models) == ["one_fold", "all_rows"]
+    for deploy, each in choice.bounded_models.items():
         assert each.name == deploy
         assert each.certificate.unclipped == BOUNDS[name][deploy]
         assert each.params == choice.params

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
-from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats
 from dsel.results.certificate import CertifiedReport
 from dsel.results.prefit import PrefitCertificate
@@ -52,8 +52,8 @@ def test_reason__that_voids_both_bounds_is_printed_once():
 def test_choice__says_what_voids_then_what_weakens_then_what_is_good_to_know():
     second = Caveat(Effect.VOIDS, "second")
     made = Certificate(0.1, 0.05, "nested", "one_fold", caveats=(VOID, second))
-    deployed = {"one_fold": DeployedModel("one_fold", 0, {"C": 1.0}, made)}
-    choice = Choice("cv_error", 0.1, deployed, "one_fold", caveats=(WEAK, INFO))
+    models = {"one_fold": BoundedModel("one_fold", 0, {"C": 1.0}, made)}
+    choice = Choice("cv_error", 0.1, models, "one_fold", caveats=(WEAK, INFO))
     names = [name for name, _ in choice.facts() if name]
     assert names == ["But", "Caveat", "Note"]
     assert choice.remarks == ("WEAKENS", "INFO")

@@ -10,7 +10,7 @@ import pytest
 
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, Certificate, full_list
-from dsel.results.choice import Choice, DeployedModel
+from dsel.results.choice import BoundedModel, Choice
 from dsel.results.records import from_record, to_record
 
 ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
@@ -21,15 +21,15 @@ COMPARED = "For comparison: a 20% hold-out set would give about {} on average"
 JOINTLY = "95% confidence, jointly with the line above"
 
 
-def certificate(bound=0.15031, deploy="one_fold", **fields):
-    return Certificate(bound, 0.05, "nested", deploy, **fields)
+def certificate(bound=0.15031, model_name="one_fold", **fields):
+    return Certificate(bound, 0.05, "nested", model_name, **fields)
 
 
 def make_choice(**fields):
     made = {
-        "deployed": {
-            "one_fold": deployed(certificate(share=FIFTHS, fold=3)),
-            "all_rows": deployed(certificate(0.1777, "all_rows")),
+        "bounded_models": {
+            "one_fold": bounded(certificate(share=FIFTHS, fold=3)),
+            "all_rows": bounded(certificate(0.1777, "all_rows")),
         },
         "deploy": "one_fold",
         "expected_holdout": 0.1635,
@@ -37,8 +37,8 @@ def make_choice(**fields):
     return Choice("cv_error", 0.11, **made)
 
 
-def deployed(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})):
-    return DeployedModel(made.deploy, candidate, dict(params), made)
+def bounded(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})):
+    return BoundedModel(made.model_name, candidate, dict(params), made)
 
 
 LINES = [
@@ -48,21 +48,22 @@ LINES = [
     ({"deploy": "all_rows"}, [f"Error at most 17.8% (95% confidence), {ALL}",
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
                               COMPARED.format("16.4%")]),
-    ({"expected_holdout": 0.14, "deployed": {
-        "one_fold": deployed(certificate(share=FIFTHS)),
-        "all_rows": deployed(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
+    ({"expected_holdout": 0.14, "bounded_models": {
+        "one_fold": bounded(certificate(share=FIFTHS)),
+        "all_rows": bounded(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL} (C=2.0)",
       COMPARED.format("14.0%")]),
     # About .15034 is 15.0%, which the bound would seem to exceed.
     ({"expected_holdout": 0.15034, "largest_class": "ok", "largest_class_error": 0.0349,
-      "deployed": {"one_fold": deployed(certificate(share=FIFTHS, estimate=0.1128))}},
+      "bounded_models": {
+          "one_fold": bounded(certificate(share=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       "Error about 11.3% on labeled rows that the models had not seen (an estimate)",
       COMPARED.format("15.1%"),
       "For comparison: always predicting the largest class, ok, errs on 3.5% of the "
       "labeled rows"]),
-    ({"deployed": {"all_rows": deployed(certificate(deploy="all_rows"))},
+    ({"bounded_models": {"all_rows": bounded(certificate(model_name="all_rows"))},
       "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Note     2 fits failed"]),
 ]  # fmt: skip
@@ -83,7 +84,7 @@ def test_choice__is_a_few_lines(fields, lines):
 @pytest.mark.parametrize("value", [0.1, nan, inf])
 def test_told__comes_back_from_json(value):
     made = certificate(value, caveats=(ESTIMATE,), equal_rows=4)
-    chosen = make_choice(deployed={"one_fold": deployed(made)})
+    chosen = make_choice(bounded_models={"one_fold": bounded(made)})
     for each in (made, chosen):
         again = type(each).from_json(each.to_json())
         assert again == each
@@ -155,7 +156,7 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
 )
 def test_bound_below_the_estimate__has_a_note(fields, words):
     made = certificate(**fields)
-    choice = make_choice(deployed={"one_fold": deployed(made)})
+    choice = make_choice(bounded_models={"one_fold": bounded(made)})
     assert ("above the bound" in str(made)) == (words is not None)
     for text in (str(made), str(choice), choice._repr_html_()):
         text = " ".join(text.split())
@@ -205,3 +206,13 @@ def test_certificate__of_0_2_is_known_by_its_criterion(
     del record["is_estimate"], record["divides_delta"]
     made = from_record(Certificate, record)
     assert (made.is_estimate, made.divides_delta) == (is_estimate, divides_delta)
+
+
+def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns():
+    choice = make_choice()
+    record = json.loads(choice.to_json())
+    assert record["deployed"]["all_rows"]["kind"] == "DeployedModel"
+    assert record["deployed"]["all_rows"]["certificate"]["deploy"] == "all_rows"
+    assert Choice.from_json(json.dumps(record)) == choice
+    with pytest.warns(FutureWarning, match="now called `model_name`"):
+        assert choice.certificate.deploy == choice.certificate.model_name == "one_fold"

@@ -24,8 +24,8 @@ def outcome():
 
 
 def test_deployed__has_all_about_each_model(outcome):
-    assert list(outcome.deployed) == ["one_fold", "all_rows"]
-    for name, each in outcome.deployed.items():
+    assert list(outcome.bounded_models) == ["one_fold", "all_rows"]
+    for name, each in outcome.bounded_models.items():
         assert each.certificate is outcome.certificates[name]
         assert each.model is outcome.models[name]
         assert each.model.n_neighbors == each.params["n_neighbors"]
@@ -38,8 +38,8 @@ def test_deployed__has_all_about_each_model(outcome):
 def test_choice__alone_has_no_model_and_says_where_it_is(outcome):
     again = Choice.from_json(outcome.choice.to_json())
     assert again == outcome.choice
-    with pytest.raises(ValueError, match="'all_rows'; take it from `deployed`"):
-        _ = again.deployed["all_rows"].model
+    with pytest.raises(ValueError, match="'all_rows'; take it from `bounded_models`"):
+        _ = again.bounded_models["all_rows"].model
     assert "load_model" not in outcome.choice.to_json()
 
 
@@ -75,7 +75,7 @@ def test_older_record__that_was_forged_is_refused(outcome, change):
 
 def test_changed_cube__voids_bounds_and_reports_of_both_models(outcome):
     choice = dsel.select(outcome.results.isel(n_neighbors=[2, 0, 1]))
-    for name, each in choice.deployed.items():
+    for name, each in choice.bounded_models.items():
         assert not each.certificate.certified, name
         assert each.report.remarks == each.certificate.reasons
         assert each.certificate.unclipped == outcome.certificates[name].unclipped

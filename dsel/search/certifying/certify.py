@@ -167,7 +167,7 @@ def certify(
     Returns
     -------
     Outcome or PrefitCertificate
-        ``choice``, ``certificates`` and ``models`` by deployment; ``model`` is the one
+        ``choice``, ``certificates`` and ``models`` by their names; ``model`` is the one
         that is deployed. With ``cv="prefit"`` the certificate of the model as it is,
         which is its own ``certificate``; its methods ``certified_report()`` and
         ``report_by_value()`` return reports.

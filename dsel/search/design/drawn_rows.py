@@ -1,4 +1,4 @@
-"""Rows drawn for queries among the pool rows on which both deployed models differ.
+"""Rows drawn for queries among the pool rows on which both models differ.
 
 This is a bottom-s sketch (Cohen and Kaplan, 2007): each row has a random word, and the
 rows with the s smallest words are kept. The union of two sketches, cut to s, is the

@@ -1,7 +1,7 @@
 """Tests on a new table of whether the promises of a search still hold.
 
 There are three kinds of tests, each at its own level: the new rows against the labeled
-ones, the disagreement of both deployed models and, if the new rows have labels, their
+ones, the disagreement of both models and, if the new rows have labels, their
 errors. One pass over the table counts for all of them, and keeps a sample of its rows.
 
 `promises` has what is tested, `new_labels` and `new_row_counts` what is counted, and

@@ -93,7 +93,9 @@ def open_outcome(
         results,
         choice if labeled is None else labeled,
         pairs,
-        partial(_open_models, place, tuple(choice.deployed), trusted, storage_options),
+        partial(
+            _open_models, place, tuple(choice.bounded_models), trusted, storage_options
+        ),
         read_query_rows(where),
         read_input_format(place, said, InputFormat(), storage_options=storage_options),
     )

@@ -18,7 +18,7 @@ from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_column
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
-from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import (
@@ -101,7 +101,7 @@ class Outcome:
     """The bounded loss, for `monitor`."""
 
     @cached_property
-    def deployed(self) -> Mapping[str, DeployedModel]:
+    def bounded_models(self) -> Mapping[str, BoundedModel]:
         """The models of the search, ``one_fold`` and ``all_rows``, with their reports.
 
         Examples
@@ -111,13 +111,13 @@ class Outcome:
         >>> from dsel import plan_search
         >>> X, y = load_iris(return_X_y=True)
         >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
-        >>> made = outcome.deployed["one_fold"]
+        >>> made = outcome.bounded_models["one_fold"]
         >>> made.certificate.certified, made.params, made.model.C
         (True, {'C': 10}, 10)
         """
         return {
             name: replace(each, load_model=partial(self._load_model, name))
-            for name, each in self.choice.deployed.items()
+            for name, each in self.choice.bounded_models.items()
         }
 
     def _load_model(self, name: str) -> Any:
@@ -125,7 +125,7 @@ class Outcome:
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
-        """The bound of each deployed model: ``one_fold``, ``all_rows``."""
+        """The bound of each model: ``one_fold``, ``all_rows``."""
         return self.choice.certificates
 
     @property
@@ -181,7 +181,7 @@ class Outcome:
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to label, without any prediction.
 
-        They were drawn among the rows on which both deployed models differ. The person
+        They were drawn among the rows on which both models differ. The person
         who labels them must not know the predictions.
 
         Returns

@@ -104,7 +104,7 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
 
 
 def _test_disagreement(promises: Promises, tally: Tally, level: float) -> PromiseTest:
-    """Return the test of the disagreement of both deployed models."""
+    """Return the test of the disagreement of both models."""
     limit, what = promises.disagreement, "Both models differ on no more rows than they"
     test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
@@ -138,7 +138,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
 def _test_errors(
     promises: Promises, context: MonitorContext, tally: Tally, level: float
 ) -> list[PromiseTest]:
-    """Return the tests of the bounds of the deployed models."""
+    """Return the tests of the bounds of the bounded models."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
     limits, seen = None, [nan] * len(promises.models)
     loss = context.loss

@@ -36,7 +36,7 @@ class Promises:
     """Promises of a search, with the models and rows that their tests need."""
 
     models: Mapping[str, Any]
-    """The deployed models, fitted; ``one_fold``, ``all_rows`` or both."""
+    """The bounded models, fitted; ``one_fold``, ``all_rows`` or both."""
     choice: Choice
     input_format: InputFormat
     disagreement: float | None
@@ -80,7 +80,7 @@ def disagreement_delta(choice: Choice) -> float:
 
 
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
-    """Return the limit, from the pool, of the rate at which the deployed models differ.
+    """Return the limit, from the pool, of the rate at which the bounded models differ.
 
     It is a statement of its own, at the level of `disagreement_delta`, which all folds
     share, since the labels choose the deployed one. None if no pool was counted.

@@ -84,7 +84,7 @@ class Plan:
     prior: Floats | None = None
     """Part of delta of each candidate, (n_candidates,); None for equal parts."""
     n_queries: int = 0
-    """Number of pool rows to label, on which both deployed models differ."""
+    """Number of pool rows to label, on which both models differ."""
     source: Pool | None = None
     """The pool with all columns, from which queried rows are read; None without one."""
     fit_notes: tuple[str, ...] = ()

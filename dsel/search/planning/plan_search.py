@@ -135,7 +135,7 @@ def plan_search(
         chosen. None divides delta equally.
     n_queries
         For nested searches with a pool: the number of pool rows to label after the run,
-        drawn where both deployed models differ. Their labels make the bound of the
+        drawn where both models differ. Their labels make the bound of the
         model of all rows smaller; see `Outcome.query_rows` and
         `Outcome.certify_with_labels`. It is fixed before the run, since it changes the
         shares of delta of all bounds. 0 queries none.

@@ -6,5 +6,5 @@ default; `fit_chosen` fits and counts the candidates that inner searches chose) 
 bounds of chosen candidates from their own counts, `select` those of any candidate from
 the cube: `evaluate` has a criterion's numbers for all, and `cube_caveats` what a reader
 should know of them. `procedures` lets a search fit any function that returns a model,
-and `keep_models` writes the deployed models to the store.
+and `keep_models` writes the bounded models to the store.
 """

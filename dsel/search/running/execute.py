@@ -157,9 +157,9 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = run.plan.axes.candidates
         # A procedure's parameters are in the record: the grid sets none of them.
-        deployed = {
-            name: replace(each, params=candidates[each.candidate] or each.params)
-            for name, each in choice.deployed.items()
+        models = {
+            name: replace(model, params=candidates[model.candidate] or model.params)
+            for name, model in choice.bounded_models.items()
         }
     except NewerRecordError:
         raise  # it says its number
@@ -168,7 +168,7 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "
             f"from a copy, or choose another place."
         ) from error
-    choice = replace(choice, deployed=deployed)
+    choice = replace(choice, bounded_models=models)
     make_models: Any = partial(remake_models, run, cube, choice)
     # Some are not stored, damaged, or of a type that is not trusted.
     with suppress(KeyError, ValueError):

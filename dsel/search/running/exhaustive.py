@@ -56,7 +56,7 @@ def search_all(run: Run) -> Outcome:
         run.check_failures(counts, search.table.unpredicting)
         cube = run.make_cube(counts, pool_check.facts)
         choice = choose(cube, plan.criterion.name)
-        models = deployed_models(run, search, choice)
+        models = deployed_model(run, search, choice)
         if plan.certificate and not plan.criterion.is_guarantee:
             last = count_held_out(run, search, choice.candidate, choice.estimate)
             counts |= last.counts
@@ -93,7 +93,7 @@ def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
     return ExactPruner(plan.criterion, settings, fixed, may_prune)
 
 
-def deployed_models(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
+def deployed_model(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
     """Return the deployed model, by its name."""
     split, number = run.plan.scheme.full or 0, choice.candidate
     if split and choice.fold is not None:
@@ -111,7 +111,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
         again = search.table.named_counts()
-        models = deployed_models(run, search, choice)
+        models = deployed_model(run, search, choice)
         last = None
         if run.plan.certificate and not run.plan.criterion.is_guarantee:
             last = count_held_out(run, search, number, choice.estimate)

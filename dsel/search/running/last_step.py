@@ -33,7 +33,7 @@ from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
-from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Effect, make_caveats
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import read_counts
@@ -136,10 +136,10 @@ def bound_chosen(
     reports = make_reports(losses, last.evidence, bounds, plan.delta)
     k, read = plan.scheme.n_folds, bounds.main
     splits = {ONE_FOLD: read.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
-    deployed = {}
+    bounded: dict[str, BoundedModel] = {}
     for name, split in splits.items():
         number = last.chosen.by_split[split]
-        deployed[name] = DeployedModel(
+        bounded[name] = BoundedModel(
             name,
             number,
             plan.axes.candidates[number],
@@ -148,11 +148,11 @@ def bound_chosen(
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
-    deploy = plan.deploy if plan.deploy in deployed else ONE_FOLD
+    deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     baseline = largest_class(cube)
     notes: list[str] = []
     if baseline and losses.main == ERROR and losses.baseline is None:
-        bound = deployed[deploy].certificate.bound
+        bound = bounded[deploy].certificate.bound
         notes += useless_bound(bound, **baseline)
     if losses.shares(1.0)[0] < 1.0:
         notes.append(
@@ -161,8 +161,8 @@ def bound_chosen(
         )
     choice = Choice(
         plan.criterion.name,
-        inner_estimate(cube, deployed[deploy].candidate),
-        deployed,
+        inner_estimate(cube, bounded[deploy].candidate),
+        bounded,
         deploy,
         # One that is a hold-out set already is compared with none.
         np.nan if plan.scheme.is_holdout else read.expected_holdout,
@@ -170,7 +170,7 @@ def bound_chosen(
             cube,
             make_caveats(Effect.INFO, [*notes, *fitted.failures]),
         ),
-        make_queries(plan, last, read) if ALL_ROWS in deployed else None,
+        make_queries(plan, last, read) if ALL_ROWS in bounded else None,
         **baseline,
         **constant_prediction(cube),
     )
@@ -193,12 +193,12 @@ def useless_bound(
 
 
 def certify_model(
-    plan: "Plan", cube: xr.Dataset, read: ModelBounds, deploy: str
+    plan: "Plan", cube: xr.Dataset, read: ModelBounds, name: str
 ) -> Certificate:
-    """Return the certificate of one deployed model."""
+    """Return the certificate of one model, by its name."""
     k, loss = plan.scheme.n_folds, plan.context.losses.main
     fields: dict[str, Any] = {"label_term": read.one_fold, "fold": read.fold}
-    if deploy == ONE_FOLD:
+    if name == ONE_FOLD:
         n_train = len(plan.scheme.held_out[read.fold].train_rows)
         seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
         fields["share"] = f"{seen:.0%} of the labels"
@@ -206,10 +206,10 @@ def certify_model(
         fields = {"label_term": read.label_term, "disagreement_term": read.pool_term}
     return certificate_of(
         cube,
-        read.one_fold if deploy == ONE_FOLD else read.all_rows,
+        read.of(name),
         plan.delta,
         plan.method.name,
-        deploy,
+        name,
         estimate=read.estimate,
         loss=repr(loss),
         says=f"{loss.label} at most",
@@ -235,23 +235,23 @@ def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | N
     if not plan.n_queries:
         return None
     pool = last.evidence.pool[plan.context.losses.main.statistic]
-    n_equal = int(pool.duplicates[read.fold])
+    n_duplicates_differ = int(pool.duplicates[read.fold])
     order = np.argsort(last.drawn.rows)  # as they stand in the pool
     rows, one_fold, all_rows = (
-        tuple(each[place] for place in order)
-        for each in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
+        tuple(drawn[place] for place in order)
+        for drawn in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
     )
     return Queries(
         plan.delta,
         plan.n_queries,
-        tuple(plan.classes.tolist()),
-        read.one_fold,
-        read.all_rows,
-        pool.n_rows,
-        int(pool.counts[read.fold]) - n_equal,
-        pool.n_duplicates,
-        n_equal,
-        rows,
-        one_fold,
-        all_rows,
+        classes=tuple(plan.classes.tolist()),
+        fold_limit=read.one_fold,
+        pool_only=read.all_rows,
+        n_unlabeled=pool.n_rows,
+        n_differ=int(pool.counts[read.fold]) - n_duplicates_differ,
+        n_duplicates=pool.n_duplicates,
+        n_duplicates_differ=n_duplicates_differ,
+        rows=rows,
+        one_fold=one_fold,
+        all_rows=all_rows,
     )

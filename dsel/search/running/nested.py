@@ -201,10 +201,8 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     with closing(run.open_executor()) as executor:
         last = fit_chosen(run, executor, chosen, pool_check)
     models = {
-        deploy: last.fitted.models[
-            run.plan.scheme.n_folds if c.fold is None else c.fold
-        ]
-        for deploy, c in choice.certificates.items()
+        name: last.fitted.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
+        for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
     known = {name: n for name, n in last.counts.items() if name in cube}

@@ -116,9 +116,9 @@ def name_procedure(
     return replace(
         choice,
         procedure=type(returned_model(models[choice.deploy])).__name__,
-        deployed={
-            name: replace(each, params=_best_params(models[name]))
-            for name, each in choice.deployed.items()
+        bounded_models={
+            name: replace(model, params=_best_params(models[name]))
+            for name, model in choice.bounded_models.items()
         },
         fold_params=tuple(_best_params(model) for model in fold_models.values()),
     )

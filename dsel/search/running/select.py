@@ -15,7 +15,7 @@ from dsel.criteria.base import Criterion
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR
 from dsel.losses.regression import DEFAULT
-from dsel.results import Certificate, Choice, DeployedModel
+from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import (
     ALL_ROWS,
@@ -115,10 +115,11 @@ def select(
         if is_as_stored(results, results.attrs.get(TOKEN)):
             return choice
         changed = Caveat(Effect.VOIDS, CHANGED)
-        deployed = {  # the numbers stay, and are estimates
-            name: each.with_caveats(changed) for name, each in choice.deployed.items()
+        models = {  # the numbers stay, and are estimates
+            name: model.with_caveats(changed)
+            for name, model in choice.bounded_models.items()
         }
-        return replace(choice, deployed=deployed)
+        return replace(choice, bounded_models=models)
     return choose(results, criterion or first_criterion(results), delta)
 
 
@@ -144,13 +145,13 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     _check_pruned(ranking, number)
     delta = delta_of(cube) if delta is None else delta
     certificate = _certify_candidate(cube, reported, ranking, number, delta)
-    deploy = certificate.deploy
-    chosen = DeployedModel(deploy, number, all_params(cube)[number], certificate)
+    name = certificate.model_name
+    model = BoundedModel(name, number, all_params(cube)[number], certificate)
     return Choice(
         ranking.rule.name,
         float(ranking.terms.value[number]),
-        {deploy: chosen},
-        deploy,
+        {name: model},
+        name,
         caveats=caveats_of(cube),
         **largest_class(cube),
     )

@@ -41,8 +41,8 @@ def test_open_outcome__is_the_outcome_of_the_run(run, rows, tmp_path):
     assert opened.results.identical(dsel.open_results(tmp_path / "run"))
     assert opened.pair_results.equals(run.pair_results)
     for name, model in run.models.items():
-        there = opened.deployed[name]
-        assert there.params == run.deployed[name].params
+        there = opened.bounded_models[name]
+        assert there.params == run.bounded_models[name].params
         assert (there.model.predict(rows[2]) == model.predict(rows[2])).all()
     # Columns are found by their names, as the run found them.
     assert (opened.predict(rows[2]) == run.predict(rows[2])).all()
