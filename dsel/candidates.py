@@ -116,11 +116,11 @@ def _refuse_many(number: str) -> NoReturn:
 
 
 def make_candidates(
-    estimator: Any, grid: Grid, *, takes_regressors: bool = False
+    estimator: Any, grid: Grid, *, allows_regression: bool = False
 ) -> tuple[Candidate, ...]:
     """Return the candidates, numbered in ``ParameterGrid`` order, parameters set.
 
-    With `takes_regressors` they may be regressors, but not of both kinds.
+    With `allows_regression` they may be regressors, but not of both kinds.
 
     Raises TypeError if an estimator is neither a classifier nor a regressor, `grid` is
     no grid, or both kinds are there; ValueError if the grid is empty or names a
@@ -137,13 +137,13 @@ def make_candidates(
                 "`param_grid` must hold at least one estimator, got an empty list."
             )
         for number, each in enumerate(grid):
-            _check_learner(each, f"param_grid[{number}]", takes_regressors)
+            _check_learner(each, f"param_grid[{number}]", allows_regression)
         _check_one_kind(grid, "param_grid")
         return tuple(
             Candidate(number, {}, _copy_value(each, f"param_grid[{number}]"))
             for number, each in enumerate(grid)
         )
-    _check_learner(estimator, "estimator", takes_regressors)
+    _check_learner(estimator, "estimator", allows_regression)
     if not all(product_grids(grid)):
         raise ValueError(
             f"`param_grid` must set at least one parameter, such as {{'C': [1, 10]}}, "
@@ -159,7 +159,7 @@ def make_candidates(
         # A copy, since the caller may change objects of the grid later.
         copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
-        _check_candidate(model, params, takes_regressors)
+        _check_candidate(model, params, allows_regression)
         candidates.append(Candidate(number, copied, model))
     _check_one_kind([each.estimator for each in candidates], "param_grid")
     return tuple(candidates)
@@ -276,11 +276,11 @@ def _refusal(
 
 
 def _check_candidate(
-    model: Estimator, params: Mapping[str, object], takes_regressors: bool
+    model: Estimator, params: Mapping[str, object], allows_regression: bool
 ) -> None:
     """Raise if a candidate with these parameters is no learner."""
     try:
-        _check_learner(model, "estimator", takes_regressors)
+        _check_learner(model, "estimator", allows_regression)
     except Exception as error:  # learners of other libraries raise any error
         if "`" in str(error):
             raise
@@ -357,18 +357,18 @@ def _has_text(values: pd.Series) -> bool:
     return any(isinstance(value, str | list | tuple | np.ndarray) for value in values)
 
 
-def _check_learner(estimator: Estimator, name: str, takes_regressors: bool) -> None:
+def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        also = ", or a regressor such as `Ridge()`" * takes_regressors
+        also = ", or a regressor such as `Ridge()`" * allows_regression
         raise TypeError(
             f"`{name}` must be an unfitted scikit-learn classifier such as "
             f"`SVC()`{also}, got {show(estimator)}."
         )
     _check_parts(estimator, name)
-    if is_classifier(estimator) or (takes_regressors and is_regressor(estimator)):
+    if is_classifier(estimator) or (allows_regression and is_regressor(estimator)):
         return
     kinds, bounds = "classifier", "the bounds are about wrong labels"
-    if takes_regressors:
+    if allows_regression:
         kinds = "classifier or a regressor"
         bounds += ", or about how far off predictions are"
     raise TypeError(

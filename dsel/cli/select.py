@@ -348,12 +348,12 @@ def check_kind_of_model(
     estimator: Estimator, model: str, target: str | None, table: Table
 ) -> None:
     """Raise if a user's model predicts classes of a numeric target, or conversely."""
-    of_numbers = is_regressor(estimator)
-    if of_numbers == table.is_regression or not (
-        of_numbers or is_classifier(estimator)
+    fits_numbers = is_regressor(estimator)
+    if fits_numbers == table.is_regression or not (
+        fits_numbers or is_classifier(estimator)
     ):
         return  # the plan refuses an estimator that is neither
-    kinds = ("classes", "a regressor") if of_numbers else ("numbers", "a classifier")
+    kinds = ("classes", "a regressor") if fits_numbers else ("numbers", "a classifier")
     raise click.UsageError(
         f"{target or 'y'!r} holds {kinds[0]}, and --model {model} is {kinds[1]}; set "
         f"--task to what it holds, or name another model."

@@ -65,7 +65,7 @@ class Criterion:
     every other criterion is about the model of all labeled rows."""
     by_halves: bool = False
     """Whether it uses counts of random halves, not of folds."""
-    of_regressors: bool = False
+    is_regression: bool = False
     """Whether candidates are regressors; every other criterion is of classifiers."""
     of_declared_loss: bool = False
     """Whether it is the mean of the loss that a plan declares, not an error."""

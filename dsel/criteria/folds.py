@@ -142,7 +142,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ROWS,),
         label_term=mean_loss,
         can_prune=False,
-        of_regressors=True,
+        is_regression=True,
     ),
     Estimate(
         "loo_error",

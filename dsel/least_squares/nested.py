@@ -168,7 +168,7 @@ def certify(
         (),
         (),
         plan.n_candidates,
-        of_numbers=True,
+        is_regression=True,
     )
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.answered[:] = losses, 0, True

@@ -228,7 +228,7 @@ class Loss(Protocol):
         """The largest possible value: 1 for a rate, infinity for a tolerance."""
 
     @property
-    def of_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """Whether it is for regressors: `y` and predictions are numbers."""
 
     @property

@@ -173,7 +173,7 @@ class TableLoss(SingleLoss):
         return "mean_loss"
 
     @property
-    def of_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """False: it is for classifiers."""
         return False
 

@@ -282,9 +282,9 @@ class LossAtValue(SingleLoss):
         return "mean_loss"
 
     @property
-    def of_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """Whether the loss is for regressors."""
-        return self.loss.of_numbers
+        return self.loss.is_regression
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the loss of rows with the value; the largest if there are none."""

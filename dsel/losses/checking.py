@@ -63,7 +63,7 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     rng = np.random.default_rng(0)
     n = 60 * n_folds
     targets = (
-        rng.integers(0, n_classes, n) if not loss.of_numbers else rng.normal(size=n)
+        rng.integers(0, n_classes, n) if not loss.is_regression else rng.normal(size=n)
     )
     rows = Rows(rng.normal(size=(n, 3)), targets)
     parts = np.array_split(np.arange(60 * n_folds), n_folds)
@@ -80,7 +80,9 @@ def _check_fold(
     """Return the counts on a fold; raise if they are wrong."""
     X, y = rows.X[part], np.asarray(rows.y)[part]
     is_wrong = rng.random(len(y)) < 0.2
-    other = y + rng.normal(size=len(y)) if loss.of_numbers else (y + 1) % (y.max() + 1)
+    other = (
+        y + rng.normal(size=len(y)) if loss.is_regression else (y + 1) % (y.max() + 1)
+    )
     predictions = np.where(is_wrong, other, y)
     statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
     counts = np.asarray(statistic.count(labeled, predictions))
@@ -100,7 +102,7 @@ def _check_fold(
     none = no_predictions((len(y),), y.dtype)
     score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
     # Regressors are ranked by squares, which have no largest value.
-    largest = np.inf if loss.of_numbers else loss.largest
+    largest = np.inf if loss.is_regression else loss.largest
     if not 0 <= score <= largest or not score <= worst <= largest:
         raise ValueError(
             f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
@@ -123,7 +125,7 @@ def _count_pool(
 
     def draw(lowest: int) -> Predictions:
         of_classes = rng.integers(lowest, n_classes, n)
-        return np.asarray(rng.normal(size=n) if loss.of_numbers else of_classes)
+        return np.asarray(rng.normal(size=n) if loss.is_regression else of_classes)
 
     X, full = rng.normal(size=(n, 3)), draw(0)
     models = [np.where(rng.random(n) < 0.9, full, draw(-1)) for _ in folds.n_rows]

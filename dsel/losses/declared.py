@@ -49,14 +49,14 @@ class DeclaredLosses:
     def is_default(self) -> bool:
         """Whether nothing was declared, so that every certificate can be used."""
         return replace(self, baseline=None) == DeclaredLosses(
-            DEFAULT if self.main.of_numbers else ERROR
+            DEFAULT if self.main.is_regression else ERROR
         )
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """All statistics: errors of classifiers, and those of the losses."""
         listed: list[Statistic | None] = [self.main.statistic, self.table]
-        if not self.main.of_numbers:
+        if not self.main.is_regression:
             # In any case: families have counted the errors, and the cube shows them.
             listed.insert(0, ERROR.statistic)
         listed += [each.statistic for each in self.tolerances]
@@ -82,7 +82,7 @@ class DeclaredLosses:
         These are limits of the error of classifiers, even if another loss ranks, or of
         the loss of regressors.
         """
-        loss = self.main if self.main.of_numbers else ERROR
+        loss = self.main if self.main.is_regression else ERROR
         return replace(self, by_value=LossByValue(loss, column))
 
     def against(self, baseline: BaselineDifference) -> "DeclaredLosses":
@@ -118,7 +118,7 @@ class DeclaredLosses:
 
     def caveats_before(self, y: Any, n_folds: int, delta: float) -> list[str]:
         """Return caveats about limits by value, and tolerances, with too few rows."""
-        if self.main.of_numbers:
+        if self.main.is_regression:
             return self.caveats(y, n_folds, delta)
         return self.value_caveats(n_folds, delta)
 
@@ -221,7 +221,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f'dsel.losses.recall("fraud") or .cost(...), got '
             f"{show(loss)}."
         )
-    if named.of_numbers != (not known):
+    if named.is_regression != (not known):
         kind, others = "regressors", "error_quantile(0.9), or .beyond(2.0)"
         if known:
             kind, others = "classifiers", 'recall("fraud"), .cost(...) or "error"'
@@ -229,7 +229,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f"`loss` must be one of {kind} here, got {show(named)}; write "
             f"dsel.losses.{others}."
         )
-    if named.of_numbers:
+    if named.is_regression:
         return DeclaredLosses(named, tolerances=_tolerances(named, report))
     reported = tuple(known) if report is True else as_labels("report", report)
     of_loss = named.named_classes(known)

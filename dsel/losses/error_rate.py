@@ -69,7 +69,7 @@ class ErrorRate(SingleLoss):
 
     label: str = "Error"
     largest: float = 1.0
-    of_numbers: bool = False
+    is_regression: bool = False
     statistic: ErrorCount = ErrorCount()
     criterion: str = "cv_error"
 

@@ -153,7 +153,7 @@ def _edges_of(fold: bytes, level: float) -> Floats:
 class RegressionLoss(SingleLoss):
     """Base of the losses of regressors."""
 
-    of_numbers: bool = True
+    is_regression: bool = True
     criterion: str = "mean_squared_error"
 
     def of_constant(self, y: Floats) -> float:

@@ -105,7 +105,7 @@ def _report_by_value(
         limits[column.values.index(None)] = loss.largest
     pool = evidence.pool.get(by_value.statistic)
     n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
-    quantity, what = (SHARE if loss.of_numbers else ERROR), loss.label
+    quantity, what = (SHARE if loss.is_regression else ERROR), loss.label
     if isinstance(loss, ErrorQuantile):
         quantity = OFF_BY
         what = f"How far {100 * loss.share:.6g}% of predictions are off"

@@ -61,7 +61,7 @@ class ErrorWhere:
     label: str = "Error where positive"
     largest: float = 1.0
     criterion: str = "mean_loss"
-    of_numbers: bool = False
+    is_regression: bool = False
     is_cost: bool = False
 
     @property

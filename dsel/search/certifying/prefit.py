@@ -60,7 +60,7 @@ def certify_prefit(
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
     delta = check_delta(delta)
-    model = fitted_model(model, "model", takes_regressors=True)
+    model = fitted_model(model, "model", allows_regression=True)
     rows = _read_rows(model, X, y, groups, random_state)
     losses = declare_losses(loss, report, rows.classes)
     column = find_column(report_by, rows.features, rows.columns, rows.target)

@@ -131,7 +131,7 @@ def check_baseline(
          f"is compared with the models of certificate='nested' with plain random "
          f"folds, got certificate={(method and method.name) or None!r}; leave one of "
          f"them out"),
-        (losses.main.of_numbers,
+        (losses.main.is_regression,
          "is for classifiers: wrong labels are compared, and of two numbers neither "
          "is right; leave it out"),
         (losses.main != ERROR,

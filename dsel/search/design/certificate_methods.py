@@ -117,7 +117,7 @@ class CertificateMethod:
     """Function that returns the trainings of the search, with their test rows."""
     check_options: Callable[["CertificateMethod", MethodOptions], None]
     """Function that raises ValueError for options that the method does not support."""
-    takes_numbers: bool = False
+    allows_regression: bool = False
     """Whether candidates may be regressors."""
     is_nested: bool = False
     """Whether the search is also made without each fold. Then the bound does not grow
@@ -172,7 +172,7 @@ class CertificateMethod:
 
     def takes(self, loss: Loss) -> bool:
         """Return whether it can bound this loss instead of the error."""
-        return self.is_nested or (self.takes_numbers and loss.of_numbers)
+        return self.is_nested or (self.allows_regression and loss.is_regression)
 
     @property
     def needs_pool(self) -> bool:
@@ -211,21 +211,21 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
 
 def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError if a method is for the other kind of candidates."""
-    of_numbers = method.criterion.of_regressors
+    ranks_regressors = method.criterion.is_regression
     raise_first(
         (
-            options.is_regression and method.name and not method.takes_numbers,
+            options.is_regression and method.name and not method.allows_regression,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
             f"'nested' and 'holdout', and for a hold-out set of your own "
             f"dsel.certify(model, X, y, cv='prefit').",
         ),
         (
-            options.is_regression and not method.name and not of_numbers,
+            options.is_regression and not method.name and not ranks_regressors,
             f"`criterion` of regressors is 'mean_squared_error', got "
             f"{show(method.ranks_by)}; leave it out.",
         ),
         (
-            of_numbers and not options.is_regression,
+            ranks_regressors and not options.is_regression,
             "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
         ),
     )
@@ -416,7 +416,7 @@ NESTED: Final = CertificateMethod(
     ONE_FOLD,
     nested_scheme,
     check_nested,
-    takes_numbers=True,
+    allows_regression=True,
     is_nested=True,
     expects={
         ONE_FOLD: ExpectedBound(
@@ -473,7 +473,7 @@ HOLDOUT: Final = CertificateMethod(
     ONE_FOLD,
     first_fold,
     check_exhaustive,
-    takes_numbers=True,
+    allows_regression=True,
     expects={
         "holdout": ExpectedBound(
             "all candidates at once, trained without the first fold",

@@ -76,7 +76,7 @@ class Predictor:
 
 
 def fitted_model(
-    model: Any, name: str, *, takes_regressors: bool = False, others: str = ""
+    model: Any, name: str, *, allows_regression: bool = False, others: str = ""
 ) -> Any:
     """Return a fitted model, by default a classifier; a path is opened.
 
@@ -98,7 +98,7 @@ def fitted_model(
             f"`open_model` opens{others and f', or {others}'}, got {show(model)}."
         )
     if isinstance(model, BaseEstimator):
-        if is_regressor(model) and not takes_regressors:
+        if is_regressor(model) and not allows_regression:
             raise TypeError(
                 f"`{name}` must be a classifier, since wrong labels are counted, got "
                 f"{type(model).__name__}, a regressor."

@@ -29,7 +29,7 @@ class CountTable:
     slices: InitVar[tuple[PoolSlice, ...]]
     """Parts of the pool; empty without comparisons."""
     n_candidates: int
-    of_numbers: bool = False
+    is_regression: bool = False
     """Whether candidates are regressors."""
 
     def __post_init__(
@@ -219,7 +219,7 @@ class CountTable:
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
         }
-        if self.of_numbers:  # errors, which are predictions of no number, say little
+        if self.is_regression:  # errors, which are predictions of no number, say little
             named[names.FOLD_LOSS_MEAN] = np.where(shown, self.scores[..., 0], np.nan)[
                 :, :k
             ]

@@ -104,7 +104,7 @@ class MonitorContext:
     find_duplicates: FindDuplicates | None
     known: KnownValues
     """Values of text columns in labeled rows."""
-    of_numbers: bool = False
+    is_regression: bool = False
     """Whether models predict numbers."""
     tolerances: tuple[float, ...] = ()
     """Tolerance of each model; empty if another loss is tested."""
@@ -123,9 +123,9 @@ class MonitorContext:
     ) -> "MonitorContext":
         """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
-        named, of_numbers = promises.loss, any(map(is_regressor, models))
+        named, is_regression = promises.loss, any(map(is_regressor, models))
         tolerances: tuple[float, ...] = ()
-        if of_numbers:
+        if is_regression:
             classes, loss = np.empty(0), named
             bounds = promises.choice.certificates.values()
             if isinstance(loss, ErrorQuantile | Beyond):
@@ -147,7 +147,7 @@ class MonitorContext:
             like,
             find,
             known_values(promises.input_format.table_schema),
-            of_numbers,
+            is_regression,
             tolerances,
         )
 
@@ -163,8 +163,8 @@ class MonitorContext:
         y: NDArray[Any] = np.zeros(len(rows), np.int64)
         has_label = np.zeros(len(rows), np.bool_)
         if (values := self._values_of_labels(X, rows)) is not None:
-            y = self._numbers(values) if self.of_numbers else self._labels(values)
-            has_label = np.isfinite(y) if self.of_numbers else y != NO_LABEL
+            y = self._numbers(values) if self.is_regression else self._labels(values)
+            has_label = np.isfinite(y) if self.is_regression else y != NO_LABEL
         if self.drawn is not None:
             if rows[-1] >= len(self.drawn):
                 raise ValueError(
@@ -173,7 +173,7 @@ class MonitorContext:
                 )
             has_label = has_label & self.drawn[rows]
         parts = has_label, has_label & is_duplicate
-        n_unknown = 0 if self.of_numbers else int((y[has_label] < 0).sum())
+        n_unknown = 0 if self.is_regression else int((y[has_label] < 0).sum())
         inside = X if known is None else known
         counts = np.stack(
             [
@@ -210,7 +210,7 @@ class MonitorContext:
 
     def _codes(self, predicted: NDArray[Any]) -> NDArray[Any]:
         """Return predictions as class codes, or numbers as they are."""
-        return predicted if self.of_numbers else codes_of(predicted, self.classes)
+        return predicted if self.is_regression else codes_of(predicted, self.classes)
 
     def _count(self, place: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""

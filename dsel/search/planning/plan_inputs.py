@@ -125,7 +125,7 @@ def read_inputs(
     X, keys = take_groups(X, groups)
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
-    candidates = make_candidates(estimator, grid, takes_regressors=True)
+    candidates = make_candidates(estimator, grid, allows_regression=True)
     allow_nan = takes_nan(each.estimator for each in candidates)
     labeled = labeled_rows(
         X,

@@ -20,7 +20,7 @@ TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
 
 
-def has_numbers(cube: xr.Dataset) -> bool:
+def is_regression_cube(cube: xr.Dataset) -> bool:
     """Return whether candidates of a search are regressors."""
     return names.N_CLASSES in cube and not int(cube[names.N_CLASSES].max())
 
@@ -79,8 +79,8 @@ def _check_counts(cube: xr.Dataset, counts: CandidateCounts, rule: Criterion) ->
             f"plan_search(..., {kind}={rule.name!r}), with an `out` of its own."
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
-    is_regression = has_numbers(cube)
-    if is_regression != rule.of_regressors:
+    is_regression = is_regression_cube(cube)
+    if is_regression != rule.is_regression:
         has = "numbers" if is_regression else "classes"
         rank = "'mean_squared_error' ranks regressors"
         if is_regression:

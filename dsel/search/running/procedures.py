@@ -86,16 +86,16 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
     The kind of its model is not known before a call. It is a regressor if the loss is
     for regressors, or if targets have fractions, which labels do not have.
     """
-    is_of_numbers = getattr(loss, "of_numbers", False)
+    is_regression = getattr(loss, "is_regression", False)
     if isinstance(loss, str) and loss.partition("=")[0] in OF_NUMBERS:
-        is_of_numbers = True
+        is_regression = True
     elif loss is None or isinstance(loss, str):
         with suppress(TypeError, ValueError):
             values = np.asarray(y)
             if values.dtype.kind == "f":
-                is_of_numbers = bool((values != np.rint(values)).any())
-                is_of_numbers &= bool(np.isfinite(values).all())
-    return (RegressionProcedure if is_of_numbers else SelectionProcedure)(procedure)
+                is_regression = bool((values != np.rint(values)).any())
+                is_regression &= bool(np.isfinite(values).all())
+    return (RegressionProcedure if is_regression else SelectionProcedure)(procedure)
 
 
 def returned_model(model: Estimator) -> Any:

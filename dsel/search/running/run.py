@@ -220,7 +220,7 @@ class Run:
             comparisons,
             plan.slices if comparisons else (),
             plan.n_candidates,
-            of_numbers=plan.is_regression,
+            is_regression=plan.is_regression,
         )
         self.replay(table)
         engine = Engine(executor, self.store, plan.pool)

@@ -36,7 +36,7 @@ from dsel.search.running.evaluate import (
     delta_of,
     evaluate,
     first_criterion,
-    has_numbers,
+    is_regression_cube,
 )
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
@@ -232,7 +232,7 @@ def _loss_fields(
     cube: xr.Dataset, rule: Criterion, error: float, estimate: float
 ) -> dict[str, Any]:
     """Return the fields of a certificate that say what is bounded, and its estimate."""
-    if rule.of_regressors:
+    if rule.is_regression:
         return {
             "loss": rule.name,
             "says": "Mean squared error at most",
@@ -248,7 +248,7 @@ def _loss_fields(
 
 def loss_of_cube(cube: xr.Dataset) -> Loss:
     """Return the default loss of a search: the error, or a quantile for regressors."""
-    return DEFAULT if has_numbers(cube) else ERROR
+    return DEFAULT if is_regression_cube(cube) else ERROR
 
 
 def method_of(cube: xr.Dataset) -> CertificateMethod | None:
