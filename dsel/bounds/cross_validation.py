@@ -25,7 +25,7 @@ class BoundTerms(NamedTuple):
     label_term: Floats
     """Upper bound on the error of the models that the labeled rows tested."""
     disagreement_term: Floats
-    """Upper bound on how often the full model differs from them, from pool counts."""
+    """Upper bound on how often that of all rows differs from them, from pool counts."""
 
 
 def upper_pool_rows(
@@ -103,7 +103,7 @@ def cv_bound(
     fold_rows
         Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
     disagreements
-        Pool rows on which the full model differs from the fold model drawn for
+        Pool rows on which the model of all rows differs from the fold model drawn for
         the row, :math:`a`. Integers in the shape of the candidates.
     pool_rows
         Number of pool rows, :math:`m`, from :func:`upper_pool_rows`. Where it is
@@ -132,14 +132,14 @@ def cv_bound(
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
-    draws, the error of the full model is at most `bound`. With one share for
+    draws, the error of the model of all rows is at most `bound`. With one share for
     each candidate, summing to at most delta, all bounds hold at once.
     Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
     models that saw nothing of their fold; a pool of fresh rows that no model saw; the
     fold model of each pool row drawn uniformly, independent of the rows; shares fixed
     in advance.
-    Source: [1]_, theorem 1. The full model may be any function of the labeled rows:
-    only the disagreement counted relates it to the fold models.
+    Source: [1]_, theorem 1. The model of all rows may be any function of the labeled
+    rows: only the disagreement counted relates it to the fold models.
 
     References
     ----------
@@ -194,8 +194,8 @@ def best_fold(
     fold_errors, fold_rows, pool_rows, delta, label_share
         As :func:`cv_bound` takes them, with the same errors.
     disagreements
-        Pool rows on which the full model differs from that of :func:`best_fold_number`,
-        :math:`a^*`. Integers in the shape of the candidates.
+        Pool rows on which the model of all rows differs from that of
+        :func:`best_fold_number`, :math:`a^*`. Integers in the shape of the candidates.
 
     Notes
     -----

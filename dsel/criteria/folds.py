@@ -36,12 +36,12 @@ def _by_pool(
     settings: Settings,
 ) -> Terms:
     """Return a bound from errors on folds and disagreements on the pool."""
-    equal = counts.get(names.EQUAL_ROWS, np.array(0))
+    n_duplicates = counts.get(names.EQUAL_ROWS, np.array(0))
     terms = bound(
         counts[names.FOLD_ERRORS],
         counts[names.FOLD_ROWS],
         counts[differing].reshape(len(counts[differing]), -1).sum(axis=1),
-        upper_pool_rows(counts[names.N_UNLABELED], equal),
+        upper_pool_rows(counts[names.N_UNLABELED], n_duplicates),
         delta=settings.delta_shares,
     )
     return Terms(*terms)

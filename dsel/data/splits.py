@@ -26,7 +26,7 @@ _NOTHING: Final = np.empty(0, dtype=np.int64)
 class SplitKind(StrEnum):
     """Kind of a split, by the rows that it trains on."""
 
-    FULL = "full"
+    ALL_ROWS = "full"
     """All rows."""
     FOLD = "fold"
     """All rows but one fold, which is tested."""
@@ -124,7 +124,7 @@ def fold_splits(
             replace(split, test_rows=split.test_rows[is_tested[split.test_rows]])
             for split in splits
         ]
-    return (*splits, full_split(len(numbers), number=n_folds))
+    return (*splits, all_rows_split(len(numbers), number=n_folds))
 
 
 def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
@@ -164,7 +164,7 @@ def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Spli
                     "repeat rows by `sample_weight`."
                 )
         splits.append(Split(number, SplitKind.FOLD, (number,), train, test))
-    return (*splits, full_split(len(y), number=len(splits)))
+    return (*splits, all_rows_split(len(y), number=len(splits)))
 
 
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
@@ -200,10 +200,10 @@ def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
     return _make_split(0, SplitKind.HOLDOUT, (), in_test)
 
 
-def full_split(n_rows: int, *, number: int = 0) -> Split:
+def all_rows_split(n_rows: int, *, number: int = 0) -> Split:
     """Return the split on all rows, ``full``, which holds nothing out."""
     rows = np.arange(n_rows, dtype=np.int64)
-    return Split(number, SplitKind.FULL, (), rows, _NOTHING)
+    return Split(number, SplitKind.ALL_ROWS, (), rows, _NOTHING)
 
 
 def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:

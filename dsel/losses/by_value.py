@@ -320,11 +320,11 @@ class LossAtValue(SingleLoss):
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
-        (n_rows, counts), (n_equal, equal) = (
+        (n_rows, counts), (n_duplicates, duplicates) = (
             self.statistic.pairs_at(each, self.place)
             for each in (pool.counts, pool.duplicates)
         )
-        return PoolCounts(counts, equal, n_rows, n_equal)
+        return PoolCounts(counts, duplicates, n_rows, n_duplicates)
 
 
 @dataclass(frozen=True)

@@ -127,14 +127,14 @@ def _count_pool(
         of_classes = rng.integers(lowest, n_classes, n)
         return np.asarray(rng.normal(size=n) if loss.is_regression else of_classes)
 
-    X, full = rng.normal(size=(n, 3)), draw(0)
-    models = [np.where(rng.random(n) < 0.9, full, draw(-1)) for _ in folds.n_rows]
+    X, all_rows = rng.normal(size=(n, 3)), draw(0)
+    models = [np.where(rng.random(n) < 0.9, all_rows, draw(-1)) for _ in folds.n_rows]
     pairs = []
     for fold, model in enumerate(models):
         blocks = [
             np.asarray(
                 statistic.count_pair(
-                    Rows(X[part]), model[part], full[part], folds.counts[fold]
+                    Rows(X[part]), model[part], all_rows[part], folds.counts[fold]
                 )
             )
             for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
@@ -148,7 +148,7 @@ def _count_pool(
             )
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
-        same = statistic.count_pair(Rows(X), full, full, folds.counts[fold])
+        same = statistic.count_pair(Rows(X), all_rows, all_rows, folds.counts[fold])
         if statistic.counts_differences and np.any(same):
             raise ValueError(
                 f"{name}.count_pair counts rows on which both models agree, which "

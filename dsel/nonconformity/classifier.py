@@ -397,17 +397,18 @@ class NonconformityClassifier(
             )
         delta = check_delta(delta)
         is_equal = find_equal(X, self.known_rows_)
-        n_equal, n = int(is_equal.sum()), len(labels)
-        if n_equal and not allow_equal_rows:
+        n_duplicates, n = int(is_equal.sum()), len(labels)
+        if n_duplicates and not allow_equal_rows:
             raise ValueError(
-                f"`X` must hold rows that `fit` did not get, but {n_equal:,} of {n:,} "
-                f"rows equal rows that it got; hold rows out before `fit` (remove the "
-                f"same records by their index, never by their values), or pass "
-                f"allow_equal_rows=True if they are other records that look alike: the "
+                f"`X` must hold rows that `fit` did not get, but {n_duplicates:,} of "
+                f"{n:,} rows equal rows that it got; hold rows out before `fit` "
+                f"(remove the same records by their index, never by their values), or "
+                f"pass allow_equal_rows=True if they are other records that look "
+                f"alike: the "
                 f"bound then does not rely on them."
             )
         is_wrong = self.predict(X) != labels
-        n_rows = n - n_equal + int((is_equal & is_wrong).sum())
+        n_rows = n - n_duplicates + int((is_equal & is_wrong).sum())
         n_errors = int(is_wrong.sum())
         bound = float(holdout_bound(n_errors, n_rows, delta=delta)) if n_rows else 1.0
         return Certificate(
@@ -417,7 +418,7 @@ class NonconformityClassifier(
             "all_rows",
             full_list(has_pool=False),
             n_labeled=n,
-            equal_rows=n_equal,
+            equal_rows=n_duplicates,
         )
 
     def predict_pool(

@@ -119,12 +119,12 @@ def compare_pool(
         """Return the equal rows of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < fraction)
-        n_equal = int(find_duplicates(X).sum())
+        n_duplicates = int(find_duplicates(X).sum())
         if not len(drawn):
-            return n_equal, [], []
-        return n_equal, [rows[drawn]], [X[drawn]]
+            return n_duplicates, [], []
+        return n_duplicates, [rows[drawn]], [X[drawn]]
 
-    n_equal, numbers, rows = pool.reduce(
+    n_duplicates, numbers, rows = pool.reduce(
         look,
         lambda earlier, later: tuple(map(add, earlier, later)),
         client=client,
@@ -134,14 +134,14 @@ def compare_pool(
     if on_turn is not None:
         on_turn()  # before the test, which takes a while
     if not rows:
-        return PoolCheck(PoolFacts(n_equal))
+        return PoolCheck(PoolFacts(n_duplicates))
     sample = concatenate_rows(rows)
     known = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
-        return PoolCheck(PoolFacts(n_equal), known)
+        return PoolCheck(PoolFacts(n_duplicates), known)
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]
-    facts = PoolFacts(n_equal, test.auc, test.p_value, telling_column=column)
+    facts = PoolFacts(n_duplicates, test.auc, test.p_value, telling_column=column)
     return PoolCheck(facts, known)
 
 
@@ -159,10 +159,10 @@ def count_fitting_rows(
     def count(X: Features, rows: NDArray[np.int64]) -> int:
         return int(find_duplicates(X).sum())
 
-    n_equal: int = fitting.reduce(
+    n_duplicates: int = fitting.reduce(
         count, add, client=client, allow_nan=allow_nan, on_turn=on_turn
     )
-    return n_equal
+    return n_duplicates
 
 
 def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:

@@ -66,11 +66,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class RandomFold(Comparison):
-    """Compares the full model with a random fold's one for each row: f with f_rand."""
+    """Compares the model of all rows with a random fold's one for each row."""
 
     seed: int
     n_bins: int
-    """Folds, each of which is a bin; split k is the full one."""
+    """Folds, each of which is a bin; split k is that of all rows."""
     variable: str = names.DISAGREEMENTS
 
     def draw_folds(self, rows: Codes) -> Codes:
@@ -109,10 +109,10 @@ def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> Codes:
 
 @dataclass(frozen=True)
 class BestFold(Comparison):
-    """Compares the full model with that of the fold with the smallest error rate."""
+    """Compares the model of all rows with that of the best fold."""
 
     n_folds: int
-    """Folds; split k is the full one."""
+    """Folds; split k is that of all rows."""
     folds: Codes
     """Best fold of each candidate, shape (n_candidates,); -1 if not known yet."""
     variable: str = names.BEST_FOLD_DISAGREEMENTS
@@ -153,13 +153,13 @@ class EachFold(Comparison):
     variable: str = "chosen"
     n_queries: int = 0
     best_fold: int = 0
-    """Fold whose model is deployed: rows are drawn where it and the full one differ."""
+    """Fold whose model is deployed; rows are drawn where that of all rows differs."""
     seed: int = 0
     """Seed of the draw."""
 
     @property
     def n_folds(self) -> int:
-        """Folds, k; split k is the full one."""
+        """Folds, k; split k is that of all rows."""
         return len(next(iter(self.folds.values())).n_rows)
 
     @property
@@ -169,7 +169,7 @@ class EachFold(Comparison):
         return sum(2 * self.n_folds * size for size in sizes)
 
     def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
-        """Return all splits, the full one last."""
+        """Return all splits, that of all rows last."""
         return [np.array(split) for split in range(self.n_folds + 1)]
 
     def count(self, codes: Codes, block: Block) -> Codes:
@@ -219,14 +219,16 @@ class EachFold(Comparison):
         """Count the rows, the same number for all bins, shape (1,)."""
         return np.array([len(rows)])
 
-    def unpack(self, bins: Codes, n_rows: int, n_equal: int) -> dict[Any, PoolCounts]:
-        """Return the counts by statistic, for a pool with `n_equal` duplicates."""
+    def unpack(
+        self, bins: Codes, n_rows: int, n_duplicates: int
+    ) -> dict[Any, PoolCounts]:
+        """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
         counts, at = {}, 0
         for statistic in self.folds:
             shape = statistic.pair_shape
             size = 2 * self.n_folds * prod(shape)
             both = bins[at : at + size].reshape(2, self.n_folds, *shape)
-            counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_equal)
+            counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_duplicates)
             at += size
         return counts
 

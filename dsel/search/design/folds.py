@@ -23,8 +23,8 @@ from dsel.data.groups import RowGroups
 from dsel.data.splits import (
     Split,
     SplitKind,
+    all_rows_split,
     fold_splits,
-    full_split,
     given_splits,
     half_splits,
     leave_one_out_split,
@@ -108,9 +108,9 @@ class CVScheme:
         return np.unique(np.concatenate([each.test_rows for each in self.held_out]))
 
     @property
-    def full(self) -> int | None:
+    def all_rows_number(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
-        return self._number_of(SplitKind.FULL)
+        return self._number_of(SplitKind.ALL_ROWS)
 
     @property
     def leave_one_out(self) -> int | None:
@@ -249,8 +249,8 @@ def scheme_of_pairs(
 def scheme_of_halves(n_rows: int, repeats: int, seed: int) -> CVScheme:
     """Return both halves of each halving, and the full split."""
     splits = half_splits(n_rows, repeats, seed=seed)
-    full = full_split(n_rows, number=len(splits))
-    return CVScheme((*splits, full), len(splits), True, n_halvings=repeats)
+    last = all_rows_split(n_rows, number=len(splits))
+    return CVScheme((*splits, last), len(splits), True, n_halvings=repeats)
 
 
 def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:

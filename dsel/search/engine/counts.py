@@ -225,8 +225,8 @@ class CountTable:
             ]
         if scheme.n_halvings:
             named[names.TRAIN_ERRORS] = train_errors[:, :k]
-        if scheme.full is not None:
-            named[names.FULL_FIT_SECONDS] = seconds[:, scheme.full]
+        if scheme.all_rows_number is not None:
+            named[names.FULL_FIT_SECONDS] = seconds[:, scheme.all_rows_number]
         if scheme.leave_one_out is not None:
             named[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
         return named | self.pool.named_counts(counted)

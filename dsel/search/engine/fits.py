@@ -175,11 +175,11 @@ class Fitting:
         )
         likely = lower + waiting * growth / n_known
         order = np.lexsort((numbers, waiting[numbers], likely[numbers]))
-        full, k = self.table.scheme.full, self.table.scheme.n_folds
+        all_rows, k = self.table.scheme.all_rows_number, self.table.scheme.n_folds
         for number in numbers[order]:
             split = int(np.argmax(open_fits[number]))
-            # Before all folds have ended they may still prune the full fit.
-            if split != full or not unknown[number, :k].any():
+            # Before all folds have ended they may still prune the fit on all rows.
+            if split != all_rows or not unknown[number, :k].any():
                 yield int(self.group_numbers[number]), split
 
     def _place(self, group: int, n_slots: int) -> int:

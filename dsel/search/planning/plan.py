@@ -20,7 +20,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
-from dsel.data.splits import full_split
+from dsel.data.splits import all_rows_split
 from dsel.errors import warn_of_old_name
 from dsel.families.family import FIT_DONE
 from dsel.families.kinds import search_name
@@ -172,7 +172,7 @@ class Plan:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
         k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
-        if self.pool is None or self.scheme.full is None:
+        if self.pool is None or self.scheme.all_rows_number is None:
             return ()
         if n_halvings:
             return (Halves(n_halvings),)
@@ -308,7 +308,7 @@ class Plan:
         >>> plan.model(1, fold=3).predict(X[:2]).tolist()
         [0, 0]
         """
-        last, split = self.n_candidates - 1, full_split(self.labeled.n_rows)
+        last, split = self.n_candidates - 1, all_rows_split(self.labeled.n_rows)
         number = check_integer(candidate, "candidate", at_least=0, at_most=last)
         if fold is not None:
             folds = self.scheme.held_out
@@ -346,7 +346,7 @@ class Plan:
         >>> [(number, model.C) for number, model in plan.models()]
         [(0, 0.1), (1, 1.0)]
         """
-        split = full_split(self.labeled.n_rows)
+        split = all_rows_split(self.labeled.n_rows)
         for group in self.context.candidate_groups:
             numbers = tuple(each.number for each in group.candidates)
             with limit_threads():

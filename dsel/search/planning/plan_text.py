@@ -71,14 +71,14 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        every = " and all rows" * (scheme.full is not None)
+        every = " and all rows" * (scheme.all_rows_number is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
         every = f"every candidate is fitted without {splits} pairs of them, "
         folds = f"{name}; {every * bool(splits)}what is chosen without each of them"
         folds += " and on all rows" * (plan.pool is not None)
     else:
-        folds = f"{name}{' and all rows' * (scheme.full is not None)}"
+        folds = f"{name}{' and all rows' * (scheme.all_rows_number is not None)}"
     least, most = plan.fits_range()
     if plan.is_halved:
         return folds, (

@@ -95,7 +95,7 @@ def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
 
 def deployed_model(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
     """Return the deployed model, by its name."""
-    split, number = run.plan.scheme.full or 0, choice.candidate
+    split, number = run.plan.scheme.all_rows_number or 0, choice.candidate
     if split and choice.fold is not None:
         split = choice.fold
     return {choice.deploy: search.model(number, split).model(number, split)}

@@ -110,13 +110,13 @@ def fit_chosen(
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or k not in models.models:
         return LastStep(chosen, models)
-    n_equal, losses = pool_check.facts.equal_rows, plan.context.losses
+    n_duplicates, losses = pool_check.facts.equal_rows, plan.context.losses
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     comparison = EachFold(
         models.folds,
         # Without any duplicate the pass does not search for them.
-        duplicate_finder(plan.pool, plan.labeled) if n_equal else None,
+        duplicate_finder(plan.pool, plan.labeled) if n_duplicates else None,
         n_queries=plan.n_queries,
         # Fixed by labeled rows: the pool must not decide where it is queried.
         best_fold=losses.best_fold(models.folds, plan.delta, models.has_model),
@@ -133,7 +133,7 @@ def fit_chosen(
         show_progress,
     )
     differences = table.differences[0][ONLY_MEMBER]
-    pool = comparison.unpack(differences, plan.pool.n_rows, n_equal)
+    pool = comparison.unpack(differences, plan.pool.n_rows, n_duplicates)
     return LastStep(chosen, models, pool, table.drawn)
 
 

@@ -176,7 +176,7 @@ class Run:
                 on_turn=on_turn,
             )
         if fitting is not None and fitting.n_rows:
-            n_equal = count_fitting_rows(
+            n_duplicates = count_fitting_rows(
                 fitting,
                 plan.labeled,
                 allow_nan=allow_nan,
@@ -184,7 +184,7 @@ class Run:
                 on_turn=on_turn,
             )
             check = replace(
-                check, facts=replace(check.facts, fitting_equal_rows=n_equal)
+                check, facts=replace(check.facts, fitting_equal_rows=n_duplicates)
             )
         if on_turn is not None:
             on_turn()  # the store may be closed by now
