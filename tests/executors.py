@@ -12,15 +12,15 @@ class Killed(BaseException):
 
 
 @dataclass(frozen=True)
-class FaultyJob:
-    """Runs the job of a task, after the fault."""
+class FaultyWork:
+    """Does the work of a task, after the fault."""
 
     task: Task
     fault: Callable[[Task], object]
 
     def run(self, context, inputs):
         self.fault(self.task)
-        return self.task.job.run(context, inputs)
+        return self.task.work.run(context, inputs)
 
 
 class FaultyExecutor:
@@ -31,7 +31,7 @@ class FaultyExecutor:
     inner
         The other one.
     fault
-        Called with each task when it runs, ahead of its job; what it raises is how
+        Called with each task when it runs, ahead of its work; what it raises is how
         the task ends.
     killed_after
         How many tasks the driver is told of before it is killed; None for all.
@@ -54,7 +54,7 @@ class FaultyExecutor:
 
     def submit(self, task):
         self.submitted.append(task)
-        self.inner.submit(replace(task, job=FaultyJob(task, self.fault)))
+        self.inner.submit(replace(task, work=FaultyWork(task, self.fault)))
 
 
 def faulty_threads(fault=lambda _: None, n_threads=1, killed_after=None):

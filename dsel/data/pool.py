@@ -469,11 +469,11 @@ class Pool:
         for number, pool_slice in enumerate(slices or self.slices()):
             first, stop = pool_slice.start, pool_slice.stop
             key = f"{group}-{first}-{stop}" if group else ""
-            job = ReduceJob(block_rows, allow_nan, key, group)
+            work = ReduceSlice(block_rows, allow_nan, key, group)
             sources = partial(self.sources, pool_slice)
             # Slices that stay in memory go to the same worker in each pass.
             place = number if keep else None
-            tasks.append(Task(f"{name}-rows={first}", job, sources, place=place))
+            tasks.append(Task(f"{name}-rows={first}", work, sources, place=place))
         context = count_chunk, combine
         with self.guard_pass():
             # In row order, so that sums of floats are the same on any number of
@@ -597,8 +597,8 @@ def send_values(values: list[Any], nbytes: int, client: "Client") -> list[Any]:
 
 
 @dataclass(frozen=True)
-class ReduceJob:
-    """A task that counts a slice of the pool block by block and combines the counts."""
+class ReduceSlice:
+    """Counts a slice of the pool block by block, and combines the counts."""
 
     block_rows: int
     """Rows that are in memory at once."""
@@ -612,7 +612,7 @@ class ReduceJob:
         self,
         context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
         inputs: Inputs,
-    ) -> Output:
+    ) -> Output[Any]:
         """Return the combined counts of all blocks; the context counts and combines."""
         count, combine = context
         read = read_blocks(inputs.sources, self.block_rows, allow_nan=self.allow_nan)

@@ -524,7 +524,7 @@ def _write_texts(
     schema = pa.schema(fields, metadata={TEXT_POOL: text_schema.encode()})
     batches = source.batches(schema.names, is_checked=False)
     tasks = (
-        Task(f"convert-{number}", _ConvertJob(batch))
+        Task(f"convert-{number}", _ConvertBatch(batch))
         for number, batch in enumerate(batches)
     )
     converted = results_in_order((scanned, schema), tasks, None)
@@ -541,12 +541,14 @@ def _write_texts(
             report(done, scanned.n_rows)
 
 
-class _ConvertJob(NamedTuple):
+class _ConvertBatch(NamedTuple):
     """Some rows of a text table, to be converted to the types of their columns."""
 
     texts: pa.RecordBatch
 
-    def run(self, context: tuple[_TextColumns, pa.Schema], inputs: Inputs) -> Output:
+    def run(
+        self, context: tuple[_TextColumns, pa.Schema], inputs: Inputs
+    ) -> Output[pa.RecordBatch]:
         """Return the rows as they are written."""
         scanned, schema = context
         arrays = [

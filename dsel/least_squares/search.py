@@ -259,7 +259,7 @@ class LeastSquaresPlan:
         def evaluate(store: Store | None) -> list[Record]:
             results: dict[str, Record] = {} if store is None else dict(store.records)
             tasks = [
-                Task(name, WidthJob(width))
+                Task(name, EvaluateWidth(width))
                 for width, (name, key) in zip(self.widths, keys.items(), strict=True)
                 if key not in results
             ]
@@ -272,9 +272,9 @@ class LeastSquaresPlan:
                     if done.error is not None:
                         results[key] = self._failure_record(done.error)
                         continue
-                    results[key] = done.result
+                    results[key] = done.get()
                     if store is not None:
-                        store.append(key, done.result)
+                        store.append(key, results[key])
             records = [results[key] for key in keys.values()]
             # Losses of pairs become `pair_results_`; they are no variable of the cube.
             pairs.extend(record.get(PAIR_LOSSES) for record in records)
@@ -357,12 +357,12 @@ class LeastSquaresPlan:
 
 
 @dataclass(frozen=True)
-class WidthJob:
-    """A task that evaluates all regularizations for one width of the kernel."""
+class EvaluateWidth:
+    """Evaluates all regularizations for one width of the kernel."""
 
     width: float
 
-    def run(self, context: LeastSquaresPlan, inputs: Inputs) -> Output:
+    def run(self, context: LeastSquaresPlan, inputs: Inputs) -> Output[Record]:
         """Return the record of this width."""
         return Output(evaluate_width(context, self.width))
 

@@ -116,7 +116,7 @@ def train_grid(
     tasks = [
         Task(
             f"fit-{group_label(group, number)}-{split.label}-{number}",
-            FitJob(family, group, split),
+            FitGroup(family, group, split),
         )
         for number, (family, group) in enumerate(groups)
         for split in splits
@@ -140,14 +140,14 @@ def train_grid(
 
 
 @dataclass(frozen=True)
-class FitJob:
-    """A task that fits a group of candidates on a split and returns the models."""
+class FitGroup:
+    """Fits a group of candidates on a split, and returns the models."""
 
     family: Family
     group: Sequence[Candidate]
     split: Split
 
-    def run(self, context: tuple[Any, Integers], inputs: Inputs) -> Output:
+    def run(self, context: tuple[Any, Integers], inputs: Inputs) -> Output[FittedGroup]:
         """Fit; the context is rows and class codes."""
         X, y = context
         group, splits = self.group, [self.split]

@@ -38,7 +38,9 @@ CHUNK_ROWS: Final = 2**18
 WAY_OUT: Final = "delete it and write it again"
 COMPLETE: Final = "complete"
 """Attribute of the zarr group: whether every row was written."""
-RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
+RowValues = Mapping[str, NDArray[Any]]
+"""Arrays by field, one row each for every row of a block."""
+RowTask = Callable[[Any, NDArray[np.int64]], RowValues]
 """Takes a block and its row numbers, returns one array a field, rows first."""
 
 
@@ -70,9 +72,11 @@ def write_rows(
             f"`path` {path} exists; choose another one, or delete it."
         )
     empty = set(range(-(-n_rows // CHUNK_ROWS)))
-    job = RowsJob(block_rows, allow_nan)
+    work = ComputeRows(block_rows, allow_nan)
     tasks = [
-        Task(f"predict-rows={pool_slice.start}", job, partial(pool.sources, pool_slice))
+        Task(
+            f"predict-rows={pool_slice.start}", work, partial(pool.sources, pool_slice)
+        )
         for pool_slice in pool.slices(SLICE_ROWS)
     ]
     with _remove_unless_done(store), writing(path, "path", also_reads=True):
@@ -204,14 +208,16 @@ def _store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
 
 
 @dataclass(frozen=True)
-class RowsJob:
-    """Job that computes values for consecutive rows of a pool."""
+class ComputeRows:
+    """Computes values for consecutive rows of a pool."""
 
     block_rows: int
     """Rows that are computed at once."""
     allow_nan: bool
 
-    def run(self, context: RowTask, inputs: Inputs) -> Output:
+    def run(
+        self, context: RowTask, inputs: Inputs
+    ) -> Output[tuple[NDArray[np.int64], RowValues]]:
         """Return row numbers, and values by name that `context` computes."""
         rows, results = zip(
             *(

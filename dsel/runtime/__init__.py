@@ -1,6 +1,6 @@
 """The only code that submits tasks: to local threads or to workers of a Dask cluster.
 
-A *task* runs one *job*. The job gets the *context* that all tasks share; it returns a
+A *task* is *work* with a name. It gets the *context* that all tasks share; it returns a
 *result*, which is sent back, and may *keep* an object (models), which stays where it
 was made. An *executor* runs tasks somewhere; `submission.run_tasks` is the one loop
 that submits them, a few ahead of those that run, and submits a task again if its input

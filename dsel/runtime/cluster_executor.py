@@ -11,11 +11,11 @@ from dsel.errors import ClusterLostError
 from dsel.runtime.tasks import (
     Finished,
     Inputs,
-    Job,
     LostInputError,
     Output,
     Packed,
     Task,
+    Work,
     check_alive,
     drain,
     run_here,
@@ -69,7 +69,7 @@ class ClusterExecutor:
         """Bytes that a task may use now on the worker with the least memory."""
         return self._workers.update().task_memory
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task[Any]) -> None:
         """Submit the task, and a second one that returns the result of kept output.
 
         Without kept output there is no second task, because it would wait in the queue
@@ -85,7 +85,7 @@ class ClusterExecutor:
             whole = result = self._client.submit(
                 _run_on_worker,
                 self._contexts[task.context or self._first],
-                task.job,
+                task.work,
                 [self._futures[name][0] for name in task.inputs],
                 task.read_sources(self._client),
                 task.keeps_output,
@@ -105,12 +105,12 @@ class ClusterExecutor:
         self._futures[task.key] = (whole, result)
         result.add_done_callback(lambda _: self._ended.put(task.key))
 
-    def wait(self, timeout: float) -> list[Finished]:
+    def wait(self, timeout: float) -> list[Finished[Any]]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
         keys = drain(self._ended, timeout)
         return [self._ending(key) for key in keys if key in self._futures]
 
-    def _ending(self, key: str) -> Finished:
+    def _ending(self, key: str) -> Finished[Any]:
         result = self._futures[key][1]
         try:
             return Finished(key, self._workers.result_of(result))
@@ -164,13 +164,13 @@ class ClusterExecutor:
 
 def _run_on_worker(
     sent: tuple[Packed, Any],
-    job: Job,
-    wholes: list[Output],
+    work: Work[Any],
+    wholes: list[Output[Any]],
     sources: list[Any],
     keeps: bool,
 ) -> Any:
     packed, versions = sent
     check_here(versions)
     inputs = Inputs(tuple(output.kept for output in wholes), sources)
-    output = run_here(packed, job, inputs)
+    output = run_here(packed, work, inputs)
     return output if keeps else output.result

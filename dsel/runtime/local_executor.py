@@ -28,10 +28,10 @@ from dsel.runtime.clients import count_threads, current_worker
 from dsel.runtime.tasks import (
     Finished,
     Inputs,
-    Job,
     Output,
     Packed,
     Task,
+    Work,
     drain,
     is_task,
     limit_threads,
@@ -64,7 +64,7 @@ _received: Final[dict[str, Packed]] = {}
 
 
 class NotPicklableError(Exception):
-    """The output of a job cannot be pickled, so it cannot be sent back."""
+    """The output of work cannot be pickled, so it cannot be sent back."""
 
 
 class ContextMissingError(Exception):
@@ -95,8 +95,8 @@ class LocalExecutor:
         self._began = None if is_inside or self.n_slots == 1 else began
         # Futures of the transfers of each context to the processes.
         self._transfers: dict[str, list[Future[None]]] = {}
-        self._on_processes: dict[str, Task] = {}
-        self._futures: dict[str, Future[Output]] = {}
+        self._on_processes: dict[str, Task[Any]] = {}
+        self._futures: dict[str, Future[Output[Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._limits = ExitStack()
         self._limits.enter_context(limit_threads())
@@ -112,7 +112,7 @@ class LocalExecutor:
         self._contexts[key] = Packed.of(context)
         return key
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task[Any]) -> None:
         """Queue the task. Threads take tasks in this order, and keep all output."""
         key = task.context or self._first
         if not task.inputs and self._are_processes_ready(key):
@@ -121,23 +121,23 @@ class LocalExecutor:
         kept = tuple(self._futures[name].result().kept for name in task.inputs)
         threads = self._pool if task.inputs else self._alone
         inputs = Inputs(kept, task.read_sources(None))
-        future = threads.submit(run_here, self._contexts[key], task.job, inputs)
+        future = threads.submit(run_here, self._contexts[key], task.work, inputs)
         self._keep(task, future)
 
-    def _send(self, task: Task, *, with_context: bool = False) -> None:
+    def _send(self, task: Task[Any], *, with_context: bool = False) -> None:
         """Run a task in a process; its kept output comes back only if it is needed."""
         key, inputs = task.context or self._first, Inputs((), task.read_sources(None))
         packed = self._contexts[key] if with_context else None
         try:
             future = _in_process(
-                self.n_slots, _run, key, packed, task.job, inputs, task.keeps_output
+                self.n_slots, _run, key, packed, task.work, inputs, task.keeps_output
             )
         except BrokenExecutor as error:  # a process died since the last task ended
             raise ClusterLostError(DIED) from error
         self._on_processes[task.key] = task
         self._keep(task, future)
 
-    def _keep(self, task: Task, future: "Future[Output]") -> None:
+    def _keep(self, task: Task[Any], future: "Future[Output[Any]]") -> None:
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
@@ -180,12 +180,12 @@ class LocalExecutor:
         logger.warning("all tasks run on threads; processes do not: %s", error)
         self._began = None
 
-    def wait(self, timeout: float) -> list[Finished]:
+    def wait(self, timeout: float) -> list[Finished[Any]]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
         keys = [key for key in drain(self._ended, timeout) if key in self._futures]
         return [end for key in keys if (end := self._ending(key)) is not None]
 
-    def _ending(self, key: str) -> Finished | None:
+    def _ending(self, key: str) -> Finished[Any] | None:
         """Return how a task ended; None if it was cancelled or is run again."""
         future = self._futures[key]
         if future.cancelled():
@@ -326,13 +326,13 @@ def _receive(key: str, packed: Packed) -> None:
 
 
 def _run(
-    key: str, packed: Packed | None, job: Job, inputs: Inputs, keeps: bool
-) -> Output:
+    key: str, packed: Packed | None, work: Work[Any], inputs: Inputs, keeps: bool
+) -> Output[Any]:
     if packed is not None:
         _receive(key, packed)
     if key not in _received:
         raise ContextMissingError
-    output = run_here(_received[key], job, inputs)
+    output = run_here(_received[key], work, inputs)
     output = output if keeps else replace(output, kept=None)
     try:
         cloudpickle.dumps(output)  # loky's own error would not show that this failed

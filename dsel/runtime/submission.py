@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dsel.checks import show
 from dsel.runtime.clients import current_worker
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 WINDOW: Final = 2
@@ -44,7 +45,7 @@ def make_executor(
     n_jobs: int | None = None,
     began: float | None = None,
 ) -> Executor:
-    """Return an executor whose jobs get `context`.
+    """Return an executor whose tasks get `context`.
 
     `client` is a `distributed.Client`, None for `n_jobs` threads of this process, or a
     function that takes `context` and returns an executor.
@@ -66,10 +67,10 @@ def make_executor(
 
 def run_tasks(
     executor: Executor,
-    next_task: Callable[[], Task | None],
+    next_task: Callable[[], Task[R] | None],
     *,
     on_turn: Callable[[], object] | None = None,
-) -> Iterator[Finished]:
+) -> Iterator[Finished[R]]:
     """Run tasks and yield each when it ends, in any order, until none is left.
 
     `next_task` is called when another task can be submitted. It returns None if there
@@ -77,7 +78,7 @@ def run_tasks(
     before tasks are submitted, at least every half second; an exception of it ends the
     run.
     """
-    running: dict[str, Task] = {}
+    running: dict[str, Task[R]] = {}
     n_lost: Counter[str] = Counter()
     while True:
         if on_turn is not None:
@@ -109,18 +110,20 @@ def run_tasks(
                 executor.forget(task.key)
 
 
-def run_to_completion(executor: Executor, tasks: Iterable[Task]) -> Iterator[Finished]:
+def run_to_completion(
+    executor: Executor, tasks: Iterable[Task[R]]
+) -> Iterator[Finished[R]]:
     """Run tasks and yield each when it ends; `tasks` is iterated as slots get free."""
     return run_tasks(executor, partial(next, iter(tasks), None))
 
 
 def results_in_order(
     context: Any,
-    tasks: Iterable[Task],
+    tasks: Iterable[Task[R]],
     client: "Client | None",
     *,
     on_turn: Callable[[], object] | None = None,
-) -> Generator[Any]:
+) -> Generator[R]:
     """Run tasks on an executor of their own; yield their results in order.
 
     `tasks` is iterated only as fast as tasks are submitted, so it may be a stream. A
@@ -135,13 +138,13 @@ def results_in_order(
         for task in tasks:
             if on_turn is not None:
                 on_turn()
-            yield task.job.run(context, Inputs(sources=task.read_sources(None))).result
+            yield task.work.run(context, Inputs(sources=task.read_sources(None))).result
         return
     waiting = iter(tasks)
     keys: deque[str] = deque()
-    early: dict[str, Finished] = {}
+    early: dict[str, Finished[R]] = {}
 
-    def next_task() -> Task | None:
+    def next_task() -> Task[R] | None:
         is_far_ahead = len(keys) >= 2 * WINDOW * executor.n_slots
         task = None if is_far_ahead else next(waiting, None)
         if task is not None:

@@ -1,9 +1,9 @@
-"""Jobs, the tasks that carry them to a thread or a worker, and how tasks end.
+"""Work, the tasks that carry it to a thread or a worker, and how tasks end.
 
-A job is a value: its fields hold everything that it needs in addition to the context,
+Work is a value: its fields hold everything that it needs in addition to the context,
 which is sent to the executor once. So the fields show what is sent with each task, and
-a job can be logged and compared. Each job runs with one native thread: limits apply to
-BLAS, OpenMP and the `n_jobs` of estimators.
+work can be logged and compared. It runs with one native thread: limits apply to BLAS,
+OpenMP and the `n_jobs` of estimators.
 """
 
 import sys
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from joblib import parallel_config
 from sklearn import config_context, get_config
@@ -27,9 +27,13 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a job in addition to its fields and the context."""
+    """Inputs of work in addition to its fields and the context."""
 
     kept: tuple[Any, ...] = ()
     """Kept output of the tasks in `Task.inputs`."""
@@ -38,20 +42,20 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Output:
-    """Output of a job."""
+class Output(Generic[R_co]):
+    """Output of work."""
 
-    result: Any
+    result: R_co
     """A small object, which is sent to the process that submitted the task."""
     kept: Any = None
     """An object that stays where it was made, for other tasks and for `fetch`."""
 
 
-class Job(Protocol):
+class Work(Protocol[R_co]):
     """Work that one thread does."""
 
-    def run(self, context: Any, inputs: Inputs) -> Output:
-        """Run the job; `context` was passed to the executor's `put`."""
+    def run(self, context: Any, inputs: Inputs) -> Output[R_co]:
+        """Do the work; `context` was passed to the executor's `put`."""
 
 
 _in_task: Final = ContextVar("in_task", default=False)
@@ -77,12 +81,12 @@ class LostInputError(OSError):
 
 
 @dataclass(frozen=True)
-class Task:
-    """One run of a job, in a thread of this process or in a worker."""
+class Task(Generic[R_co]):
+    """Work with a name, for a thread of this process or a worker."""
 
     key: str
     """Unique among the tasks of the executor."""
-    job: Job
+    work: Work[R_co]
     sources: Callable[[Any], list[Any]] | None = None
     """Function that is called with the Dask client, or None, each time that the task is
     submitted; it returns rows of a pool, or readers of rows, for the worker."""
@@ -104,19 +108,19 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(Generic[R]):
     """A task that ended."""
 
     key: str
-    result: Any
+    result: R | None
     """`Output.result`; None where the task failed or was cancelled."""
     error: BaseException | None = None
 
-    def get(self) -> Any:
+    def get(self) -> R:
         """Return the result, or raise the error."""
         if self.error is not None:
             raise self.error
-        return self.result
+        return cast(R, self.result)  # the result of a task may be None
 
 
 def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
@@ -163,7 +167,7 @@ class Packed:
 
     context: Any
     config: Mapping[str, Any]
-    """scikit-learn's configuration is local to a thread, so jobs must get it."""
+    """scikit-learn's configuration is local to a thread, so work must get it."""
 
     @classmethod
     def of(cls, context: Any) -> "Packed":
@@ -171,10 +175,10 @@ class Packed:
         return cls(context, get_config())
 
 
-def run_here(packed: Packed, job: Job, inputs: Inputs) -> Output:
-    """Run a job with one native thread and the caller's scikit-learn configuration."""
+def run_here(packed: Packed, work: Work[R], inputs: Inputs) -> Output[R]:
+    """Do work with one native thread and the caller's scikit-learn configuration."""
     with limit_threads(), config_context(**packed.config), as_task():
-        return job.run(packed.context, inputs)
+        return work.run(packed.context, inputs)
 
 
 @lru_cache(maxsize=1)

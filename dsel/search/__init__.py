@@ -36,7 +36,7 @@ The packages; each imports only from lines below its own::
 
 Vocabulary: a *scheme* defines which models are trained, and on which rows each is
 tested; a *split* is one training of it; a *job* is a value that describes work; a
-*batch* has the jobs of one task, and runs them on a worker; a *result* is what comes
+*batch* has the jobs of one task, and is its work on a worker; a *result* is what comes
 back; a *slice* is a part of the pool; the *count table* has the fits of a search, and
 its *pool table* the counts of a pass over the pool; an
 *outcome* is cube, choice and *bounded models*, each with its certificate; a *caveat*

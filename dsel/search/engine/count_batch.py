@@ -43,7 +43,7 @@ class CountBatch:
     key: str
     """Cache key of the joined models, which other tasks of the pass use, too."""
 
-    def run(self, context: JobContext, inputs: Inputs) -> Output:
+    def run(self, context: JobContext, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job.
 
         Models are those that fits have kept. Joining copies them, so a worker joins
@@ -63,7 +63,7 @@ class CountChosenBatch:
 
     jobs: tuple[CountJob, ...]
 
-    def run(self, context: ChosenPass, inputs: Inputs) -> Output:
+    def run(self, context: ChosenPass, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job."""
         chosen = context.models
         models = ComparedModels([chosen], (chosen.token,), context.comparisons)
@@ -85,7 +85,7 @@ def _count_slices(
     inputs: Inputs,
     models: ComparedModels,
     reading: PoolReading,
-) -> Output:
+) -> Output[list[CountedJob]]:
     slices = zip(jobs, inputs.sources, strict=True)
     return Output([_count_slice(*each, models, reading) for each in slices])
 

@@ -10,19 +10,21 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, run_tasks
-from dsel.runtime.tasks import Job, Task
+from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.fits import BatchSize, logger
 from dsel.search.engine.job_results import CountedJob
 from dsel.search.engine.jobs import CountJob
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.retries import J, Retries
+
+R = TypeVar("R")
 
 
 @dataclass
@@ -43,10 +45,10 @@ class Engine:
     def run_jobs(
         self,
         batches: Iterable[list[J]],
-        task_of: Callable[[list[J]], Task],
+        task_of: Callable[[list[J]], Task[list[R]]],
         *,
         on_turn: Callable[[], object],
-    ) -> Iterator[Any]:
+    ) -> Iterator[R]:
         """Run jobs, each list as a task; yield results as tasks end.
 
         `batches` is iterated as slots become free. None of these jobs may fail: after
@@ -57,7 +59,7 @@ class Engine:
         # Without one of these counts a certificate would be about other rows or models.
         retries: Retries[J] = Retries(may_give_up=False)
 
-        def next_task() -> Task | None:
+        def next_task() -> Task[list[R]] | None:
             # Retries go first: an error that ends the run should end it early.
             jobs = again.popleft() if again else next(waiting, None)
             if jobs is None:
@@ -69,7 +71,7 @@ class Engine:
         for finished in run_tasks(self.executor, next_task, on_turn=on_turn):
             jobs = running.pop(finished.key)
             if finished.error is None:
-                yield from finished.result
+                yield from finished.get()
                 continue
             alone, _ = retries.sort_out(jobs, finished.error, any_done=True)
             again.extend([job] for job in alone)
@@ -78,7 +80,7 @@ class Engine:
         self,
         table: PoolTable,
         members: Sequence[int],
-        batch_of: Callable[[tuple[CountJob, ...]], Job],
+        batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]],
         *,
         inputs: tuple[str, ...] = (),
         context: str | None = None,
@@ -121,7 +123,7 @@ class Engine:
                     jobs.append(waiting.popleft())
                 yield jobs
 
-        def task_of(jobs: list[CountJob]) -> Task:
+        def task_of(jobs: list[CountJob]) -> Task[list[CountedJob]]:
             slices = [table.slice_number[job.start, job.stop] for job in jobs]
             return Task(
                 f"count-rows={jobs[0].start}-{next(self.serial)}",

@@ -44,7 +44,7 @@ class FitBatch:
     last_of: frozenset[int] = frozenset()
     """Groups without a later task, unless one is retried."""
 
-    def run(self, context: JobContext, inputs: Inputs) -> Output:
+    def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
         """Fit; the result is a `FittedJob` for each job."""
         cache = process_cache()
         ending = LastUse(cache)

@@ -23,7 +23,7 @@ from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Finished, Task
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.fit_batch import FitBatch
-from dsel.search.engine.job_results import FitStatus, Kept
+from dsel.search.engine.job_results import FitStatus, FittedJob, Kept
 from dsel.search.engine.jobs import FitJob, Keep
 from dsel.search.engine.retries import Retries
 
@@ -109,7 +109,7 @@ class Fitting:
         """Whether no fit is running and none is needed."""
         return not (self.running or self.again or self.table.open_fits.any())
 
-    def next_task(self, lower: NDArray[np.float64]) -> Task | None:
+    def next_task(self, lower: NDArray[np.float64]) -> Task[list[FittedJob]] | None:
         """Return the next task, with the best open fits; None if there is none."""
         if self.again:
             return self._task(self.again.popleft())
@@ -199,7 +199,9 @@ class Fitting:
             nearest = best
         return nearest
 
-    def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
+    def _task(
+        self, jobs: list[FitJob], place: int | None = None
+    ) -> Task[list[FittedJob]]:
         """Return jobs as one task, and count them as running."""
         first, scheme = jobs[0], self.table.scheme
         label = self.table.candidate_groups[first.candidate_group].label
@@ -268,7 +270,7 @@ class Fitting:
         kept = self.model_keys.items()
         self.model_keys = {at: key for at, key in kept if key in wanted}
 
-    def take(self, finished: Finished) -> None:
+    def take(self, finished: Finished[list[FittedJob]]) -> None:
         """Write the counts of a task to the table, or submit its jobs again."""
         jobs, table = self.running.pop(finished.key), self.table
         self.places.pop(finished.key, None)
@@ -284,7 +286,7 @@ class Fitting:
                 for number in job.candidates:
                     table.fail(number, job.split, message)
             return
-        for fitted in finished.result:
+        for fitted in finished.get():
             job, results = fitted.job, fitted.results
             seconds = float(np.nansum([each.seconds for each in results]))
             failed = [r.message for r in results if r.status is FitStatus.FAILED]

@@ -18,7 +18,7 @@ from dsel.runtime.tasks import Task
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
-from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.job_results import FitStatus, FittedJob
 from dsel.search.engine.pool_passes import PoolPasses
 from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.engine.retries import ATTEMPTS
@@ -69,7 +69,7 @@ class Search:
         self.passes.release_without_pool(self.lower)
         self._report()
 
-    def _next_fit(self) -> Task | None:
+    def _next_fit(self) -> Task[list[FittedJob]] | None:
         # What is running ends before the pool is read, but lost models come first: a
         # pass cannot begin without them.
         if not self.fitting.again and self.passes.next_members(self.lower):

@@ -19,7 +19,7 @@ from dsel.results.monitoring import MonitorReport
 from dsel.runtime.clients import resolve_client
 from dsel.search.design.assumptions import N_PERMUTATIONS
 from dsel.search.outcomes.new_labels import NewLabels, draw_rows_of_groups
-from dsel.search.outcomes.new_row_counts import MonitorContext, MonitorJob, Tally
+from dsel.search.outcomes.new_row_counts import CountPart, MonitorContext, Tally
 from dsel.search.outcomes.predict_table import Report, open_table
 from dsel.search.outcomes.promise_tests import read_report
 from dsel.search.outcomes.promises import Promises
@@ -72,10 +72,10 @@ def monitor_table(
         drawn, notes = draw_rows_of_groups(promises, table, labels, client)
         context = replace(context, drawn=drawn)
     tally: Tally | None = None
-    report = on_progress or (lambda done, total: None)
-    for part in table.run(context, MonitorJob(), client):
+    show_progress = on_progress or (lambda done, total: None)
+    for part in table.run(context, CountPart(), client):
         tally = part if tally is None else tally.merge(part)
-        report(tally.n_rows, table.n_rows)
+        show_progress(tally.n_rows, table.n_rows)
     if tally is None:
         raise ValueError(f"{table.where} must have rows to be tested, got none.")
     if labels.y is not None and len(labels.y) != tally.n_rows:

@@ -54,10 +54,12 @@ def checked_labels(y: Any) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class KeysJob:
-    """Keys, and the places of labels, of a part of a table."""
+class ReadKeys:
+    """Reads keys, and the places of labels, in a part of a table."""
 
-    def run(self, context: NewLabels, inputs: Inputs) -> Output:
+    def run(
+        self, context: NewLabels, inputs: Inputs
+    ) -> Output[tuple[NDArray[Any], Bools]]:
         """Return both arrays; each is empty where it is known without the table."""
         keys: list[Any] = []
         has_label: list[Any] = []
@@ -84,7 +86,7 @@ def draw_rows_of_groups(
     if labels.y is not None:
         has_label = ~pd.isna(labels.y)
     if isinstance(keys, str) or labels.target is not None:
-        parts = list(table.run(labels, KeysJob(), client))
+        parts = list(table.run(labels, ReadKeys(), client))
         if isinstance(keys, str):
             keys = np.concatenate([part for part, _ in parts])
         if labels.target is not None:

@@ -267,10 +267,10 @@ class MonitorContext:
 
 
 @dataclass(frozen=True)
-class MonitorJob:
-    """The tally of a part of a table."""
+class CountPart:
+    """Counts a part of a table."""
 
-    def run(self, context: "MonitorContext", inputs: Inputs) -> Output:
+    def run(self, context: "MonitorContext", inputs: Inputs) -> Output[Tally]:
         """Return the tally."""
         parts = [
             context.count(block.X, block.rows) for block in read_table_part(inputs)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -68,13 +68,16 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import load_schema
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.submission import results_in_order
-from dsel.runtime.tasks import Inputs, Job, Output, Task
+from dsel.runtime.tasks import Inputs, Output, Task, Work
 from dsel.search.outcomes.intervals import Tolerance
 from dsel.typing import Model, Options, PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
+R = TypeVar("R")
+PredictedPart = tuple[pd.DataFrame, Mapping[str, UnknownValues]]
+"""Predictions, and unknown values by column."""
 
 LABEL: Final = "label"
 VALUE: Final = "value"
@@ -259,7 +262,7 @@ def predict_table(
     path, model = check_new_file(out), deployed.model
     check_is_fitted(model)
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
-    report = on_progress or (lambda done, total: None)
+    show_progress = on_progress or (lambda done, total: None)
     table = open_table(
         deployed.input_format,
         source,
@@ -273,7 +276,7 @@ def predict_table(
     context = _Context(model, rows, table.ids, deployed.tolerance, known)
     client, done = resolve_client(client), 0
     unknown: dict[str, UnknownValues] = {}
-    records = table.run(context, PredictJob(), client)
+    records = table.run(context, PredictPart(), client)
     # A mistake in all rows raises in the first part, before a file is created.
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
@@ -283,7 +286,7 @@ def predict_table(
             append(frame)
             done += len(frame)
             unknown = merge_unknown_values(unknown, more)
-            report(done, table.n_rows)
+            show_progress(done, table.n_rows)
             first = next(records, None)
     return PredictedTable(
         path,
@@ -374,9 +377,7 @@ class _Context:
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
 
-    def predict(
-        self, X: Any, rows: NDArray[np.int64]
-    ) -> tuple[pd.DataFrame, dict[str, UnknownValues]]:
+    def predict(self, X: Any, rows: NDArray[np.int64]) -> PredictedPart:
         """Return predictions for a block, and unknown values by column.
 
         `rows` are row numbers; unknown values are those that no labeled row has.
@@ -540,10 +541,10 @@ class TextTable:
         n_rows = _block_rows(len(self._schema.names))
         return self._text.parts(self._schema, self._decimal, n_rows)
 
-    def run(self, context: Any, job: Job, client: Any) -> Iterator[Any]:
-        """Run a job on each part of the file, and yield the results in order."""
+    def run(self, context: Any, work: Work[R], client: Any) -> Iterator[R]:
+        """Do work on each part of the file, and yield the results in order."""
         tasks = (
-            Task(f"predict-{rows.first}", job, partial(_text_sources, rows))
+            Task(f"predict-{rows.first}", work, partial(_text_sources, rows))
             for rows in self._parts()
         )
         with self._text.name_lines():
@@ -599,24 +600,24 @@ class PoolTable:
         """All rows, in their types."""
         return self._pool
 
-    def run(self, context: Any, job: Job, client: Any) -> Iterator[Any]:
-        """Run a job on each part of the pool, and yield the results in order."""
+    def run(self, context: Any, work: Work[R], client: Any) -> Iterator[R]:
+        """Do work on each part of the pool, and yield the results in order."""
         pool, n_rows = self._pool, _block_rows(self._pool.n_columns)
         parts = pool.slices(n_rows)
         # A Parquet file of a million rows often has one row group, for one task.
         are_few = client is None and len(parts) < 2 * count_threads()
         if are_few and any(part.stop - part.start > 2 * n_rows for part in parts):
-            tasks = self._tasks_of_blocks(job, parts, n_rows)
+            tasks = self._tasks_of_blocks(work, parts, n_rows)
         else:
             tasks = (
-                Task(f"predict-{part.start}", job, partial(pool.sources, part))
+                Task(f"predict-{part.start}", work, partial(pool.sources, part))
                 for part in parts
             )
         yield from results_in_order(context, tasks, client)
 
     def _tasks_of_blocks(
-        self, job: Job, parts: Sequence[PoolSlice], n_rows: int
-    ) -> Iterator[Task]:
+        self, work: Work[R], parts: Sequence[PoolSlice], n_rows: int
+    ) -> Iterator[Task[R]]:
         """Read large parts here, and yield a task for each of their blocks."""
         blocks = (
             block
@@ -625,7 +626,7 @@ class PoolTable:
         )
         for block in read_ahead(blocks):
             sources = partial(_same_source, block)
-            yield Task(f"predict-{block.rows[0]}", job, sources)
+            yield Task(f"predict-{block.rows[0]}", work, sources)
 
 
 def _same_source(block: Block, client: Any) -> list[Any]:
@@ -673,10 +674,10 @@ def read_table_part(inputs: Inputs) -> Iterator[Block]:
 
 
 @dataclass(frozen=True)
-class PredictJob:
-    """Predictions of a part of a table."""
+class PredictPart:
+    """Predicts all rows of a part of a table."""
 
-    def run(self, context: "_Context", inputs: Inputs) -> Output:
+    def run(self, context: "_Context", inputs: Inputs) -> Output[PredictedPart]:
         """Return predictions of all rows in their order."""
         parts = [
             context.predict(block.X, block.rows) for block in read_table_part(inputs)

@@ -86,7 +86,7 @@ def fit_chosen(
         passed = time.perf_counter() - started
         show_last_step(run, before, fits=len(fitted), slices=slices, seconds=passed)
 
-    def task_of(jobs: list[FitJob]) -> Task:
+    def task_of(jobs: list[FitJob]) -> Task[list[FittedJob]]:
         [job] = jobs
         group = plan.context.candidate_groups[job.candidate_group]
         split = scheme.splits[job.split]
