@@ -60,12 +60,11 @@ class Split:
     half."""
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
-    """Empty where no rows are held out."""
-    second_rows: NDArray[np.int64] | None = None
-    """The second fold of a pair, whose errors are counted instead of those on the
-    training rows."""
+    """The first part of the rows that are tested. Empty where none are held out."""
+    second_part: NDArray[np.int64] | None = None
+    """The second fold of a pair."""
     counts_train: bool = False
-    """Whether errors on the training rows are counted, too."""
+    """Whether the training rows are the second part."""
 
     @property
     def name(self) -> str:
@@ -88,10 +87,10 @@ class Split:
         return f"{names[self.kind]}={','.join(map(str, self.key))}"
 
     @property
-    def tests(self) -> tuple[NDArray[np.int64], ...]:
-        """The test parts, on each of which errors are counted separately."""
-        if self.second_rows is not None:
-            return self.test_rows, self.second_rows
+    def test_parts(self) -> tuple[NDArray[np.int64], ...]:
+        """The one or two parts of rows on each of which errors are counted."""
+        if self.second_part is not None:
+            return self.test_rows, self.second_part
         return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
 
 

@@ -11,7 +11,7 @@ from dsel.arrays import Estimator
 from dsel.checks import show
 from dsel.data.cache import process_cache
 from dsel.data.splits import fold_splits, random_folds
-from dsel.families.family import Candidate, Family, FittedGroup
+from dsel.families.family import N_PARTS, Candidate, Family, FittedGroup
 from dsel.results.fit_messages import FitMessage
 
 
@@ -66,9 +66,11 @@ def check_family(
 
     fitted = [fit(group, splits) for group in groups]
     for group, together in zip(groups, fitted, strict=True):
-        shape = len(group), len(splits)
-        if together.counts.test_errors.shape != shape:
-            raise ValueError(f"{name}.fit must count candidates x splits, {shape}.")
+        shape = len(group), len(splits), N_PARTS
+        if together.counts.errors.shape != shape:
+            raise ValueError(
+                f"{name}.fit must count candidates x splits x parts, {shape}."
+            )
         for message in together.counts.messages.values():
             if not isinstance(message, FitMessage):
                 raise TypeError(
@@ -103,7 +105,7 @@ def _compare(
 ) -> None:
     """Raise where a model counts or predicts differently alone than in its group."""
     counts = [
-        (fitted.counts.test_errors[index], fitted.counts.status[index])
+        (fitted.counts.errors[index].tolist(), fitted.counts.status[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column)))
     ]
     which = [np.array(alone.splits[0])]
@@ -134,7 +136,7 @@ def _check_model(
     predicted = fitted.predict(X, [np.array(split.number)])[0, 0]
     if len(rows):
         n_errors = int((predicted[rows] != codes[rows]).sum())
-        if n_errors != fitted.counts.test_errors[0, 0]:
+        if n_errors != fitted.counts.errors[0, 0, 0]:
             raise ValueError(f"{name}.fit must count the errors of its predictions.")
     labels = fitted.model(number, split.number).predict(X)
     if not np.array_equal(np.searchsorted(family.classes, labels), predicted):

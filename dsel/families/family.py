@@ -9,7 +9,7 @@ from traceback import extract_tb
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel.arrays import Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
@@ -27,6 +27,8 @@ INSTALLED: Final = (
 file in a traceback is the user's own code."""
 Cache = ByteCache | LastUse
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
+N_PARTS: Final = 2
+"""Most parts of a split's test rows; see `Split.test_parts`."""
 FIT_DONE: Final = 0
 FIT_FAILED: Final = 1
 
@@ -66,34 +68,36 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FitCounts:
-    """Counts of the fits of a group; arrays are candidates x splits."""
+    """Counts of the fits of a group, by candidate and split."""
 
-    test_errors: Integers
-    """Errors on the first part of `Split.tests`; -1 where the fit failed. For
-    regressors, the number of rows whose prediction is not finite."""
-    train_errors: Integers
-    """Errors on the second part; -1 where the fit failed, or there is no such part."""
+    errors: Integers
+    """Errors on each part of `Split.test_parts`, candidates x splits x 2 parts; -1
+    where the fit failed, or there is no second part. For regressors, the number of rows
+    whose prediction is not finite."""
     seconds: Floats
-    """Time of each fit, NaN where it was not measured; shared work is divided
-    evenly."""
+    """Time of each fit, candidates x splits; NaN where it was not measured. Shared work
+    is divided evenly."""
     messages: dict[tuple[int, int], FitMessage]
     """Messages by (candidate number, split number), of fits with a problem."""
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
         """Return counts before any fit: every fit counts as failed."""
-        uncounted = np.full((n_candidates, n_splits), -1, dtype=np.int64)
-        return cls(uncounted, uncounted.copy(), np.full(uncounted.shape, np.nan), {})
+        errors = np.full((n_candidates, n_splits, N_PARTS), -1, dtype=np.int64)
+        return cls(errors, np.full(errors.shape[:2], np.nan), {})
 
     @property
     def status(self) -> Integers:
-        """``FIT_DONE`` or ``FIT_FAILED`` of each fit."""
-        return np.where(self.test_errors < 0, FIT_FAILED, FIT_DONE)
+        """``FIT_DONE`` or ``FIT_FAILED`` of each fit, candidates x splits."""
+        return np.where(self.errors[..., 0] < 0, FIT_FAILED, FIT_DONE)
 
-    def record(self, index: Any, test_errors: Any, train_errors: Any = -1) -> None:
-        """Record the errors of successful fits at `index` of the arrays."""
-        self.test_errors[index] = test_errors
-        self.train_errors[index] = train_errors
+    def record(self, index: Any, *errors: ArrayLike) -> None:
+        """Record the errors of successful fits at `index`, one argument for each part.
+
+        `index` selects candidates and splits.
+        """
+        for part, n_errors in enumerate(errors):
+            self.errors[..., part][index] = n_errors
 
     def record_error(
         self,
@@ -117,7 +121,7 @@ class FitCounts:
 
     def refuse(self, index: tuple[int, int], key: tuple[int, int], why: str) -> None:
         """Record a successful fit as failed; `key` as in `messages`."""
-        self.test_errors[index] = self.train_errors[index] = -1
+        self.errors[index] = -1
         self.messages[key] = FitMessage(FitProblem.FAILED, why)
 
 

@@ -167,9 +167,9 @@ class ScikitLearnFamily(Family):
                         counts.messages[key] = FitMessage(
                             FitProblem.STOPPED, stopped[0]
                         )
-                    errors = [len(rows) for rows in split.tests]
+                    errors = [len(rows) for rows in split.test_parts]
                     parts = zip(
-                        split.tests, self._predict_parts(last, tests), strict=True
+                        split.test_parts, self._predict_parts(last, tests), strict=True
                     )
                     for part, (rows, predicted) in enumerate(parts):
                         if isinstance(predicted, Exception):
@@ -261,7 +261,7 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return model, model, [X[part] for part in split.tests]
+            return model, model, [X[part] for part in split.test_parts]
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         arguments = dict(self.fit_params)
         if self.row_groups is not None:
@@ -280,7 +280,7 @@ class ScikitLearnFamily(Family):
             if arguments or not has_prefix(estimator):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
-                return model, model, [X[part] for part in split.tests]
+                return model, model, [X[part] for part in split.test_parts]
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.

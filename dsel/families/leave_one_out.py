@@ -25,8 +25,8 @@ def leave_one_out_counts(
 ) -> FitCounts:
     """Count the leave-one-out errors of every candidate of a group.
 
-    The counts have one column, for the `split` from `leave_one_out_split`. Test errors
-    are -1 where a fit failed; training errors are always -1.
+    The counts have one column, for the `split` from `leave_one_out_split`. Errors
+    are -1 where a fit failed; those of a second part are always -1.
     """
     rows = np.arange(len(y))
     failures: dict[int, str] = {}
@@ -42,7 +42,7 @@ def leave_one_out_counts(
             group, X, y, splits, pool=pool, budget=process_cache()
         ).counts
         # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
-        totals.test_errors[:, 0] += counts.test_errors.sum(axis=1)
+        totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
         totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
         for i, column in np.argwhere(counts.status == FIT_FAILED).tolist():
             key = group[i].number, splits[column].number

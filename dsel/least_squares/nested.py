@@ -143,7 +143,7 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     Without a second part its mean is NaN.
     """
     means = np.full(2, np.nan)
-    for part, rows in enumerate(split.tests):
+    for part, rows in enumerate(split.test_parts):
         of_part = residuals[np.searchsorted(left_out, rows)].ravel()
         means[part] = mean_squared_error(of_part, np.zeros(len(of_part)))
     return means

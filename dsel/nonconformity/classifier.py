@@ -536,7 +536,7 @@ def _grid_cube(
     errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
     problems = np.zeros(n, np.int8)
     for group in (group for _, groups in trained for group in groups):
-        errors[list(group.candidates)] = group.counts.test_errors[:, 0]
+        errors[list(group.candidates)] = group.counts.errors[:, 0, 0]
         for (number, _), message in group.counts.messages.items():
             messages[number] = message.text
             problems[number] = message.problem.value

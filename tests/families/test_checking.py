@@ -44,7 +44,7 @@ class DependsOnRows(ScikitLearnFamily):
 class DependsOnCompany(ScikitLearnFamily):
     def fit(self, group, X, y, splits, **options):
         made = super().fit(group, X, y, splits, **options)
-        made.counts.test_errors[:] += len(group)
+        made.counts.errors[:] += len(group)
         return made
 
     def group_candidates(self, candidates):

@@ -75,12 +75,14 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
 
     for fold, held_out in enumerate(scheme.folds[:-1]):
         parts = [
-            (scheme.splits[test.split], test.side)
+            (scheme.splits[test.split], test.part)
             for test in scheme.inner_tests
             if test.search == fold
         ]
         means = [
-            np.mean([rate_of(name, table(c, s, s.tests[side])) for s, side in parts])
+            np.mean(
+                [rate_of(name, table(c, s, s.test_parts[part])) for s, part in parts]
+            )
             for c in range(len(candidates))
         ]
         chosen = int(np.argmin(np.round(means, 12)))

@@ -127,7 +127,7 @@ class GroupFit:
             split, positions[order], weights[order], of_classes
         )
         duals, errors, failures = arrange_duals(machines, labeled), [], []
-        for i, part in enumerate(split.tests):
+        for i, part in enumerate(split.test_parts):
             try:
                 transformed = tests[i] if tests else None
                 if isinstance(transformed, Exception):

@@ -48,8 +48,8 @@ class InnerTest:
     """The fold that this model and the search are made without."""
     split: int
     """Number of the split on which the model is trained."""
-    side: int
-    """0 for the errors on the split's test rows, 1 for those on its second rows."""
+    part: int
+    """Number of the part of the split's test rows; see `Split.test_parts`."""
     fold: int
     """The fold of its test rows."""
     n_rows: int
@@ -79,7 +79,7 @@ class CVScheme:
     @property
     def token(self) -> str:
         """A hash of the row numbers of all splits, for the identity of a plan."""
-        rows = [(each.name, each.train_rows, *each.tests) for each in self.splits]
+        rows = [(each.name, each.train_rows, *each.test_parts) for each in self.splits]
         return str(tokenize(rows))
 
     @property

@@ -180,7 +180,7 @@ class CountTable:
         Rows on which it raised count as errors. If it raised for all rows, a message
         explains the failure, which a bound of 100% would not.
         """
-        is_tested = [any(map(len, split.tests)) for split in self.scheme.splits]
+        is_tested = [any(map(len, split.test_parts)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
@@ -209,7 +209,7 @@ class CountTable:
         shown = self.in_order if shown is None else shown
         counted = self.pool.is_complete if counted is None else counted
         errors, train_errors = (
-            np.where(shown, self.errors[..., side], names.UNCOUNTED) for side in (0, 1)
+            np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
         named: dict[str, NDArray[Any]] = {

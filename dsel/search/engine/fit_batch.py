@@ -128,8 +128,8 @@ def fit_results(
     split, column = _split_of(context, job), fitted.splits.index(job.split)
     scores = zip(
         *(
-            score_models(context, fitted, split, side)
-            for side in range(len(split.tests))
+            score_models(context, fitted, split, part)
+            for part in range(len(split.test_parts))
         ),
         strict=True,
     )
@@ -152,7 +152,7 @@ def fit_result(
     message = counts.messages.get(key)
     if counts.status[place] != FIT_DONE:
         return FitResult(FitStatus.FAILED, seconds, message=message)
-    errors = int(counts.test_errors[place]), int(counts.train_errors[place])
+    errors = tuple(counts.errors[place].tolist())
     return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
 
 
@@ -181,16 +181,16 @@ def fit_splits(
 
 
 def score_models(
-    context: JobContext, fitted: FittedGroup, split: Split, side: int
+    context: JobContext, fitted: FittedGroup, split: Split, part: int
 ) -> list[float]:
     """Return the loss of each candidate on one part of a split's test rows."""
-    loss, rows = context.losses.main, split.tests[side]
+    loss, rows = context.losses.main, split.test_parts[part]
     counts, column = fitted.counts, fitted.splits.index(split.number)
-    errors = (counts.test_errors, counts.train_errors)[side][:, column]
-    known = [loss.score_errors(int(n), len(rows)) for n in errors]
+    errors = counts.errors[:, column, part]
+    known = [loss.score_errors(n, len(rows)) for n in errors.tolist()]
     if None not in known:
         return cast(list[float], known)  # no row is predicted twice
-    predictions = fitted.test_predictions(split.number, side)
+    predictions = fitted.test_predictions(split.number, part)
     if predictions is None:
         predictions = predict_rows(context, fitted, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
@@ -226,7 +226,7 @@ def count_held_out(
 ) -> tuple[Counts, ...]:
     """Return the counts of the plan's statistics for the only candidate of a job."""
     column = fitted.splits.index(job.split)
-    n_errors = int(fitted.counts.test_errors[0, column])
+    n_errors = int(fitted.counts.errors[0, column, 0])
     return count_rows(context, _split_of(context, job), fitted, n_errors)
 
 

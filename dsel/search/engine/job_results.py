@@ -42,9 +42,8 @@ class FitResult:
     """`DONE` or `FAILED`."""
     seconds: float
     errors: tuple[int, ...] = ()
-    """Two numbers: errors on the split's test rows, and on its second rows or, if these
-    are counted, its training rows; -1 for a part that it does not have. Empty for a
-    failed fit."""
+    """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
+    part that it does not have. Empty for a failed fit."""
     scores: tuple[float, ...] = ()
     """The loss of the plan on each part of the split, one number or two."""
     message: FitMessage | None = None
@@ -87,7 +86,7 @@ class FitResult:
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
             return False
         # A split without a second part has -1 there, and no rows to compare it with.
-        parts = zip(self.errors, split.tests, strict=False)
+        parts = zip(self.errors, split.test_parts, strict=False)
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 

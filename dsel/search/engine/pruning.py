@@ -189,9 +189,9 @@ class NestedPruner:
             tests = [t for t in everything if search in (by_all, t.search)]
             if not tests:  # a single candidate is chosen unseen
                 continue
-            splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
+            splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
             is_known = shown[:, splits]
-            losses = table.scores[:, splits, sides]
+            losses = table.scores[:, splits, parts]
             score[:] = np.where(is_known, losses, 0.0).mean(axis=1)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
             score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
@@ -327,9 +327,9 @@ class NestedPruner:
             is_done = shown[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
-            errors[is_done, test.fold] += table.errors[is_done, test.split, test.side]
+            errors[is_done, test.fold] += table.errors[is_done, test.split, test.part]
             answers[is_done, test.fold] += test.n_rows
-            losses[is_done, test.fold] += table.scores[is_done, test.split, test.side]
+            losses[is_done, test.fold] += table.scores[is_done, test.split, test.part]
             models[is_done, test.fold] += 1
         means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
         return {

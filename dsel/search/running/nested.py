@@ -177,7 +177,7 @@ def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
     splits = plan.scheme.splits
     # A quarter has one number, and one part of rows.
     n_rows = [
-        (len(s.test_rows), 0 if s.second_rows is None else len(s.second_rows))
+        (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits
     ]
     counted, values = names.FOLD_ERRORS, table.errors

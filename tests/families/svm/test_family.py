@@ -89,12 +89,9 @@ def assert_equals_svc(estimators, X, y, pool, fit_params=None):
             with np.errstate(all="ignore"):
                 svc = clone(estimators[number]).fit(X[train], y[train], **own)
             counts = piece.counts
-            for counted, rows in (
-                (counts.train_errors, train),
-                (counts.test_errors, test),
-            ):
+            for part, rows in enumerate((test, train)):
                 errors = (svc.predict(X[rows]) != y[rows]).sum() if len(rows) else 0
-                assert counted[row, column] == errors
+                assert counts.errors[row, column, part] == errors
             assert counts.status[row, column] == FIT_DONE
             expected, values = svc.predict(pool), svc.decision_function(pool)
             asked = slice(None) if column == FULL else drawn_for(pool)[1] == column
@@ -186,7 +183,7 @@ def test_fit__one_class_is_always_predicted(table):
     _, (piece,), _ = fit(svcs((1.0,), (0.1,)), X, y)
     counts = piece.counts
     assert counts.status.tolist() == [[FIT_DONE] * 4]
-    assert [counts.test_errors[0, 0], counts.train_errors[0, 0]] == [50, 0]
+    assert counts.errors[0, 0].tolist() == [50, 0]
     assert (piece.predict(pool, [np.array(0)]) == 0).all()
     assert isinstance(piece.model(0, 0), DummyClassifier)
     np.testing.assert_array_equal(piece.model(0, 0).predict(pool), "a")

@@ -23,7 +23,7 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
     for test in scheme.inner_tests:
         mine = scheme.folds[test.search].test_rows
         split = scheme.splits[test.split]
-        tested = split.second_rows if test.side else split.test_rows
+        tested = split.second_part if test.part else split.test_rows
         assert not np.intersect1d(mine, split.train_rows).size
         assert not np.intersect1d(mine, tested).size
         assert not np.intersect1d(tested, split.train_rows).size
