@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -174,6 +174,33 @@ def validate_data(
         raise kind(
             f"`{name}` is not as it must be: {' '.join(text.split())[:LONGEST]}"
         ) from error
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def replaces_earlier_fit(fit: Fit) -> Fit:
+    """Return a method `fit` that sets all fitted attributes at once, at its end.
+
+    Attributes of an earlier fit that this one does not set are deleted, such as the
+    classes of a search that becomes one of regressors. If it raises, those of the
+    earlier fit stay, and still belong together.
+    """
+
+    @wraps(fit)
+    def replacing(self: Any, *args: Any, **options: Any) -> Any:
+        fitted = object.__new__(type(self))
+        # A fit belongs to the parameters; attributes of users have no "_" at the end.
+        vars(fitted).update(
+            {name: value for name, value in vars(self).items() if name[-1] != "_"}
+        )
+        fit(fitted, *args, **options)
+        for name in [name for name in vars(self) if name[-1] == "_"]:
+            delattr(self, name)
+        vars(self).update(vars(fitted))
+        return self
+
+    return cast(Fit, replacing)
 
 
 def as_floats(rows: Any) -> Any:

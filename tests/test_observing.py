@@ -6,6 +6,7 @@ import re
 import sys
 import urllib.request
 
+import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -80,6 +81,27 @@ def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
     assert {each.fits_most for each in told} == {most}
     assert least <= told[-1].fits_done <= most
     assert f"{least:,} to {most:,}" in str(nested)
+
+
+@pytest.mark.parametrize("certificate", ["cv_bound", "holdout"])
+def test_fits_range__has_the_fits_that_an_exact_search_saves(certificate):
+    rng = np.random.default_rng(0)
+    rows, pool = rng.normal(size=(2, 200, 3))
+    exact = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, *range(100, 160, 4)]}, rows,
+        rows[:, 0] > 0, pool, certificate=certificate, random_state=0,
+    )  # fmt: skip
+    told = []
+    exact.run(on_progress=told.append, n_jobs=1)
+    least, most = exact.fits_range()
+    assert least <= told[-1].fits_done <= most
+    assert (least, most) == (most // 16, 16 * len(exact.scheme.splits))
+    assert (told[-1].fits_done < most) == (certificate == "cv_bound")
+    every = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 9]}, rows, rows[:, 0] > 0, pool,
+        certificate=certificate, prune=False, random_state=0,
+    )  # fmt: skip
+    assert every.fits_range() == (2 * len(every.scheme.splits),) * 2
 
 
 def numbers(text):

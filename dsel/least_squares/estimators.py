@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats, RandomState, validate_data
+from dsel.arrays import Floats, RandomState, replaces_earlier_fit, validate_data
 from dsel.checks import (
     as_array,
     check_choice,
@@ -216,6 +216,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
     1.0
     """
 
+    @replaces_earlier_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the coefficients.
 
@@ -291,6 +292,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
     array(['low', 'high'], dtype='<U4')
     """
 
+    @replaces_earlier_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the coefficients, as `KernelLeastSquares.fit` does.
 

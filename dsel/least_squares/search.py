@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel import names
-from dsel.arrays import Floats, RandomState, validate_data
+from dsel.arrays import Floats, RandomState, replaces_earlier_fit, validate_data
 from dsel.checks import (
     as_array,
     check_choice,
@@ -642,6 +642,7 @@ class LeastSquaresSearch(Search):
             )
         return ()
 
+    @replaces_earlier_fit
     def fit(
         self,
         X: Any,

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Floats, Integers, validate_data
+from dsel.arrays import Floats, Integers, replaces_earlier_fit, validate_data
 from dsel.checks import as_array, check_integer, explain_unknown
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
@@ -115,6 +115,7 @@ class StreamedLeastSquaresSearch(Search):
     n_centers: int = 500
     centers: Any = None
 
+    @replaces_earlier_fit
     def fit(self, X: Any, y: Any, *, out: Any = None) -> Self:
         """Search, and keep the chosen model.
 

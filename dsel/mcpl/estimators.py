@@ -10,7 +10,7 @@ from scipy.stats import Covariance, multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats, Integers, validate_data
+from dsel.arrays import Floats, Integers, replaces_earlier_fit, validate_data
 from dsel.checks import as_array, check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, code_labels, codes_of, with_columns
@@ -213,6 +213,7 @@ class SemiSupervisedLDA(_GaussianClassifier):
     max_passes: int = 1000
     start_rows: int = 20_000
 
+    @replaces_earlier_fit
     def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
         """Fit to labeled rows and the unlabeled pool.
 
@@ -294,6 +295,7 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
     _: KW_ONLY
     ridge: float = 0.0
 
+    @replaces_earlier_fit
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit to labeled rows.
 
@@ -330,6 +332,7 @@ class OracleLDA(MaximumLikelihoodLDA):
     array([2., 7.])
     """
 
+    @replaces_earlier_fit
     def fit(
         self,
         X: ArrayLike,

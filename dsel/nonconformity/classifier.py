@@ -13,7 +13,13 @@ from sklearn.utils import Tags, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from dsel import names
-from dsel.arrays import Floats, Integers, RandomState, validate_data
+from dsel.arrays import (
+    Floats,
+    Integers,
+    RandomState,
+    replaces_earlier_fit,
+    validate_data,
+)
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import make_candidates, read_grid, with_learner_tags
@@ -145,6 +151,7 @@ class NonconformityClassifier(
     ties: str = "random"
     random_state: RandomState = None
 
+    @replaces_earlier_fit
     def fit(
         self, X: Any, y: ArrayLike, *, client: "Client | None" = None, **fit_params: Any
     ) -> Self:

@@ -13,7 +13,13 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Estimator, RandomState, check_rows, validate_data
+from dsel.arrays import (
+    Estimator,
+    RandomState,
+    check_rows,
+    replaces_earlier_fit,
+    validate_data,
+)
 from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
@@ -155,7 +161,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         fits that were made, NaN if none was timed: nested searches time no predictions.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so that
-        a pickle of the search does not contain it.
+        a pickle or copy of the search does not contain it, and its `outcome_` no rows.
+        Models that keep rows, such as support vectors, are pickled with them.
     classes_ : ndarray
         Labels, for classifiers.
     n_features_in_ : int
@@ -217,6 +224,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @replaces_earlier_fit
     def fit(
         self,
         X: Any,

@@ -2,14 +2,16 @@
 
 import inspect
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import beta
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -18,6 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel.errors import DselWarning
 from dsel.results import Choice, PrefitCertificate, save_model
 
 pytestmark = pytest.mark.contract
@@ -308,3 +311,16 @@ def test_certify__of_a_search_suggests_the_name_that_was_meant():
     steps = {"m": [KNeighborsClassifier()], "m__n_neighbors": [1, 3]}
     search = GridSearchCV(Pipeline([("m", SVC())]), steps, cv=2)
     assert dsel.certify(search, X, Y, random_state=0).certificate.certified
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), Ridge()])
+def test_certify__keeps_what_a_function_returns_without_a_warning(tmp_path, learner):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3))
+    y = rows[:, 0] if isinstance(learner, Ridge) else rows[:, 0] > 0
+    with warnings.catch_warnings(action="error", category=DselWarning):
+        made = dsel.certify(
+            lambda X, y: clone(learner).fit(X, y), rows, y, out=tmp_path, random_state=0
+        )
+    kept = dsel.open_outcome(tmp_path)
+    assert (kept.predict(rows) == made.predict(rows)).all()

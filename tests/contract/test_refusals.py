@@ -148,7 +148,7 @@ PLANS = [
     ({"X": frame(X, "a"), "pool": frame(POOL, "b")}, ValueError, "`pool` 'a0' `X`"),
     ({"pool": POOL[:0]}, ValueError, "`pool` rows None"),
     ({"pool": POOL[:10], "max_pool_rows": 1, "random_state": 0}, ValueError,
-     "`pool` rows None"),
+     "`max_pool_rows` 10 1 chance larger"),
     ({"pool": "/nowhere/p.zarr"}, FileNotFoundError, "`pool` /nowhere/p.zarr"),
     ({"pool": None, "certificate": "cv_bound"}, ValueError, "'cv_bound' `pool` None"),
     ({"pool": None, "certificate": "best_fold"}, ValueError, "'best_fold' `pool` None"),

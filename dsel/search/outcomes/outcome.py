@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import pandas as pd
@@ -78,9 +78,29 @@ class LabeledColumns(BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
+@dataclass(frozen=True)
+class RowFormat:
+    """The columns that rows must have, and their types for the models."""
+
+    columns: LabeledColumns
+    schema: FrameSchema | None
+    """Types of the columns of data frames; None if models get arrays."""
+
+    @classmethod
+    def of(cls, labeled: LabeledRows) -> "RowFormat":
+        """Return the format of labeled rows, without the rows."""
+        columns = LabeledColumns(labeled.n_columns, labeled.columns)
+        return cls(columns, getattr(labeled.X, "schema", None))
+
+
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """The result of a search."""
+    """The result of a search.
+
+    A pickle or a copy of it has the fitted models, and neither the labeled rows nor the
+    keys of their groups: its `monitor` tests what needs none of them. Queried rows of
+    the pool stay, for `query_rows`.
+    """
 
     results: xr.Dataset
     """The cube over the grid, ``fold`` and ``criterion``."""
@@ -99,6 +119,27 @@ class Outcome:
     """Keys of the labeled groups, where rows come in groups."""
     loss: Loss | None = field(default=None, compare=False)
     """The bounded loss, for `monitor`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a pickle, without the labeled rows.
+
+        The functions that fit or open models again hold rows, or the options of a
+        store, so the models themselves take their place.
+        """
+        # Cached properties are made again: some of them refer to what is left out.
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        make_models: Callable[[], Mapping[str, Any]]
+        try:
+            make_models = partial(dict, dict(self.models))
+        except (OSError, RuntimeError, ValueError) as error:  # counts can be copied yet
+            make_models = partial(_raise_no_models, str(error))
+        return {
+            **state,
+            "labeled": None,
+            "group_keys": None,
+            "make_models": make_models,
+            "_row_format": self._row_format,
+        }
 
     @cached_property
     def bounded_models(self) -> Mapping[str, BoundedModel]:
@@ -529,16 +570,19 @@ class Outcome:
     def _rows(self, X: ArrayLike) -> Any:
         """Return rows converted for the models."""
         check_rows(X)
-        names = self.input_format.columns
-        if self.labeled is None and names is None:
+        if self._row_format is not None:
+            return rows_for_models(self._row_format.columns, X, self._row_format.schema)
+        # Of an outcome that was opened: its store has the names of columns only.
+        if (names := self.input_format.columns) is None:
             return X
-        if self.labeled is None:  # of an outcome that was opened
-            columns = LabeledColumns(len(names or ()), names)
-            if self.input_format.library is None:
-                return rows_for_models(columns, X, None)
-            return validate_data(columns, X, reset=False, skip_check_array=True)
-        columns = LabeledColumns(self.labeled.n_columns, self.labeled.columns)
-        return rows_for_models(columns, X, getattr(self.labeled.X, "schema", None))
+        columns = LabeledColumns(len(names), names)
+        if self.input_format.library is None:
+            return rows_for_models(columns, X, None)
+        return validate_data(columns, X, reset=False, skip_check_array=True)
+
+    @cached_property
+    def _row_format(self) -> RowFormat | None:
+        return None if self.labeled is None else RowFormat.of(self.labeled)
 
     def predict_interval(
         self, X: ArrayLike, *, deploy: str | None = None
@@ -596,3 +640,8 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         return self.choice._repr_html_()
+
+
+def _raise_no_models(reason: str) -> Never:
+    """Raise the error with which the models of a pickled outcome could not be had."""
+    raise RuntimeError(f"the pickled outcome has no models: {reason}")

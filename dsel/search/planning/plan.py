@@ -53,7 +53,11 @@ SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Candidates, folds, pool, certificate and delta of a search."""
+    """Candidates, folds, pool, certificate and delta of a search.
+
+    It needs the labeled rows for its fits, so a pickle of it contains them; that of an
+    outcome does not.
+    """
 
     axes: GridAxes
     """Candidates, with their axes in the cube."""
@@ -267,7 +271,25 @@ class Plan:
         )
 
     def with_leave_one_out(self) -> Self:
-        """Return a plan that also counts leave-one-out errors, for ``loo_error``."""
+        """Return a plan that also counts leave-one-out errors, for ``loo_error``.
+
+        Raises
+        ------
+        ValueError
+            If the search is nested, rows come in groups, or candidates predict numbers.
+        """
+        if self.scheme.is_nested:
+            raise ValueError(
+                "a nested search fits no candidate without each row, so it cannot "
+                "count leave-one-out errors; plan with criterion='loo_error', or with "
+                "certificate='cv_bound' and then `with_leave_one_out`."
+            )
+        if self.is_regression or self.groups is not None:
+            what = "`groups`" if self.groups is not None else "a `y` of numbers"
+            raise ValueError(
+                f"leave-one-out errors are counted row by row for classifiers, got a "
+                f"plan with {what}; run it without `with_leave_one_out`."
+            )
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
         context = replace(self.context, schemes=(scheme.splits, scheme.folds))
         identity = {**self.identity, "splits": splits_text(scheme)}
@@ -393,12 +415,14 @@ class Plan:
     def fits_range(self) -> tuple[int, int]:
         """Return the least and the largest number of fits of the run, without failures.
 
-        A fit that is retried counts once.
+        A fit that is retried counts once. Where ``prune`` is ``"exact"`` and the
+        criterion can drop candidates, the least are the fits of one candidate.
         """
         scheme, n, last = self.scheme, self.n_candidates, self.n_last_fits
         splits, first = len(scheme.splits), len(scheme.first)
         if not self.is_halved:
-            return n * splits + last, n * splits + last
+            may_prune = self.prune == "exact" and self.criterion.can_prune
+            return (1 if may_prune else n) * splits + last, n * splits + last
         # A fit without two folds is read by two searches, which may keep different
         # thirds.
         least, most = (

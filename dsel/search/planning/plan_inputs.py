@@ -199,9 +199,15 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
         counted = counted.part(FITTING_PART, 1.0, seed=inputs.seed)
     # At random, for the first rows may be those of one day; and fixed in advance.
-    if max_rows is not None and max_rows < counted.n_rows:
-        fraction = max_rows / counted.n_rows
+    if max_rows is not None and max_rows < (n_rows := counted.n_rows):
+        fraction = max_rows / n_rows
         counted = counted.part(0.0, fraction, seed=inputs.seed, stream=SUBSET_STREAM)
+        if counted.n_rows == 0:
+            raise ValueError(
+                f"`max_pool_rows` must be large enough for a random part of the "
+                f"{n_rows:,} pool rows, got {max_rows:,}, of which chance has drawn "
+                f"none; pass a larger one."
+            )
     if counted.n_rows == 0:
         raise ValueError(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
