@@ -1,11 +1,12 @@
 """Rows in Parquet files: a single file, or a folder of them, partitioned or not."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import fsspec
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset, parquet
 
+from dsel.data.cache import process_cache
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
 from dsel.data.table_files import PARQUET, name_file
@@ -24,6 +26,9 @@ from dsel.errors import reaching
 
 _FOOTERS_AT_ONCE: Final = 16
 _MOST_FOLDERS: Final = 100
+_MOST_PARTS: Final = 32
+"""Approximate largest number of blocks of files that have fewer row groups."""
+_FEWEST_PART_ROWS: Final = 8_192
 _ROWS_SHOWN: Final = 10_000
 """Rows that show whether the values of a column repeat."""
 
@@ -92,9 +97,20 @@ def from_parquet(
         known.append(replace(column, kind=next(kinds, column.kind)))
     frames = FrameSchema(empty, tuple(known))
     groups = [group for part in fragments for group in part.split_by_row_group()]
+    lengths = [sum(part.num_rows for part in group.row_groups) for group in groups]
+    # pandas writes up to a million rows as one row group. As one block they would be
+    # one task: one core would work, and progress would not move until all is done.
+    part_rows = max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
+    opened, tasks, part_lengths = uuid.uuid4().hex, [], []
+    for number, (group, length) in enumerate(zip(groups, lengths, strict=True)):
+        edges = _equal_parts(length, part_rows)
+        key = f"parquet-{opened}-{number}" if len(edges) > 2 else ""
+        for start, stop in pairwise(edges):
+            tasks.append((partial(_read, group, schema, start, stop, key),))
+            part_lengths.append(stop - start)
     return in_blocks(
-        [(partial(_read, group, schema),) for group in groups],
-        [sum(part.num_rows for part in group.row_groups) for group in groups],
+        tasks,
+        part_lengths,
         frames,
         replace(
             origin_of(location, options),
@@ -150,11 +166,25 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
     return joined
 
 
-def _read(fragment: Any, schema: Any) -> pd.DataFrame:
-    # One thread, because tasks run in parallel already. `schema` gives a column the
-    # same type in all files.
-    table = fragment.to_table(schema=schema, columns=schema.names, use_threads=False)
-    return table.to_pandas()
+def _equal_parts(n_rows: int, part_rows: int) -> list[int]:
+    """Return the edges of the fewest equal parts of at most `part_rows` rows."""
+    n_parts = max(-(-n_rows // part_rows), 1)
+    return [n_rows * part // n_parts for part in range(n_parts + 1)]
+
+
+def _read(fragment: Any, schema: Any, start: int, stop: int, key: str) -> pd.DataFrame:
+    """Return rows of a row group; `key` is its key in the cache, "" to read it once."""
+
+    def decode() -> pa.Table:
+        # One thread, because tasks run in parallel already. `schema` gives a column the
+        # same type in all files.
+        columns = schema.names
+        return fragment.to_table(schema=schema, columns=columns, use_threads=False)
+
+    # Pages in the middle of a row group cannot be read alone. The cache has a limit of
+    # bytes; a row group above it is decoded again for each part.
+    table = process_cache().get(key, decode) if key else decode()
+    return table.slice(start, stop - start).to_pandas()
 
 
 def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:

@@ -4,7 +4,9 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
+from dsel import plan_search
 from dsel.data import open_pool
 
 pytest.importorskip("pyarrow")
@@ -47,6 +49,32 @@ def test_open_pool__reads_files_and_folders_here_and_at_a_url(folder):
         assert whole(pool).equals(EXPECTED)
     assert pool.boundaries.tolist() == [0, 20, 30, 50, 60, 80, 90]
     assert open_pool(folder / "part-1.parquet").n_rows == 30
+
+
+def test_open_pool__splits_a_large_row_group_into_parts(tmp_path):
+    rows = table(100_000).assign(
+        age=lambda t: t.age.where(t.index > 70_000),
+        year=lambda t: t.year.astype("Int64").where(t.index < 70_000),
+        when=pd.Timestamp("2024-02-29"),
+        kept=lambda t: t.index % 3 == 0,
+    )
+    rows.to_parquet(tmp_path / "one.parquet", index=False)
+    rows.to_parquet(tmp_path / "many.parquet", index=False, row_group_size=999)
+    one, many = (open_pool(tmp_path / f"{name}.parquet") for name in ("one", "many"))
+    # One task for 100,000 rows would keep one core busy, and its progress at zero.
+    assert len(one.slices(8_192)) >= 10
+    assert np.diff(one.boundaries).max() <= 10_000
+    assert len(many.boundaries) - 1 == 101
+    assert whole(one).equals(whole(many))
+    assert whole(one.with_columns(["year", "city"]))["year"].isna().sum() == 30_000
+    table(30).to_parquet(tmp_path / "small.parquet")
+    assert open_pool(tmp_path / "small.parquet").boundaries.tolist() == [0, 30]
+
+
+def test_open_pool__reads_a_row_group_again_where_it_changed(tmp_path):
+    for seed in range(2):
+        table(20_000, seed).to_parquet(tmp_path / "rows.parquet", index=False)
+        assert whole(open_pool(tmp_path / "rows.parquet")).equals(table(20_000, seed))
 
 
 def test_open_pool__reads_some_columns_of_parquet(folder):
@@ -117,3 +145,21 @@ def test_open_pool__names_the_file_of_another_schema(folder, change, error, word
     with pytest.raises(error, match=words) as caught:
         open_pool(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_fit__counts_the_same_on_one_row_group_and_on_many(tmp_path):
+    values = np.random.default_rng(0).normal(size=(30_200, 3))
+    X = pd.DataFrame(values, columns=[*"abc"])
+    y, pool = (X.a + X.b > 0).to_numpy()[:200], X[200:].reset_index(drop=True)
+    pool.to_parquet(tmp_path / "one.parquet", index=False)
+    pool.to_parquet(tmp_path / "many.parquet", index=False, row_group_size=700)
+    certificates = []
+    for source in (tmp_path / "one.parquet", tmp_path / "many.parquet", pool):
+        grid = {"var_smoothing": [1e-9, 1e-2, 0.5]}
+        plan = plan_search(GaussianNB(), grid, X[:200], y, source, random_state=0)
+        assert len(plan.slices) > 1
+        certificates.append(plan.run().certificates["all_rows"])
+    first, *others = [each.bound for each in certificates]
+    assert first < 1
+    assert others == [first, first]
+    assert {each.to_json() for each in certificates} == {certificates[0].to_json()}
